@@ -1,6 +1,8 @@
 """Rules over rows of a test, without a JVM."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -38,3 +40,13 @@ def compute(
         )
     computed = local.compute_over(result.computation(ranges, max_lateness_s), relations)
     return computed.to_pylist()
+
+
+def compute_in_parts(result: Result, starts: Iterable[datetime], **rows: Rows) -> Rows:
+    """The rows of a result that has no carried rows, computed apart for the time between starts.
+
+    `starts` are starts of the result's buckets.
+    """
+    edges = sorted({EVER.start, *starts})
+    ranges = [*(TimeRange(*edge) for edge in pairwise(edges)), TimeRange(edges[-1])]
+    return [row for part in ranges for row in compute(result, [part], **rows)]

@@ -14,7 +14,10 @@ from quotaflow.udfs.engine.rule import Rule, Walk
 
 _RESULTS = "quotaflow.pipelines.results"
 _SHARED = "shared"
+_COMMENT = re.compile(r"--[^\n]*")
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+# Fields may have the names of tables, so only what is read counts.
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)(\([^()]*\))?")
 
 
 def rule(
@@ -56,16 +59,17 @@ def words(sql: str) -> set[str]:
 
 
 def tables_of(rule: Rule) -> list[str]:
-    """The tables that a rule reads by name, facts included."""
-    named = set[str]().union(*map(words, texts_of(rule)))
-    return [name for name in TABLES if name in named]
+    """The tables that a rule reads by name, facts included, also as arguments of table macros."""
+    read = set[str]()
+    for sql in texts_of(rule):
+        for name, arguments in _READ.findall(_COMMENT.sub(" ", sql)):
+            read |= {name, *re.findall(r"\w+", arguments)}
+    return [name for name in TABLES if name in read]
 
 
 def texts_of(rule: Rule) -> list[str]:
     """All SQL of a rule, with the shared macros that it names."""
-    sql = [rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)]
-    named = set[str]().union(*map(words, sql))
-    return [*sql, *(text for name, text in _texts_of_macros().items() if name in named)]
+    return _with_macros([rule.sql, *rule.views.values(), *(walk.sql for walk in rule.walks)])
 
 
 @cache
@@ -88,6 +92,12 @@ def _views_of(texts: list[str]) -> dict[str, str]:
         if name in needed:
             needed |= words(views[name])
     return {name: sql for name, sql in views.items() if name in needed}
+
+
+def _with_macros(sql: list[str]) -> list[str]:
+    named = set[str]().union(*map(words, sql))
+    found = [text for name, text in _texts_of_macros().items() if name in named and text not in sql]
+    return _with_macros([*sql, *found]) if found else sql
 
 
 @cache

@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.engine import local
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.warehouse.time_ranges import EVER
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SETTER = ("set_at", "set_by")
+_READ = [n for n in REQUESTS.column_names if n in {*CONFIG_ALTERATIONS.column_names, "body"}]
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
@@ -53,10 +58,12 @@ def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | N
 
 def _last_ops(requests: "DataFrame") -> "DataFrame":
     """The newest request that changed each quota, with the value it set; null if it removed it."""
-    alter_requests = requests.where(F.col("api") == config_alterations.QUOTAS)
-    done = config_alterations.alterations(
-        config_alterations.result().relevant_facts(alter_requests)
-    ).where("error_code = 0")
+    # These requests are few, so the rule runs in this process, whether its job has run or not.
+    alter_requests = requests.where(F.col("api") == config_alterations.QUOTAS).select(*_READ)
+    alterations = local.compute_over(
+        config_alterations.result().computation([EVER]), {REQUESTS.name: alter_requests.toArrow()}
+    )
+    done = requests.sparkSession.createDataFrame(alterations).where("error_code = 0")
     kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))
     parts = {
         "user": F.when(kind == "user", name),

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.results import config_alterations
 
+from ..rule_rows import compute
 from .drive import logged, parsed
 from .quota_levels import LEVELS, limit, set_quotas
 from .tables_read import query
@@ -48,7 +49,7 @@ def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
     ]
 
 
-def test_who_set_quotas_of_every_level_is_told_once(
+def test_who_set_quotas_of_every_level_is_in_one_row(
     cluster: LocalCluster, spark: SparkSession
 ) -> None:
     since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 10
@@ -56,18 +57,17 @@ def test_who_set_quotas_of_every_level_is_told_once(
     set_quotas(cluster, None)
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.2)
-    lines = parsed(spark, cluster, altering(cluster, since_ms))
-    rows = config_alterations.alterations(
-        config_alterations.result().relevant_facts(lines)
-    ).collect()
-    altered = [(r.entity_type, r.entity_name, r.entity_client_id, r.config_key) for r in rows]
+    lines = parsed(spark, cluster, altering(cluster, since_ms)).toArrow().to_pylist()
+    rows = compute(config_alterations.result(), requests=lines)
+    names = ("entity_type", "entity_name", "entity_client_id", "config_key")
+    altered = [tuple(row[name] for name in names) for row in rows]
     entities = [
         ("client-id", client_id, None, key) if user is None else ("user", user, client_id, key)
         for (_, key), (user, client_id) in LEVELS.items()
     ]
     assert sorted(altered, key=str) == sorted(entities * 2, key=str)
-    values = {(r.operation, r.config_value and float(r.config_value)) for r in rows}
+    values = {(r["operation"], r["config_value"] and float(r["config_value"])) for r in rows}
     assert values == {("SET", limit(*level)) for level in LEVELS} | {("DELETE", None)}
-    assert {(r.error_code, r.principal, r.client_id) for r in rows} == {
+    assert {(r["error_code"], r["principal"], r["client_id"]) for r in rows} == {
         (0, "User:admin", "quotaflow-demo")
     }

@@ -12,17 +12,15 @@ from threading import Event
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.schemas.tables.catalog import TABLES
 
+from ..rule_rows import Rows, compute
 from .drive import logged, parsed
 from .jmx import jmx
 from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quotas
@@ -77,9 +75,9 @@ class Traffic:
                 client.result()
 
 
-def context(spark: SparkSession, cluster: LocalCluster, since: datetime) -> dict[str, DataFrame]:
-    """The tables a result looks things up in, with the quotas as a snapshot would have them."""
-    rows = [
+def quotas(cluster: LocalCluster, since: datetime) -> Rows:
+    """The quotas as a snapshot would have them."""
+    return [
         {
             "cluster_id": cluster.cluster_id,
             "event_time": since,
@@ -94,19 +92,9 @@ def context(spark: SparkSession, cluster: LocalCluster, since: datetime) -> dict
         }
         for (level, key), (user, client_id) in LEVELS.items()
     ]
-    tables = {
-        c.table.name: list[dict[str, Any]]() for c in quota_usage.result(QuotasSection()).lookups
-    }
-    tables["client_quotas"] = rows
-    return {
-        name: spark.createDataFrame(pa.Table.from_pylist(r, schema=TABLES[name].arrow))
-        for name, r in tables.items()
-    }
 
 
-def usage_of(
-    spark: SparkSession, cluster: LocalCluster, window: datetime, since: datetime
-) -> list[dict[str, Any]]:
+def usage_of(spark: SparkSession, cluster: LocalCluster, window: datetime, since: datetime) -> Rows:
     """Rows of quota_usage for our clients in one window, from the request logs."""
     begin_ms = window.timestamp() * 1_000
     lines = [
@@ -115,9 +103,11 @@ def usage_of(
         if begin_ms <= line["ts"] < begin_ms + RATE_PERIOD_S * 1_000
         and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
     ]
-    seen = quota_usage.result(QuotasSection()).relevant_facts(parsed(spark, cluster, lines))
-    inputs = RuleInputs(seen, lookups=context(spark, cluster, since))
-    return [row.asDict() for row in quota_usage.usage(inputs, conf=QuotasSection()).collect()]
+    return compute(
+        quota_usage.result(QuotasSection()),
+        requests=parsed(spark, cluster, lines).toArrow().to_pylist(),
+        client_quotas=quotas(cluster, since),
+    )
 
 
 def bucket(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -177,7 +167,7 @@ def test_limit_entity_and_rate_are_the_brokers(
         set_quotas(cluster, None)
     window = datetime.fromtimestamp(last_s, UTC)
     rows = [r for r in usage_of(spark, cluster, window, since) if r["broker_id"] == leader]
-    assert {r["event_time"].astimezone(UTC) for r in rows} == {window}
+    assert {r["event_time"] for r in rows} == {window}
 
     levels = {(row["client_id"], row["quota_type"]): row["quota_level"] for row in rows}
     assert {n: levels[f"q-{n}", PRODUCED] for n in range(1, 6)} == {n: n for n in range(1, 6)}

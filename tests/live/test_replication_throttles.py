@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
@@ -20,7 +20,7 @@ from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.results.replication import replication_rates
 
 from ..oracle.rules.rate import SimpleRate
-from ..rule_rows import compute
+from ..rule_rows import Rows, compute
 from .cluster_actions import now_ms
 from .drive import Run, logged, parsed
 from .jmx import jmx
@@ -117,16 +117,12 @@ def since(cluster: LocalCluster, time_ms: int) -> list[dict[str, Any]]:
     ]
 
 
-def rates_of(lines: DataFrame, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def rates_of(cluster: LocalCluster, lines: Rows, topics: Rows) -> Rows:
     """Rows of replication_rates, from the log and the names of topics alone."""
-    requests = lines.toArrow().to_pylist()
-    alterations = compute(config_alterations.result(), requests=requests)
-    return compute(
-        replication_rates.result(),
-        requests=requests,
-        topics=topics,
-        config_alterations=alterations,
-    )
+    named = [row | {"cluster_id": cluster.cluster_id} for row in topics]
+    alterations = compute(config_alterations.result(), requests=lines)
+    tables = {"requests": lines, "topics": named, "config_alterations": alterations}
+    return compute(replication_rates.result(), **tables)
 
 
 @pytest.mark.faults
@@ -138,9 +134,10 @@ def test_rates_of_the_log_are_those_the_broker_measures(
         ids = traffic_configs.make_topics(admin, {topic: {"assignments": {0: [1]}}})
     began = datetime.now(UTC)
     leader, measured = moved_under_throttle(cluster, topic)
-    named = {"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}
-    lines = parsed(spark, cluster, since(cluster, int(began.timestamp() * 1_000)))
-    rows = rates_of(lines, [named | {"cluster_id": cluster.cluster_id}])
+    topics = [{"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}]
+    written = since(cluster, int(began.timestamp() * 1_000))
+    lines = parsed(spark, cluster, written).toArrow().to_pylist()
+    rows = rates_of(cluster, lines, topics)
     by_log = {
         int(row["event_time"].timestamp()): row
         for row in rows

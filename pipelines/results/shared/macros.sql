@@ -202,3 +202,83 @@ CREATE MACRO throttle_is_effective(reason) AS CASE
     ELSE coalesce(reason IN ('under_rate', 'no_stalled_fetches'), true) END;
 CREATE MACRO throttle_is_biting(reason) AS
     CASE WHEN ends_with(reason, '_unknown') THEN NULL ELSE reason IS NULL END;
+
+-- A number above 0, or null.
+CREATE MACRO positive(n) AS CASE WHEN n > 0 THEN n END;
+
+-- Windows of clients, with the quota that applies when the window ends, and its bucket: the user
+-- and the client id that share it, null for all of them (KIP-13, KIP-55). A client without a quota
+-- is a bucket of its own.
+-- `windows` names a relation with cluster_id, principal, client_id ('' for none), quota_type,
+-- event_time and window_end. Rows of `quota_levels` are udfs/rules/quota.py's LEVELS.
+CREATE MACRO with_limits(windows) AS TABLE
+WITH changes AS (
+    -- A row is a change of the quota of one entity; null if it was removed. Of changes at the same
+    -- time the greatest value counts.
+    SELECT
+        q.cluster_id, q.config_key AS quota_type, l.level, coalesce(q."user", '') AS user_name,
+        coalesce(q.client_id, '') AS client_name, coalesce(q.set_at, q.event_time) AS since,
+        max(CASE WHEN NOT q.is_removed THEN q.quota END) AS quota
+    FROM client_quotas AS q
+    JOIN quota_levels AS l
+        ON l.of_user = CASE
+            WHEN q.is_default_user THEN 'default' WHEN q."user" <> '' THEN 'named' ELSE 'any' END
+        AND l.of_client_id = CASE
+            WHEN q.is_default_client_id THEN 'default' WHEN q.client_id <> '' THEN 'named'
+            ELSE 'any' END
+    WHERE q.ip IS NULL AND NOT q.is_default_ip
+    GROUP BY ALL
+),
+periods AS (
+    -- A row is the time from one change of an entity's quota to the next.
+    SELECT *, lead(since) OVER (
+        PARTITION BY cluster_id, quota_type, level, user_name, client_name ORDER BY since
+    ) AS until
+    FROM changes
+),
+entities AS (
+    -- A row is an entity whose quota a client may have: one per level. To Kafka an empty client id
+    -- is none.
+    SELECT
+        w.*, l.level, if(l.of_user = 'named', user_of(w.principal), '') AS user_name,
+        if(l.of_client_id = 'named', w.client_id, '') AS client_name
+    FROM (
+        SELECT DISTINCT cluster_id, quota_type, principal, client_id, event_time, window_end
+        FROM query_table(windows)
+    ) AS w
+    JOIN quota_levels AS l ON l.of_client_id = 'any' OR w.client_id <> ''
+),
+limits AS (
+    -- A row is a client's window that some quota covers. The lowest level with a quota counts.
+    SELECT
+        e.cluster_id, e.quota_type, e.principal, e.client_id, e.event_time,
+        min(e.level) FILTER (p.quota IS NOT NULL AND coalesce(p.until >= e.window_end, true))
+            AS quota_level,
+        arg_min(p.quota, e.level) FILTER (coalesce(p.until >= e.window_end, true)) AS quota,
+        min(e.level) FILTER (p.since > e.event_time) AS changed_level
+    FROM entities AS e
+    JOIN periods AS p
+        ON p.cluster_id = e.cluster_id AND p.quota_type = e.quota_type AND p.level = e.level
+        AND p.user_name = e.user_name AND p.client_name = e.client_name
+        AND p.since < e.window_end AND coalesce(p.until > e.event_time, true)
+    GROUP BY ALL
+)
+SELECT
+    w.*, f.quota_level, f.quota,
+    coalesce(f.changed_level <= coalesce(f.quota_level, f.changed_level), false)
+        AS is_quota_changed,
+    CASE WHEN coalesce(l.of_user, 'named') <> 'any' THEN user_of(w.principal) END
+        AS quota_bucket_user,
+    CASE WHEN coalesce(l.of_client_id, 'named') <> 'any' THEN w.client_id END
+        AS quota_bucket_client_id
+FROM query_table(windows) AS w
+LEFT JOIN limits AS f
+    ON f.cluster_id = w.cluster_id AND f.quota_type = w.quota_type
+    AND f.principal IS NOT DISTINCT FROM w.principal AND f.client_id = w.client_id
+    AND f.event_time = w.event_time
+LEFT JOIN quota_levels AS l ON l.level = f.quota_level;
+
+-- A number as text without needless digits: 5, not 5.0.
+CREATE MACRO number_text(n) AS
+    CASE WHEN n = floor(n) AND abs(n) < 1e18 THEN CAST(CAST(n AS BIGINT) AS VARCHAR)
+    ELSE CAST(n AS VARCHAR) END;

@@ -1,4 +1,4 @@
-"""Reference for `pipelines/results/quotas/quota_limits.py`: the effective quota of a client.
+"""Reference for `with_limits` of `pipelines/results/shared/macros.sql`: a client's effective quota.
 
 Kafka's ClientQuotaManager (KIP-13, KIP-55). Each kind of quota (producer_byte_rate and so on) is
 resolved on its own: pass quotas of one kind.

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import config_alterations
-from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+from quotaflow.schemas import configs
+from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
+from ...rule_rows import compute
 from .replication.throttle_rows import (
     APPEND,
     BROKER,
@@ -23,7 +23,6 @@ from .replication.throttle_rows import (
     TOPIC,
     Row,
     alter,
-    frame,
     request,
 )
 
@@ -142,7 +141,7 @@ EXPECTED = [
     ("user", "alice", None, "request_percentage", "SET", "12.5", 0),
     ("user", "", None, "producer_byte_rate", "SET", "100000000", 0),
     ("user", "alice", "", "producer_byte_rate", "DELETE", None, 0),
-    ("user", "alice", "x", "producer_byte_rate", "SET", "2.0E15", 0),
+    ("user", "alice", "x", "producer_byte_rate", "SET", "2000000000000000", 0),
     ("client-id", "", None, "consumer_byte_rate", "SET", "1", 0),
     ("ip", "10.0.0.1", None, "connection_creation_rate", "SET", "3", 0),
     (HOSTILE, "", None, HOSTILE, "SET", "1", 0),
@@ -165,25 +164,91 @@ def captured(golden: Path, api: str) -> list[Row]:
     ]
 
 
-@pytest.mark.spark
-def test_what_requests_alter(spark: SparkSession, golden: Path) -> None:
-    real = captured(golden, "INCREMENTAL_ALTER_CONFIGS") + captured(golden, "ALTER_CLIENT_QUOTAS")
-    facts = frame(spark, "requests", [row | {"cluster_id": "c"} for row in [*REQUESTED, *real]])
+def altered(requests: list[Row]) -> list[Row]:
+    """Alterations by requests, which are in the log in this order."""
     result = config_alterations.result()
-    altered = result.compute(RuleInputs(result.relevant_facts(facts)))
-    assert altered.columns == CONFIG_ALTERATIONS.column_names
-    rows = [row.asDict() for row in altered.orderBy("source_offset", "position").collect()]
-    key = [tuple(row[name] for name in result.table.key) for row in rows]
-    assert len(set(key)) == len(key)
-    actual = [tuple(row[name] for name in NAMES) for row in rows]
-    assert actual[: len(EXPECTED)] == EXPECTED
-    real_ones = set(actual[len(EXPECTED) :])
-    assert ("topic", "bulk", None, LEADERS, "SET", "0:1,1:1", 0) in real_ones
-    assert ("topic", "bulk", None, LEADERS, "DELETE", None, 0) in real_ones
-    assert ("broker", "1", None, LEADER_RATE, "SET", "1500000", 0) in real_ones
-    assert ("user", "alice", None, "consumer_byte_rate", "SET", "2000000", 0) in real_ones
-    assert ("user", "alice", None, "producer_ids_rate", "SET", "5", 42) in real_ones
+    lines = [
+        line | {"cluster_id": "c", "source_offset": offset} for offset, line in enumerate(requests)
+    ]
+    rows = compute(result, requests=lines)
+    keys = {tuple(row[name] for name in result.table.key) for row in rows}
+    assert len(keys) == len(rows)
+    return sorted(rows, key=lambda row: (row["source_offset"], row["position"] or 0))
+
+
+def picked(rows: list[Row]) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in NAMES) for row in rows]
+
+
+def test_what_requests_alter() -> None:
+    rows = altered(REQUESTED)
+    assert picked(rows) == EXPECTED
     assert "hunter2" not in repr(rows)
     assert {row["principal"] for row in rows} == {"User:admin"}
     (refused,) = [row for row in rows if row["error_message"] == ("Invalid value abc" * 100)[:300]]
     assert (refused["entity_name"], refused["config_value"]) == ("2", "abc")
+
+
+def test_positions_are_the_order_in_a_request() -> None:
+    rows = altered([replaced(1, TOPIC, "orders", retention_ms="1", segment_ms="2"), REQUESTED[2]])
+    assert [row["position"] for row in rows] == [0, 1, 2, 0, 1]
+
+
+def test_what_lines_of_a_real_cluster_alter(golden: Path) -> None:
+    apis = ("INCREMENTAL_ALTER_CONFIGS", "ALTER_CLIENT_QUOTAS")
+    real = set(picked(altered([row for api in apis for row in captured(golden, api)])))
+    assert ("topic", "bulk", None, LEADERS, "SET", "0:1,1:1", 0) in real
+    assert ("topic", "bulk", None, LEADERS, "DELETE", None, 0) in real
+    assert ("broker", "1", None, LEADER_RATE, "SET", "1500000", 0) in real
+    assert ("user", "alice", None, "consumer_byte_rate", "SET", "2000000", 0) in real
+    assert ("user", "alice", None, "producer_ids_rate", "SET", "5", 42) in real
+
+
+@pytest.mark.parametrize(("number", "operation"), [*enumerate(OPERATIONS)])
+def test_operations_have_the_numbers_of_kafka(number: int, operation: str) -> None:
+    (row,) = altered([alter(1, TOPIC, "orders", ("retention.ms", number, "1"))])
+    assert row["operation"] == operation
+
+
+@pytest.mark.parametrize(
+    ("number", "entity_type"),
+    [
+        (2, configs.TOPIC),
+        (4, configs.BROKER),
+        (8, configs.BROKER_LOGGER),
+        (16, configs.CLIENT_METRICS),
+        (32, "group"),
+    ],
+)
+def test_resources_have_the_types_of_config_resource(number: int, entity_type: str) -> None:
+    (row,) = altered([alter(1, number, "1", ("retention.ms", SET, "1"))])
+    assert row["entity_type"] == entity_type
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (0.0, "0"),
+        (12.5, "12.5"),
+        (12_345_678.25, "12345678.25"),
+        (2e15, "2000000000000000"),
+        (1e22, "1e+22"),
+        (1e-7, "1e-07"),
+    ],
+)
+def test_quotas_have_no_needless_digits(value: float, text: str) -> None:
+    (row,) = altered([limits(1, ({"user": "alice"}, {"producer_byte_rate": value}))])
+    assert row["config_value"] == text
+    assert float(text) == value
+
+
+def test_a_resource_without_configs_costs_no_other() -> None:
+    """Kafka's own clients send none of these."""
+    line = json.loads(REQUESTED[0]["body"])
+    line["request"]["resources"] += [
+        {"resourceType": 2, "resourceName": "x", "configs": None},
+        None,
+    ]
+    rows = altered([request(1, "INCREMENTAL_ALTER_CONFIGS", line)])
+    assert picked(rows) == EXPECTED[:2]

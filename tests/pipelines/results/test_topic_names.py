@@ -5,17 +5,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import topic_names
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES
+from quotaflow.schemas.events import NO_TOPIC_ID
+
+from ...rule_rows import compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-NONE = "A" * 22
 
 
 def request(second: float, api: str, body: str | None) -> dict[str, Any]:
@@ -41,11 +36,14 @@ NAMED = [
     request(60, "CREATE_TOPICS", body([("new", "id3")], validateOnly=False)),
     request(61, "CREATE_TOPICS", body([("asked", "id4")], validateOnly=True)),
     request(62, "DESCRIBE_TOPIC_PARTITIONS", body([("orders", "id9")])),
-    request(63, "METADATA", body([("unknown", NONE), (None, "id5"), ("of old versions", None)])),
+    request(
+        63, "METADATA", body([("unknown", NO_TOPIC_ID), (None, "id5"), ("of old versions", None)])
+    ),
     request(64, "METADATA", body([])),
     request(65, "METADATA", '{"omitted_bytes":300000}'),
     request(66, "CREATE_TOPICS", body(None)),
     request(67, "METADATA", None),
+    request(67, "METADATA", "{cut"),
     request(68, "DELETE_TOPICS", body([("gone", "id6")])),
 ]
 EXPECTED = {
@@ -53,33 +51,34 @@ EXPECTED = {
     (0, "id2", "clicks", 1),
     (1, "id3", "new", 1),
     (1, "id9", "orders", 1),
-    (1, None, None, 3),
+    (1, None, None, 4),
 }
 
 
-@pytest.mark.spark
-def test_names_that_brokers_told(spark: SparkSession, golden: Path) -> None:
-    real = [
-        request(120, api, text)
-        for api in ("METADATA", "CREATE_TOPICS")
-        for text in captured(golden, api)
-    ]
-    content = pa.Table.from_pylist([*NAMED, *real], schema=REQUESTS.arrow)
-    named = topic_names.names(
-        RuleInputs(topic_names.result().relevant_facts(spark.createDataFrame(content)))
-    )
-    assert named.columns == TOPIC_NAMES.column_names
-    rows = named.collect()
+def named(*requests: dict[str, Any]) -> set[tuple[Any, ...]]:
+    rows = compute(topic_names.result(), requests=list(requests))
     got = {
         (
-            (row["event_time"].astimezone(UTC) - NOON) // timedelta(minutes=1),
+            (row["event_time"] - NOON) // timedelta(minutes=1),
             *(row[name] for name in ("topic_id", "topic", "requests")),
         )
         for row in rows
     }
-    assert {row for row in got if row[0] < 2} == EXPECTED
     assert len(rows) == len(got)
-    names = {(row[1], row[2]) for row in got if row[0] == 2}
+    return got
+
+
+def test_names_and_ids_in_answers() -> None:
+    assert named(*NAMED) == EXPECTED
+
+
+def test_names_in_lines_of_a_real_cluster(golden: Path) -> None:
+    real = [
+        request(1, api, text)
+        for api in ("METADATA", "CREATE_TOPICS")
+        for text in captured(golden, api)
+    ]
+    names = {row[1:3] for row in named(*real)}
     assert ("6VfFl0gvSJWn0M2FhjxChg", "orders") in names
     assert ("ap-5Jo8fQkugA563kxW05w", "_client_telemetry") in names
     assert (None, None) not in names

@@ -1,21 +1,19 @@
 """A request of weight 3 counts as three alike, in every result that adds requests up."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.result import RuleInputs
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.results.producer_ids import producer_id_uses
-from quotaflow.pipelines.results.quotas import quota_charges
+from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.topology import BROKERS, TOPICS
+from quotaflow.pipelines.results.replication import replication_traffic
+
+from ...rule_rows import Rows, compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -40,55 +38,35 @@ WEIGHED = [
     request(1.5, "PRODUCE", 20, partitions=[OTHER, OTHER | {"partition": 2}]),
     request(30, "HEARTBEAT", 0),
 ]
+RESULTS = [
+    traffic.result(),
+    rack_traffic.result({}),
+    producer_id_uses.result(),
+    quota_usage.result(QuotasSection()),
+    replication_traffic.result(),
+]
 
 
-def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=table.arrow))
+def counted(result: Result, requests: Rows) -> list[str]:
+    """Rows as text, without what says that a number is estimated."""
+    rows = compute(result, requests=requests)
+    return sorted(str({k: v for k, v in row.items() if k != "is_estimated"}) for row in rows)
 
 
-def filters(rows: DataFrame) -> list[str]:
-    """The filters of the plan. A filter that is evaluated twice is in the plan twice."""
-    plan = rows._jdf.queryExecution().optimizedPlan().toString()  # type: ignore[attr-defined]
-    return [line for line in plan.splitlines() if "Filter" in line]
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.table.name)
+def test_a_request_counts_as_often_as_its_weight(result: Result) -> None:
+    once = counted(result, ONCE)
+    weighed = counted(result, [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)])
+    assert weighed == counted(result, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
+    assert weighed != once
 
 
-@pytest.mark.spark
-def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, table, []) for table in (TOPICS, BROKERS))
-    rules: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "traffic": lambda rows: traffic.traffic(RuleInputs(traffic.result().relevant_facts(rows))),
-        "rack_traffic": lambda rows: rack_traffic.between_racks(
-            RuleInputs(
-                rack_traffic.result({}).relevant_facts(rows), lookups={"brokers": no_brokers}
-            )
-        ),
-        "producer_id_uses": lambda rows: producer_id_uses.uses(
-            RuleInputs(producer_id_uses.result().relevant_facts(rows))
-        ),
-        "quota_usage": lambda rows: quota_charges.charges(
-            quota_charges.charged(rows), no_topics, no_brokers, 11
-        ).drop("is_estimated"),
+@pytest.mark.parametrize(("weight", "is_estimated"), [(1.0, False), (2.0, True)])
+def test_a_quota_that_sampled_requests_used_is_estimated(weight: float, is_estimated: bool) -> None:
+    requests = [WEIGHED[0] | {"weight": weight}, ONCE[1]]
+    rows = compute(quota_usage.result(QuotasSection()), requests=requests)
+    assert {row["quota_type"]: row["is_estimated"] for row in rows} == {
+        "producer_byte_rate": is_estimated,
+        "consumer_byte_rate": False,
+        "request_percentage": True,
     }
-    rows = [*ONCE, *(row | {"weight": 3.0} for row in WEIGHED)]
-    # Of rows it has at hand Spark computes what it can while it plans.
-    weighed = frame(spark, REQUESTS, rows).localCheckpoint()
-    repeated = frame(spark, REQUESTS, [*ONCE, *WEIGHED, *WEIGHED, *WEIGHED])
-    for name, rule in rules.items():
-        got, expected = (sorted(map(str, rule(rows).collect())) for rows in (weighed, repeated))
-        assert got == expected, name
-        assert not any("lambda" in line for line in filters(rule(weighed))), name
-        assert got != sorted(map(str, rule(frame(spark, REQUESTS, ONCE)).collect())), name
-
-
-@pytest.mark.spark
-def test_a_quota_that_sampled_requests_used_is_estimated(spark: SparkSession) -> None:
-    no_topics, no_brokers = (frame(spark, table, []) for table in (TOPICS, BROKERS))
-
-    def estimated(weight: float) -> set[tuple[str, bool]]:
-        rows = [row | {"weight": weight} for row in WEIGHED[:2]]
-        charged = quota_charges.charged(frame(spark, REQUESTS, rows))
-        charges = quota_charges.charges(charged, no_topics, no_brokers, 11).collect()
-        return {(r["quota_type"], r["is_estimated"]) for r in charges}
-
-    assert ("producer_byte_rate", False) in estimated(1.0)
-    assert ("producer_byte_rate", True) in estimated(2.0)

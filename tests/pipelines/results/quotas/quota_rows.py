@@ -4,13 +4,6 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-
-from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.incremental.result import RuleInputs
-from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED
 
 RATE_PERIOD_S = 11
@@ -62,20 +55,6 @@ def quota(second: float, key: str, value: float | None, **entity: Any) -> Row:
     return row | entity
 
 
-def frame(spark: SparkSession, name: str, rows: list[Row]) -> DataFrame:
-    """Rows as the table of that name."""
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=TABLES[name].arrow))
-
-
-def rule_inputs(spark: SparkSession, facts: list[Row], context: Context) -> RuleInputs:
-    """All that the rule reads; tables not given are empty."""
-    seen = quota_usage.result(QuotasSection()).relevant_facts(frame(spark, "requests", facts))
-    return RuleInputs(seen, lookups={n: frame(spark, n, context.get(n, [])) for n in CONTEXT})
-
-
-CONTEXT = [context.table.name for context in quota_usage.result(QuotasSection()).lookups]
-
-
 # Clusters, and how many of the most specific levels have no quota.
 CLUSTERS = {"all": 0, "some": 3, "few": 6}
 
@@ -106,7 +85,7 @@ def made_up_quotas(dice: random.Random) -> list[Row]:
     return rows
 
 
-def made_up_requests(dice: random.Random) -> list[Row]:
+def made_up_requests(dice: random.Random, count: int = 3_000) -> list[Row]:
     """Requests of some clients over six windows."""
     return [
         request(
@@ -120,5 +99,5 @@ def made_up_requests(dice: random.Random) -> list[Row]:
             throttle_time_ms=dice.choice([None, 0.0, 0.0, 1.5, 900.0]),
             **of_bytes(*(dice.randrange(3_000) for _ in range(dice.randrange(4)))),
         )
-        for _ in range(3_000)
+        for _ in range(count)
     ]

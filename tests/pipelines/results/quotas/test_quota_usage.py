@@ -1,14 +1,15 @@
-"""Usage of client quotas in SQL against the rules in Python: many clients in one frame."""
+"""Usage of client quotas, and what limits clients, against the rules in Python."""
 
 import json
 import random
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.quotas import quota_usage
@@ -16,6 +17,7 @@ from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.udfs.rules.quota import QuotaEntity
 
 from ....oracle.rules.quota import EffectiveQuota, effective
+from ....rule_rows import compute, compute_in_parts
 from .quota_rows import (
     APIS,
     RATE_PERIOD_S,
@@ -28,16 +30,13 @@ from .quota_rows import (
     of_bytes,
     quota,
     request,
-    rule_inputs,
 )
 
+RESULT = quota_usage.result(QuotasSection())
 
-def computed(spark: SparkSession, facts: list[Row], context: Context) -> list[Row]:
-    frame = quota_usage.usage(rule_inputs(spark, facts, context), conf=QuotasSection())
-    assert frame.columns == QUOTA_USAGE.column_names
-    rows = [
-        row.asDict() | {"event_time": row["event_time"].astimezone(UTC)} for row in frame.collect()
-    ]
+
+def computed(facts: list[Row], context: Context) -> list[Row]:
+    rows = compute(RESULT, requests=facts, **context)
     keys = [tuple(row[name] for name in QUOTA_USAGE.key) for row in rows]
     assert len(set(keys)) == len(keys)
     return rows
@@ -52,8 +51,8 @@ def picked(rows: list[Row], quota_type: str, *names: str) -> list[tuple[Any, ...
 
 
 @dataclass(frozen=True, slots=True)
-class QuotasInForce:
-    """The rules over rows of client_quotas: which quota holds a client at a time."""
+class QuotaChanges:
+    """Rows of client_quotas, and by the rules the effective quota of a client at a time."""
 
     rows: list[Row]
 
@@ -87,10 +86,10 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
         percent = (fact["local_time_ms"] or 0) / 10 / RATE_PERIOD_S
         rows[*key, "request_percentage"]["usage"] += percent
         rows[*key, moved or "request_percentage"]["request_count"] += 1
-    in_force, shared = QuotasInForce(quotas), defaultdict[tuple[Any, ...], float](float)
+    changes, shared = QuotaChanges(quotas), defaultdict[tuple[Any, ...], float](float)
     for (time, cluster_id, broker, principal, client_id, kind), row in rows.items():
         user = principal.partition(":")[2]
-        limit = in_force.limit(
+        limit = changes.limit(
             cluster_id, kind, user, client_id, time + timedelta(seconds=RATE_PERIOD_S)
         )
         row["quota_level"] = limit.level if limit else None
@@ -118,7 +117,7 @@ def limit_at_start(quotas: list[Row], client: tuple[Any, ...]) -> tuple[Any, ...
     """Level and quota by the rules, as of the start of the window."""
     start, cluster_id, _, principal, client_id, kind = client
     user, time = principal.partition(":")[2], start + timedelta(microseconds=1)
-    limit = QuotasInForce(quotas).limit(cluster_id, kind, user, client_id, time)
+    limit = QuotaChanges(quotas).limit(cluster_id, kind, user, client_id, time)
     return (limit.level, limit.quota) if limit else (None, None)
 
 
@@ -126,11 +125,10 @@ def limit_of(row: Row) -> tuple[Any, ...]:
     return row["quota_level"], row["quota"]
 
 
-@pytest.mark.spark
-def test_sql_says_what_the_rules_say(spark: SparkSession) -> None:
+def test_sql_says_what_the_rules_say() -> None:
     dice = random.Random(5)
     facts, quotas = made_up_requests(dice), made_up_quotas(dice)
-    rows = computed(spark, facts, {"client_quotas": quotas})
+    rows = computed(facts, {"client_quotas": quotas})
     key = ("event_time", "cluster_id", "broker_id", "principal", "client_id", "quota_type")
     got = {tuple(row[name] for name in key): row for row in rows}
     rules = expected(facts, quotas)
@@ -263,33 +261,11 @@ COUNTED = [
     request(1, "PRODUCE", client_id=None, partitions=[{"topic": "t", "bytes": None}]),
 ]
 
-CASES: dict[str, tuple[list[Row], Context]] = {
-    "cause": (CAUSES, {"client_quotas": CAUSING}),
-    "change": (CHANGED, {"client_quotas": CHANGES}),
-    "mutations": (MUTATIONS, MUTATED),
-    "enforcement": (DECIDED, {"configs": DECIDING}),
-    "counted": (COUNTED, {}),
-}
 
-
-@pytest.fixture(scope="module")
-def of_case(spark: SparkSession) -> dict[str, list[Row]]:
-    """Rows of each case, all computed in one frame: a case is a cluster."""
-    facts = [row | {"cluster_id": case} for case, (rows, _) in CASES.items() for row in rows]
-    context = defaultdict[str, list[Row]](list)
-    for case, (_, case_context) in CASES.items():
-        for name, rows in case_context.items():
-            context[name] += [row | {"cluster_id": case} for row in rows]
-    by_case = defaultdict[str, list[Row]](list)
-    for row in computed(spark, facts, context):
-        by_case[row["cluster_id"]].append(row)
-    return by_case
-
-
-@pytest.mark.spark
-def test_what_throttled_a_client(of_case: dict[str, list[Row]]) -> None:
+def test_what_throttled_a_client() -> None:
     names = ("throttled_by", "throttled_requests", "throttle_time_ms")
-    alice = [row for row in of_case["cause"] if row["principal"] == "User:alice"]
+    rows = computed(CAUSES, {"client_quotas": CAUSING})
+    alice = [row for row in rows if row["principal"] == "User:alice"]
     assert picked(alice, "producer_byte_rate", *names) == [
         (None, 0, 0.0),
         ("producer_byte_rate", 1, 250.0),
@@ -297,14 +273,13 @@ def test_what_throttled_a_client(of_case: dict[str, list[Row]]) -> None:
     ]
     assert picked(alice, "request_percentage", *names)[2:] == [("request_percentage", 1, 250.0)]
     assert picked(alice, "consumer_byte_rate", *names) == [("request_percentage", 1, 250.0)]
-    others = [row for row in of_case["cause"] if row["principal"] != "User:alice"]
+    others = [row for row in rows if row["principal"] != "User:alice"]
     assert picked(others, "producer_byte_rate", *names) == [(None, 1, 250.0)]
 
 
-@pytest.mark.spark
-def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row]]) -> None:
+def test_a_window_in_which_the_limit_changed_says_so() -> None:
     names = ("client_id", "quota", "is_quota_changed")
-    rows = picked(of_case["change"], "producer_byte_rate", *names)
+    rows = picked(computed(CHANGED, {"client_quotas": CHANGES}), "producer_byte_rate", *names)
     assert [row[1:] for row in rows if row[0] == "orders"] == [
         (100.0, False),
         (50.0, True),
@@ -314,24 +289,30 @@ def test_a_window_in_which_the_limit_changed_says_so(of_case: dict[str, list[Row
     assert {row[1:] for row in rows if row[0] == "clicks"} == {(100.0, False)}
 
 
-@pytest.mark.spark
-def test_mutations_are_partitions_charged_by_the_controller(of_case: dict[str, list[Row]]) -> None:
+def test_mutations_are_partitions_charged_by_the_controller() -> None:
     names = ("usage", "broker_id", "request_count", "throttled_by", "is_over", "is_estimated")
-    rows = picked(of_case["mutations"], "controller_mutation_rate", *names)
-    assert [(round(usage * RATE_PERIOD_S), *others) for usage, *others in rows] == [
+    usage = computed(MUTATIONS, MUTATED)
+    rows = picked(usage, "controller_mutation_rate", *names)
+    assert [(round(rate * RATE_PERIOD_S), *others) for rate, *others in rows] == [
         (3 + 4 + 5, None, 2, "controller_mutation_rate", True, False),
         (7 + 1, 3, 1, None, False, True),
         (10, 3, 1, None, False, False),
         (0, 2, 1, None, False, False),
         (0, 2, 1, None, False, True),
     ]
-    times = picked(of_case["mutations"], "request_percentage", "broker_id", "request_count")
+    times = picked(usage, "request_percentage", "broker_id", "request_count")
     assert times == [(1, 0), (1, 0), (2, 0), (1, 0), (1, 0)]
 
 
-@pytest.mark.spark
-def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> None:
-    rows = picked(of_case["enforcement"], "request_percentage", "broker_id", "enforcement")
+def test_a_mutation_is_charged_once_also_if_its_line_has_partitions() -> None:
+    created = MUTATIONS[:1]
+    with_partitions = [created[0] | of_bytes(10, 20, 30)]
+    assert computed(with_partitions, MUTATED) == computed(created, MUTATED)
+
+
+def test_a_callback_class_enforces_the_quotas_of_its_broker() -> None:
+    usage = computed(DECIDED, {"configs": DECIDING})
+    rows = picked(usage, "request_percentage", "broker_id", "enforcement")
     assert rows == [
         *((n, "unknown") for n in (1, 2, 3)),
         *((1, "stock"), (2, "callback"), (3, "stock")),
@@ -339,8 +320,7 @@ def test_whoever_decides_on_quotas_is_told(of_case: dict[str, list[Row]]) -> Non
     ]
 
 
-@pytest.mark.spark
-def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> None:
+def test_what_counts_against_client_quotas() -> None:
     names = (
         "client_id",
         "usage",
@@ -349,13 +329,31 @@ def test_what_counts_against_client_quotas(of_case: dict[str, list[Row]]) -> Non
         "quota",
         "is_over",
     )
-    assert picked(of_case["counted"], "producer_byte_rate", *names) == [
+    usage = computed(COUNTED, {})
+    assert picked(usage, "producer_byte_rate", *names) == [
         ("", 0.0, "alice", "", None, False),
         ("orders", 100.0, "alice", "orders", None, False),
     ]
-    assert picked(of_case["counted"], "consumer_byte_rate", *names) == []
+    assert picked(usage, "consumer_byte_rate", *names) == []
 
 
-def test_the_driver_is_told_the_window() -> None:
+def test_a_window_is_as_long_as_the_rate_period_of_conf() -> None:
     result = quota_usage.result(QuotasSection(num_windows=3, window_ms=2_000))
     assert (result.bucket_s, result.lookback_s) == (6, 6)
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(0, 2**32),
+    st.sets(st.integers(-2, 8).map(lambda window: at(window * RATE_PERIOD_S)), max_size=4),
+)
+def test_any_cut_of_the_time_and_any_order_give_the_same_rows(
+    seed: int, starts: set[datetime]
+) -> None:
+    dice = random.Random(seed)
+    facts, context = made_up_requests(dice, 300), {"client_quotas": made_up_quotas(dice)}
+    rows = sorted(computed(facts, context), key=str)
+    dice.shuffle(facts)
+    dice.shuffle(context["client_quotas"])
+    parts = compute_in_parts(RESULT, starts, requests=facts, **context)
+    assert sorted(parts, key=str) == rows

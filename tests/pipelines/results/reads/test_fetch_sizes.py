@@ -1,21 +1,35 @@
-"""How much fetches brought at once and what bounded it: each case is a broker of one frame."""
+"""How much fetches bring at once, and what limits it."""
 
+import random
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results.reads import fetch_sizes
-from quotaflow.schemas.tables.fetch_sizes import LIMITERS
-from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
-from quotaflow.schemas.tables.topology import TOPICS
+from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES, LIMITERS
 
-from .replica_rows import BEFORE, Row, at, frame, seen
+from ....rule_rows import Rows, compute, compute_in_parts
 
+RESULT = fetch_sizes.result(QuotasSection())
+Row = dict[str, Any]
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+BEFORE = -600
+MIB = 1024 * 1024
 QUOTA_BYTES_PER_S = 900.0
+
+
+def at(second: float) -> datetime:
+    """A time that many seconds after noon."""
+    return NOON + timedelta(seconds=second)
+
+
+def seen(second: float, **others: Any) -> Row:
+    """What a snapshot saw."""
+    return {"event_time": at(second), "is_removed": False} | others
 
 
 def answered(size: int, partition: int = 0, limit: int | None = 1_000, **others: Any) -> Row:
@@ -57,59 +71,72 @@ TOPIC_ROWS = [
     seen(BEFORE, cluster_id="d", topic_id="id1", topic="another"),
 ]
 BOB = {"principal": "User:bob", "max_bytes": 50_000}
-BOUNDED: dict[str, list[Row]] = {
-    "max_bytes": [fetch(1, answered(4_000, limit=4_500), answered(1_000, 1, limit=4_500))],
-    "broker_cap": [fetch(3, answered(2_000, limit=9_000))],
-    "quota_window": [fetch(4, answered(9_000, limit=10_000), **BOB)],
-    "partition_max_bytes": [fetch(5, answered(1_000), answered(20, 1))],
-    "first_batch": [
-        fetch(6, answered(1_200)),
-        fetch(6, answered(5_001, limit=None)),
+LIMITED: dict[str, tuple[str, Row]] = {
+    "exactly max_bytes": (
+        "max_bytes",
+        fetch(1, answered(4_000, limit=4_500), answered(1_000, 1, limit=4_500)),
+    ),
+    "exactly the broker's limit": ("broker_cap", fetch(3, answered(2_000, limit=9_000))),
+    "exactly Kafka's default of that": (
+        "broker_cap",
+        fetch(1, answered(55 * MIB, limit=99 * MIB), max_bytes=99 * MIB),
+    ),
+    "exactly what a quota lets through at once": (
+        "quota_window",
+        fetch(4, answered(9_000, limit=10_000), **BOB),
+    ),
+    "as much, by a follower": (
+        "drained",
+        fetch(4, answered(9_000, limit=10_000), **BOB, replica_id=2),
+    ),
+    "a partition's limit": ("partition_max_bytes", fetch(5, answered(1_000), answered(20, 1))),
+    "more than a partition's limit": ("first_batch", fetch(6, answered(1_200))),
+    "more than max_bytes": ("first_batch", fetch(6, answered(5_001, limit=None))),
+    "more than max_bytes, not the partition's": (
+        "first_batch",
         fetch(6, answered(6_000, limit=9_000)),
-    ],
-    "drained": [
-        fetch(7, answered(999)),
+    ),
+    "less than each": ("drained", fetch(7, answered(999))),
+    "as bob's quota, by a client without one": (
+        "drained",
         fetch(7, answered(9_000, limit=10_000), max_bytes=50_000),
-        fetch(7, answered(2_001, limit=None), replica_id=None),
-    ],
-    "wait_timeout": [
-        fetch(8),
-        fetch(8, answered(0)),
-        fetch(8, partitions=None, response_bytes=None),
-    ],
-    "throttled": [fetch(9, throttle_time_ms=3.0)],
-    "redirected": [
-        fetch(10, answered(0, preferred_read_replica=2), answered(0, 1, preferred_read_replica=3))
-    ],
-    "error": [fetch(11, error_code=71), fetch(11, answered(0, error_code=6), throttle_time_ms=3.0)],
+    ),
+    "no limit of the partition known": ("drained", fetch(7, answered(2_001, limit=None))),
+    "no partitions": ("wait_timeout", fetch(8)),
+    "no bytes": ("wait_timeout", fetch(8, answered(0))),
+    "partitions not known": ("wait_timeout", fetch(8, partitions=None, response_bytes=None)),
+    "empty, with a throttle time": ("throttled", fetch(9, throttle_time_ms=3.0)),
+    "named another replica": (
+        "redirected",
+        fetch(10, answered(0, preferred_read_replica=2), answered(0, 1, preferred_read_replica=3)),
+    ),
+    "an error of the answer": ("error", fetch(11, error_code=71)),
+    "an error of a partition": (
+        "error",
+        fetch(11, answered(0, error_code=6), throttle_time_ms=3.0),
+    ),
 }
+CONTEXT = {"configs": CONFIG_ROWS, "client_quotas": QUOTAS, "topics": TOPIC_ROWS}
 
 
-def computed(spark: SparkSession, fetches: list[Row]) -> dict[tuple[int, int | None], Row]:
-    facts = fetch_sizes.answers(frame(spark, FETCHES.arrow, fetches))
-    context = {
-        "configs": frame(spark, CONFIGS.arrow, CONFIG_ROWS),
-        "client_quotas": frame(spark, CLIENT_QUOTAS.arrow, QUOTAS),
-        "topics": frame(spark, TOPICS.arrow, TOPIC_ROWS),
-    }
-    sizes = fetch_sizes.sizes(RuleInputs(facts, lookups=context), conf=QuotasSection()).collect()
-    rows = {(row["broker_id"], row["replica_id"]): row.asDict(recursive=True) for row in sizes}
+def computed(fetches: Rows) -> dict[tuple[int, int | None], Row]:
+    sizes = compute(RESULT, fetches=fetches, **CONTEXT)
+    rows = {(row["broker_id"], row["replica_id"]): row for row in sizes}
     assert len(rows) == len(sizes)
     return rows
 
 
-@pytest.mark.spark
-def test_what_bounded_an_answer_is_told_by_its_size(spark: SparkSession) -> None:
-    assert BOUNDED.keys() == LIMITERS.keys()
-    rows = computed(spark, [row for of_limiter in BOUNDED.values() for row in of_limiter])
-    limiters = {
-        broker_id: {name: row[f"{name}_fetches"] for name in LIMITERS if row[f"{name}_fetches"]}
-        for (broker_id, _), row in rows.items()
+@pytest.mark.parametrize(("limiter", "answer"), LIMITED.values(), ids=LIMITED)
+def test_the_size_of_an_answer_shows_its_limiter(limiter: str, answer: Row) -> None:
+    (row,) = computed([answer]).values()
+    assert {name: row[f"{name}_fetches"] for name in LIMITERS if row[f"{name}_fetches"]} == {
+        limiter: 1
     }
-    assert limiters == {
-        fetches[0]["broker_id"]: {limiter: len(fetches)} for limiter, fetches in BOUNDED.items()
-    }
-    assert all(sum(row["response_sizes"]) <= row["fetches"] for row in rows.values())
+    assert sum(row["response_sizes"]) == (1 if row["bytes"] else 0)
+
+
+def test_every_limiter_has_a_case() -> None:
+    assert {limiter for limiter, _ in LIMITED.values()} == set(LIMITERS)
 
 
 STARVING = [
@@ -122,18 +149,16 @@ STARVING = [
 ]
 
 
-@pytest.mark.spark
-def test_numbers_no_broker_tells_cost_no_batch(spark: SparkSession) -> None:
+def test_numbers_that_no_broker_has_cost_no_batch() -> None:
     most = 2**63 - 1
     odd = fetch(1, answered(2, limit=-most), answered(most - 2, 1, limit=most), max_bytes=None)
-    rows = computed(spark, [odd])
+    rows = computed([odd])
     assert rows[1, None]["fetches"] == 1
     assert rows[1, None]["bound_bytes"] is None
 
 
-@pytest.mark.spark
-def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
-    rows = computed(spark, STARVING)
+def test_partitions_that_are_left_out_show() -> None:
+    rows = computed(STARVING)
     row = rows[1, None]
     assert (row["filled_fetches"], row["first_partitions"]) == (3, 2)
     assert (row["starved_fetches"], row["starved_partitions"]) == (2, 2)
@@ -157,3 +182,45 @@ def test_partitions_that_are_left_out_show(spark: SparkSession) -> None:
     assert (follower["bytes"], follower["drained_fetches"]) == (7_000, 1)
     assert (follower["partitions"], follower["bound_bytes"]) == (None, 10**7)
     assert (follower["fairness"], follower["oversized_batches"]) == (1.0, 0)
+
+
+def test_the_ten_largest_batches_over_a_limit_are_listed() -> None:
+    fetches = [fetch(1, answered(1_001 + n % 8, n % 8), second=n) for n in range(24)]
+    (row,) = computed(fetches).values()
+    sizes = [batch["bytes"] for batch in row["largest_oversized"]]
+    assert sizes == [1_008] * 3 + [1_007] * 3 + [1_006] * 3 + [1_005]
+    assert row["oversized_batches"] == 24
+
+
+def made_up_fetches(dice: random.Random) -> Rows:
+    """Fetches of some clients and a follower over six minutes."""
+    return [
+        fetch(
+            dice.choice([1, 3]),
+            *(answered(dice.choice([0, 20, 1_000, 1_200]), n) for n in range(dice.randrange(4))),
+            second=dice.randrange(360_000) / 1_000,
+            principal=dice.choice(["User:alice", "User:bob", None]),
+            client_id=dice.choice(["reader", "", None]),
+            replica_id=dice.choice([None, None, 2]),
+            max_bytes=dice.choice([1_000, 2_000, 5_000]),
+            starved=dice.choice([None, [], left_out(1), left_out(1, 2)]),
+        )
+        for _ in range(200)
+    ]
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(0, 2**32),
+    st.sets(st.integers(-1, 7).map(lambda minute: at(minute * 60)), max_size=4),
+)
+def test_any_cut_of_the_time_and_any_order_give_the_same_rows(
+    seed: int, starts: set[datetime]
+) -> None:
+    dice = random.Random(seed)
+    fetches = made_up_fetches(dice)
+    rows = compute(RESULT, fetches=fetches, **CONTEXT)
+    assert len({tuple(row[name] for name in FETCH_SIZES.key) for row in rows}) == len(rows)
+    dice.shuffle(fetches)
+    parts = compute_in_parts(RESULT, starts, fetches=fetches, **CONTEXT)
+    assert sorted(parts, key=str) == sorted(rows, key=str)

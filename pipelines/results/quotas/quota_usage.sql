@@ -1,0 +1,191 @@
+-- What clients use of their quotas at each broker, and what limits them (KIP-13, KIP-124, KIP-599).
+-- A window is aligned and as long as the broker's rate period. At its end, usage divided by length
+-- equals Kafka's Rate. A row depends only on its window and the one before.
+-- A broker charges whole requests and responses, and the time of network threads too. It logs the
+-- bytes of records and the time of IO threads.
+WITH charged AS (
+    -- A row is a request, in its window. Times are whole microseconds: sums of these are exact in
+    -- any order. A request that changes topics is one row too, also if its line has partitions, so
+    -- it is charged once.
+    SELECT
+        cluster_id, broker_id, principal, coalesce(client_id, '') AS client_id, event_time, api,
+        body, floored(event_time, $rate_period_s) AS start, weight_of(weight) AS weight,
+        coalesce(list_sum([p.bytes FOR p IN partitions]), 0) * weight_of(weight) AS bytes,
+        CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
+        CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
+            AS throttle_us,
+        CASE
+            WHEN api = 'PRODUCE' THEN 'producer_byte_rate'
+            WHEN api = 'FETCH' THEN 'consumer_byte_rate'
+            WHEN api IN ('CREATE_TOPICS', 'CREATE_PARTITIONS', 'DELETE_TOPICS')
+                THEN 'controller_mutation_rate'
+            ELSE 'request_percentage'
+        END AS counted_as
+    FROM requests
+),
+topic_changes AS (
+    -- A row is a request that changes topics. Without answers its body was not kept, or is broken.
+    SELECT
+        * EXCLUDE (body, parsed), parsed.request.topics AS requested,
+        coalesce(parsed.response.topics, parsed.response.responses, parsed.response.results)
+            AS answers
+    FROM (
+        SELECT *, from_json(json_or_null(body), '{
+            "request": {"topics": [{"name": "VARCHAR", "numPartitions": "JSON", "count": "JSON",
+                                    "assignments": ["JSON"]}]},
+            "response": {
+                "topics": [{"name": "VARCHAR", "errorCode": "JSON", "numPartitions": "JSON"}],
+                "responses": [{"name": "VARCHAR", "errorCode": "JSON", "numPartitions": "JSON"}],
+                "results": [{"name": "VARCHAR", "errorCode": "JSON", "numPartitions": "JSON"}]
+            }}') AS parsed
+        FROM charged
+        WHERE counted_as = 'controller_mutation_rate'
+    )
+),
+controllers AS (
+    -- A row is the active controller from a snapshot on.
+    SELECT cluster_id, event_time AS since, max(broker_id) AS controller_id
+    FROM brokers
+    WHERE is_controller AND NOT is_removed
+    GROUP BY ALL
+),
+at_controller AS (
+    -- A row is the same request, at the broker that charges it.
+    SELECT t.* EXCLUDE (broker_id), c.controller_id AS broker_id
+    FROM topic_changes AS t
+    ASOF LEFT JOIN controllers AS c ON c.cluster_id = t.cluster_id AND c.since < t.event_time
+),
+changed_topics AS (
+    -- A row is a topic that a request changed, with its part of the request.
+    SELECT
+        * EXCLUDE (requested, answers), answer.name AS topic,
+        list_filter(requested, lambda t: t.name = answer.name)[1] AS request
+    FROM (
+        SELECT *, unnest(list_filter(answers, lambda t: json_int(t."errorCode") = 0)) AS answer
+        FROM at_controller
+    )
+    WHERE answer.name IS NOT NULL
+),
+topic_sizes AS (
+    -- A row is the number of a topic's partitions from a snapshot on.
+    SELECT cluster_id, topic, event_time AS since, max(partition_count) AS partition_count
+    FROM topics
+    WHERE NOT is_removed
+    GROUP BY ALL
+),
+mutations AS (
+    -- A row is a changed topic, with how many partitions it got or lost; null if not known.
+    SELECT
+        c.*, CASE c.api
+            WHEN 'CREATE_TOPICS' THEN coalesce(
+                positive(json_int(c.answer."numPartitions")),
+                positive(json_int(c.request."numPartitions")),
+                positive(len(c.request.assignments))
+            )
+            WHEN 'CREATE_PARTITIONS' THEN positive(coalesce(
+                json_int(c.request.count) - s.partition_count, len(c.request.assignments)
+            ))
+            WHEN 'DELETE_TOPICS' THEN s.partition_count
+        END AS partitions
+    FROM changed_topics AS c
+    ASOF LEFT JOIN topic_sizes AS s
+        ON s.cluster_id = c.cluster_id AND s.topic = c.topic AND s.since < c.event_time
+),
+charges AS (
+    -- A row is what a request is charged by one kind of quota: bytes, microseconds of IO threads or
+    -- partitions. A request counts under one kind only.
+    SELECT
+        cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
+        bytes AS amount, weight AS requests, throttle_us, weight > 1 AS is_estimated
+    FROM charged
+    WHERE counted_as IN ('producer_byte_rate', 'consumer_byte_rate')
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, broker_id, principal, client_id, start, 'request_percentage' AS quota_type,
+        local_us AS amount, if(counted_as = 'request_percentage', weight, 0) AS requests,
+        if(counted_as = 'request_percentage', throttle_us, 0) AS throttle_us, true AS is_estimated
+    FROM charged
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
+        0 AS amount, weight AS requests, throttle_us, answers IS NULL AS is_estimated
+    FROM at_controller
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
+        coalesce(partitions, 1) AS amount, 0 AS requests, 0 AS throttle_us,
+        partitions IS NULL AS is_estimated
+    FROM mutations
+),
+windows AS (
+    -- A row is a client's window at a broker, for one kind of quota.
+    SELECT
+        cluster_id, broker_id, principal, client_id, start AS event_time,
+        start + to_seconds($rate_period_s) AS window_end, quota_type, sum(amount) AS amount,
+        -- Of an IO thread that works all the time 1 % is 10,000 microseconds a second.
+        $rate_period_s * if(quota_type = 'request_percentage', 10_000.0::DOUBLE, 1) AS per,
+        bool_or(is_estimated) AS is_estimated, sum(requests) AS request_count,
+        coalesce(sum(requests) FILTER (throttle_us > 0), 0) AS throttled_requests,
+        sum(throttle_us) / 1_000 AS throttle_time_ms
+    FROM charges
+    GROUP BY ALL
+),
+shared AS (
+    -- A row is the same, with what all clients of its bucket used, and in the window before.
+    SELECT
+        *, sum(amount) OVER (bucket RANGE BETWEEN CURRENT ROW AND CURRENT ROW) / per
+            AS quota_bucket_usage,
+        coalesce(sum(amount) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
+            AND to_seconds($rate_period_s) PRECEDING), 0) / per AS usage_before
+    FROM with_limits(windows)
+    WINDOW bucket AS (
+        PARTITION BY cluster_id, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
+        ORDER BY event_time
+    )
+),
+filled AS (
+    -- A row is the same, with how full its quota was, and the client's quota of request time: what
+    -- a request moves or its time delays it, by the longer delay. A delay is as long as a quota is
+    -- exceeded.
+    SELECT
+        *, ratio(greatest(quota_bucket_usage, usage_before), quota) AS fullness,
+        max(if(quota_type = 'request_percentage', fullness, NULL)) OVER (
+            PARTITION BY cluster_id, broker_id, principal, client_id, event_time
+        ) AS time_fullness
+    FROM shared
+),
+broker_configs AS (
+    -- A row is a snapshot of a broker's configs. is_callback is null if it has no row of the
+    -- callback; any config shows that a snapshot saw the broker.
+    SELECT
+        cluster_id, int_or_null(entity_name) AS broker_id, event_time AS since,
+        bool_or(NOT is_removed AND coalesce(config_value, '') <> '')
+            FILTER (config_key = 'client.quota.callback.class') AS is_callback
+    FROM configs
+    WHERE entity_type = 'broker'
+    GROUP BY ALL
+),
+known_brokers AS (
+    -- A row is a broker, and since when its configs are known.
+    SELECT cluster_id, broker_id, min(since) AS known_since FROM broker_configs GROUP BY ALL
+)
+SELECT
+    f.cluster_id, CAST(f.event_time AS DATE) AS event_date, f.event_time, f.broker_id, f.principal,
+    f.client_id, f.quota_type, f.amount / f.per AS usage, f.is_estimated, f.request_count,
+    f.throttled_requests, f.throttle_time_ms,
+    CASE WHEN f.throttled_requests > 0 THEN CASE
+        WHEN f.fullness >= coalesce(f.time_fullness, f.fullness) THEN f.quota_type
+        WHEN f.time_fullness IS NOT NULL THEN 'request_percentage'
+    END END AS throttled_by,
+    f.quota_level, f.quota, f.is_quota_changed, f.quota_bucket_user, f.quota_bucket_client_id,
+    f.quota_bucket_usage, f.quota - f.quota_bucket_usage AS headroom,
+    coalesce(f.quota_bucket_usage > f.quota, false) AS is_over,
+    CASE
+        WHEN c.is_callback THEN 'callback'
+        WHEN k.known_since < f.window_end THEN 'stock'
+        ELSE 'unknown'
+    END AS enforcement
+FROM filled AS f
+LEFT JOIN known_brokers AS k ON k.cluster_id = f.cluster_id AND k.broker_id = f.broker_id
+ASOF LEFT JOIN (FROM broker_configs WHERE is_callback IS NOT NULL) AS c
+    ON c.cluster_id = f.cluster_id AND c.broker_id = f.broker_id AND c.since < f.window_end

@@ -1,0 +1,215 @@
+-- How much fetches return at once, and what limits it (KIP-74), by minute, client and broker.
+-- A broker reads one partition after the other, and cuts each read exactly at the rest of its
+-- limits. Only a first batch is always whole (ReplicaManager.readFromLog). So the size of an answer
+-- shows its limit.
+WITH each AS (
+    -- A row is a fetch, in its minute.
+    SELECT
+        *, floored(event_time, 60) AS minute, coalesce(response_bytes, 0) AS size,
+        list_max([p.partition_max_bytes FOR p IN partitions]) AS partition_limit
+    FROM fetches
+),
+config_snapshots AS (
+    -- A row is a config. What the first snapshot of a cluster saw is valid before it too.
+    SELECT *, since_of(event_time, min(event_time) OVER (PARTITION BY cluster_id)) AS since
+    FROM configs
+),
+caps AS (
+    -- A row is a broker's limit on an answer from a time on; null if it was removed.
+    SELECT
+        cluster_id, int_or_null(entity_name) AS broker_id, since,
+        max(CASE WHEN NOT is_removed THEN bigint_or_null(config_value) END) AS cap_bytes
+    FROM config_snapshots
+    WHERE entity_type = 'broker' AND config_key = 'fetch.max.bytes'
+    GROUP BY ALL
+),
+capped AS (
+    -- A row is a broker's limit in a minute. Kafka's own default is 55 MiB.
+    SELECT m.*, coalesce(c.cap_bytes, 57_671_680) AS cap_bytes
+    FROM (SELECT DISTINCT cluster_id, broker_id, minute FROM each) AS m
+    ASOF LEFT JOIN caps AS c
+        ON c.cluster_id = m.cluster_id AND c.broker_id = m.broker_id
+        AND c.since < m.minute + INTERVAL 1 MINUTE
+),
+clients AS (
+    -- A row is a client in a minute. Followers have no quota.
+    SELECT DISTINCT
+        cluster_id, principal, coalesce(client_id, '') AS client_id, minute AS event_time,
+        minute + INTERVAL 1 MINUTE AS window_end, 'consumer_byte_rate' AS quota_type
+    FROM each
+    WHERE replica_id IS NULL
+),
+quotas AS (
+    -- A row is what a client's quota lets through at once: that of all the broker's windows but one
+    -- (ClientQuotaManager.maxValueInQuotaWindow). Fetches have limits of 32 bits.
+    SELECT *, CAST(least(floor(quota * $refill_s), 2_147_483_647) AS BIGINT) AS quota_bytes
+    FROM with_limits(clients)
+    WHERE quota IS NOT NULL
+),
+bounded AS (
+    -- A row is a fetch with every limit. least() leaves out what is not known.
+    SELECT
+        e.*, b.cap_bytes, q.quota_bytes,
+        least(e.max_bytes, b.cap_bytes, q.quota_bytes) AS limit_bytes,
+        -- Null where the limits are no broker's and their product is too large.
+        least(e.max_bytes, TRY(e.partition_limit * e.session_partitions)) AS bound_bytes,
+        e.response_bytes >= e.max_bytes AS is_filled,
+        list_bool_or([p.bytes > p.partition_max_bytes FOR p IN e.partitions]) AS is_past,
+        list_bool_or([p.bytes = p.partition_max_bytes FOR p IN e.partitions]) AS is_at
+    FROM each AS e
+    LEFT JOIN capped AS b
+        ON b.cluster_id = e.cluster_id AND b.minute = e.minute
+        AND b.broker_id IS NOT DISTINCT FROM e.broker_id
+    LEFT JOIN quotas AS q
+        ON e.replica_id IS NULL AND q.cluster_id = e.cluster_id AND q.event_time = e.minute
+        AND q.principal IS NOT DISTINCT FROM e.principal
+        AND q.client_id = coalesce(e.client_id, '')
+),
+limited AS (
+    -- A row is a fetch, with the limiter of its answer.
+    SELECT
+        *, CASE
+            WHEN size = 0 THEN CASE
+                WHEN coalesce(error_code, 0) <> 0
+                    OR list_bool_or([p.error_code <> 0 FOR p IN partitions]) THEN 'error'
+                WHEN list_bool_or([p.preferred_read_replica >= 0 FOR p IN partitions])
+                    THEN 'redirected'
+                WHEN throttle_time_ms > 0 THEN 'throttled'
+                ELSE 'wait_timeout'
+            END
+            WHEN size > limit_bytes OR is_past THEN 'first_batch'
+            WHEN size = limit_bytes AND size = quota_bytes THEN 'quota_window'
+            WHEN size = limit_bytes AND size = max_bytes THEN 'max_bytes'
+            WHEN size = limit_bytes THEN 'broker_cap'
+            WHEN is_at THEN 'partition_max_bytes'
+            ELSE 'drained'
+        END AS limiter,
+        -- Of answers with records: 2^power bytes or more.
+        CASE WHEN size > 0 THEN least(CAST(floor(log2(size)) AS INT), 31) END AS power,
+        CASE WHEN is_filled THEN list_filter(partitions, lambda p: p.bytes > 0)[1] END AS first_read
+    FROM bounded
+),
+by_answer AS (
+    -- A row is a client or follower at a broker in a minute, with what its answers show.
+    SELECT
+        cluster_id, minute, broker_id, principal, client_id, replica_id,
+        count(*) AS fetches, sum(size) AS bytes, max(size) AS max_response_bytes,
+        histogram(power) AS powers, histogram(limiter) AS limiters,
+        max(max_bytes) AS max_bytes, max(partition_limit) AS partition_max_bytes,
+        max(min_bytes) AS min_bytes, max(max_wait_ms) AS max_wait_ms,
+        max(session_partitions) AS partitions, max(bound_bytes) AS bound_bytes,
+        count(*) FILTER (is_filled) AS filled_fetches,
+        count(DISTINCT {topic: first_read.topic, topic_id: first_read.topic_id,
+                        partition: first_read.partition})
+            FILTER (first_read IS NOT NULL) AS first_partitions,
+        count(*) FILTER (len(starved) > 0) AS starved_fetches
+    FROM limited
+    GROUP BY ALL
+),
+reads AS (
+    -- A row is a partition that brought records in a fetch, or was left out of a full answer.
+    SELECT
+        * EXCLUDE (max_bytes, part), part.topic AS topic, part.topic_id AS topic_id,
+        part.partition AS partition, part.bytes AS bytes, part.fetch_offset AS fetch_offset,
+        part.bytes > least(max_bytes, part.partition_max_bytes) AS is_oversized,
+        false AS is_starved
+    FROM (
+        SELECT
+            cluster_id, minute, broker_id, principal, client_id, replica_id, max_bytes,
+            unnest(partitions) AS part
+        FROM each
+    )
+    WHERE part.bytes > 0
+    UNION ALL BY NAME
+    SELECT
+        * EXCLUDE (part), part.topic AS topic, part.topic_id AS topic_id,
+        part.partition AS partition, 0 AS bytes, false AS is_oversized, true AS is_starved
+    FROM (
+        SELECT
+            cluster_id, minute, broker_id, principal, client_id, replica_id,
+            unnest(starved) AS part
+        FROM each
+    )
+),
+served AS (
+    -- A row is a partition, with what all fetches of a client and minute got of it.
+    SELECT
+        cluster_id, minute, broker_id, principal, client_id, replica_id,
+        topic, topic_id, partition, sum(bytes) AS size, count(*) FILTER (is_starved) AS starved,
+        count(*) FILTER (is_oversized) AS oversized
+    FROM reads
+    GROUP BY ALL
+),
+by_partition AS (
+    -- A row is a client or follower at a broker in a minute, with how evenly it was served.
+    SELECT
+        cluster_id, minute, broker_id, principal, client_id, replica_id,
+        count(*) FILTER (starved > 0) AS starved_partitions, max(starved) AS max_starved_fetches,
+        ratio(CAST(sum(size) AS DOUBLE) ** 2, count(*) * CAST(sum(size * size) AS DOUBLE))
+            AS fairness,
+        sum(oversized) AS oversized_batches
+    FROM served
+    GROUP BY ALL
+),
+names AS (
+    -- A row is a topic's name: fetches since version 13 have its id alone.
+    SELECT cluster_id, topic_id, max(topic) AS name FROM topics GROUP BY ALL
+),
+oversized AS (
+    -- A row is a client or follower at a broker in a minute, with the ten largest batches that are
+    -- over a limit.
+    SELECT
+        cluster_id, minute, broker_id, principal, client_id, replica_id,
+        list(
+            {bytes: bytes, topic: coalesce(topic, name), topic_id: topic_id, partition: partition,
+             fetch_offset: fetch_offset} ORDER BY place
+        ) AS largest_oversized
+    FROM (
+        SELECT
+            r.*, n.name, row_number() OVER (
+                PARTITION BY r.cluster_id, r.minute, r.broker_id, r.principal, r.client_id,
+                    r.replica_id
+                ORDER BY r.bytes DESC, coalesce(r.topic, n.name) DESC NULLS LAST,
+                    r.topic_id DESC NULLS LAST, r.partition DESC NULLS LAST,
+                    r.fetch_offset DESC NULLS LAST
+            ) AS place
+        FROM reads AS r
+        LEFT JOIN names AS n ON n.cluster_id = r.cluster_id AND n.topic_id = r.topic_id
+        WHERE r.is_oversized
+    )
+    WHERE place <= 10
+    GROUP BY ALL
+)
+SELECT
+    a.cluster_id, CAST(a.minute AS DATE) AS event_date, a.minute AS event_time, a.broker_id,
+    a.principal, a.client_id, a.replica_id, a.fetches, a.bytes, a.max_response_bytes,
+    [coalesce(a.powers[n], 0) FOR n IN range(32)] AS response_sizes,
+    coalesce(a.limiters['max_bytes'], 0) AS max_bytes_fetches,
+    coalesce(a.limiters['broker_cap'], 0) AS broker_cap_fetches,
+    coalesce(a.limiters['quota_window'], 0) AS quota_window_fetches,
+    coalesce(a.limiters['partition_max_bytes'], 0) AS partition_max_bytes_fetches,
+    coalesce(a.limiters['first_batch'], 0) AS first_batch_fetches,
+    coalesce(a.limiters['drained'], 0) AS drained_fetches,
+    coalesce(a.limiters['wait_timeout'], 0) AS wait_timeout_fetches,
+    coalesce(a.limiters['throttled'], 0) AS throttled_fetches,
+    coalesce(a.limiters['redirected'], 0) AS redirected_fetches,
+    coalesce(a.limiters['error'], 0) AS error_fetches,
+    a.max_bytes, a.partition_max_bytes, a.min_bytes, a.max_wait_ms, a.partitions, a.bound_bytes,
+    a.filled_fetches, a.first_partitions, a.starved_fetches,
+    coalesce(p.starved_partitions, 0) AS starved_partitions,
+    coalesce(p.max_starved_fetches, 0) AS max_starved_fetches, p.fairness,
+    coalesce(p.oversized_batches, 0) AS oversized_batches,
+    CASE WHEN p.minute IS NOT NULL THEN coalesce(o.largest_oversized, []) END AS largest_oversized
+FROM by_answer AS a
+LEFT JOIN by_partition AS p
+    ON p.cluster_id = a.cluster_id AND p.minute = a.minute
+    AND p.broker_id IS NOT DISTINCT FROM a.broker_id
+    AND p.principal IS NOT DISTINCT FROM a.principal
+    AND p.client_id IS NOT DISTINCT FROM a.client_id
+    AND p.replica_id IS NOT DISTINCT FROM a.replica_id
+LEFT JOIN oversized AS o
+    ON o.cluster_id = a.cluster_id AND o.minute = a.minute
+    AND o.broker_id IS NOT DISTINCT FROM a.broker_id
+    AND o.principal IS NOT DISTINCT FROM a.principal
+    AND o.client_id IS NOT DISTINCT FROM a.client_id
+    AND o.replica_id IS NOT DISTINCT FROM a.replica_id
