@@ -11,7 +11,7 @@ from quotaflow.schemas import configs
 from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
 from ...rule_rows import compute
-from .replication.throttle_rows import (
+from .alter_rows import (
     APPEND,
     BROKER,
     DELETE,
