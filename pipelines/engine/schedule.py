@@ -139,9 +139,9 @@ def _density(
         rate = count / max((end - start).total_seconds(), 1e-6)
         starts[start] = starts.get(start, 0.0) + rate
         starts[end] = starts.get(end, 0.0) - rate
-    rate = 0.0
+    per_s = 0.0
     for start, end in pairwise(edges):
-        rate += starts.get(start, 0.0)
-        count = rate * (end - start).total_seconds()
+        per_s += starts.get(start, 0.0)
+        count = per_s * (end - start).total_seconds()
         if count > 0:
             yield start, end, count

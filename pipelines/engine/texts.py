@@ -88,7 +88,7 @@ def shared_views() -> Mapping[str, str]:
 def _views_of(texts: list[str]) -> dict[str, str]:
     views = shared_views()
     needed = set[str]().union(*map(words, texts))
-    for name in reversed(views):
+    for name in reversed(list(views)):
         if name in needed:
             needed |= words(views[name])
     return {name: sql for name, sql in views.items() if name in needed}

@@ -176,7 +176,7 @@ def opened(
 ) -> Iterator[Database]:
     """A database over these relations. What exceeds its memory goes to a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="quotaflow-") as scratch:
-        settings = {
+        settings: dict[str, str | bool | int | float | list[str]] = {
             "threads": threads,
             "memory_limit": f"{memory_mb}MiB",
             "temp_directory": scratch,
