@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines.incremental.result import RuleInputs
 from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.producer_ids import producer_id_uses
 from quotaflow.pipelines.results.quotas import quota_charges
 from quotaflow.pipelines.results.reads import rack_traffic
 from quotaflow.pipelines.results.replication import replica_fetches, replication_rates
@@ -62,9 +61,6 @@ def test_a_request_counts_as_often_as_it_stands_for(spark: SparkSession) -> None
             RuleInputs(
                 rack_traffic.result({}).relevant_facts(rows), lookups={"brokers": no_brokers}
             )
-        ),
-        "producer_id_uses": lambda rows: producer_id_uses.uses(
-            RuleInputs(producer_id_uses.result().relevant_facts(rows))
         ),
         "quota_usage": lambda rows: quota_charges.charges(
             quota_charges.charged(rows), no_topics, no_brokers, 11
