@@ -1,12 +1,15 @@
-"""Alerts over a partition of readings sorted by series and time."""
+"""Alerts over readings sorted by series and time."""
 
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
+import xxhash
 
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, LONG, STRING
+from quotaflow.udfs.engine.rule import Batches
 from quotaflow.udfs.key_runs import Key, key_at, key_runs
 from quotaflow.udfs.rules.alert import AlertState, Breach, Event, ThresholdRule, end, step
 
@@ -20,8 +23,8 @@ READINGS = pa.schema(
         pa.field("rule", STRING),
         pa.field("series_id", LONG),
         pa.field("event_ms", LONG),
-        pa.field("value", DOUBLE),
         pa.field("is_carried", BOOLEAN),
+        pa.field("value", DOUBLE),
     ]
 )
 EVENT = pa.schema(
@@ -33,28 +36,40 @@ EVENT = pa.schema(
         pa.field("points", LONG),
     ]
 )
+ALERT_ID = pa.field("alert_id", STRING)
 
-# The conf of a removed rule no longer says when its alerts end: they go stale within the hour.
+# Conf does not say when alerts of a removed rule end, so they go stale after an hour.
 _RETIRED = ThresholdRule("retired", bound=0, clear=0, for_ms=0, stale_ms=3_600_000)
 
-_Batches = Iterator[pa.RecordBatch]
 _Row = tuple[pa.RecordBatch, int]
 _Event = list[tuple[Event, _Row]]
 
 
-def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[_Batches], _Batches]:
-    """A function for mapInArrow: READINGS and EVENT sorted by ORDER in, events out.
+def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[Batches], Batches]:
+    """A function for a Walk: READINGS and EVENT sorted by ORDER in, events with ALERT_ID out.
 
-    In readings the columns of EVENT are null. A row with `is_carried` is an event of an earlier
-    run and stands for all readings up to it. An event has the columns of the reading it follows
-    from, further columns included, and its own time. One call walks a whole partition, which must
-    have all rows of each KEY. Of readings at one time the lowest counts. Times and values must
-    not be null.
+    In readings the columns of EVENT are null. A row with `is_carried` is an event that the table
+    has already, and includes all readings up to it. An event has the columns of the reading it
+    follows from, further columns included, and its own time. Of readings at one time the lowest
+    counts. Times and values must not be null.
     """
     return partial(_find, rules)
 
 
-def _find(rules: Mapping[str, ThresholdRule], batches: _Batches) -> _Batches:
+def alert_id(cluster_id: str, rule: str, series_id: int, first_breach_ms: int) -> str:
+    """The identity of an alert: 16 hexadecimal digits.
+
+    Equal to xxhash64 of the same columns in Spark SQL, so that alerts keep their identities. There
+    the hash of a column is the seed for the next column, and the first seed is 42.
+    """
+    digest = 42
+    for value in (cluster_id, rule, series_id, first_breach_ms):
+        data = value.encode() if isinstance(value, str) else struct.pack("<q", value)
+        digest = xxhash.xxh64_intdigest(data, digest)
+    return f"{digest:016x}"
+
+
+def _find(rules: Mapping[str, ThresholdRule], batches: Batches) -> Iterator[pa.RecordBatch]:
     walk: _Walk | None = None
     for batch in batches:
         events: _Event = []
@@ -106,7 +121,7 @@ def _carried(row: pa.RecordBatch, time_ms: int) -> Breach | None:
     return None if closed else Breach(first_ms, time_ms, peak, points, last_event_ms=time_ms)
 
 
-def _rows(events: _Event) -> _Batches:
+def _rows(events: _Event) -> Iterator[pa.RecordBatch]:
     if not events:
         return
     rows = pa.concat_batches([rows.slice(at, 1) for _, (rows, at) in events])
@@ -114,7 +129,9 @@ def _rows(events: _Event) -> _Batches:
     columns = {name: rows.column(name) for name in rows.schema.names}
     columns["event_ms"] = pa.array([event.time_ms for event, _ in events], LONG)
     columns |= {f.name: pa.array([one[f.name] for one in values], f.type) for f in EVENT}
-    yield pa.RecordBatch.from_pydict(columns)
+    identity = (columns[name].to_pylist() for name in (*KEY, "first_breach_ms"))
+    ids = [alert_id(*one) for one in zip(*identity, strict=True)]
+    yield pa.RecordBatch.from_pydict(columns | {ALERT_ID.name: pa.array(ids, ALERT_ID.type)})
 
 
 def _event_row(event: Event) -> dict[str, object]:

@@ -1,15 +1,16 @@
-"""Which sightings of producer ids are new (KIP-936), over a partition sorted by key and time."""
+"""Which sightings of producer ids are new (KIP-936), over rows sorted by key and time."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import pyarrow as pa
 
-from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, sql_type
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING
+from quotaflow.udfs.engine.rule import Batches
 from quotaflow.udfs.key_runs import key_at, key_runs
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
-KEY = ("cluster_id", "broker_id", "principal", "kind")
+KEY = ("cluster_id", "broker_id", "principal")
 ORDER = (*KEY, "event_ms", "producer_id")
 
 SIGHTINGS = pa.schema(
@@ -17,33 +18,28 @@ SIGHTINGS = pa.schema(
         pa.field("cluster_id", STRING),
         pa.field("broker_id", INT),
         pa.field("principal", STRING),
-        pa.field("kind", STRING),
         pa.field("event_ms", LONG),
         pa.field("producer_id", LONG),
     ]
 )
 FLAGGED = SIGHTINGS.append(pa.field("is_new", BOOLEAN))
-FLAGGED_SQL = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in FLAGGED)
-
-_Batches = Iterator[pa.RecordBatch]
 
 
 def flag_new_ids(
     expected_items: int, false_positive_rate: float, window_ms: int
-) -> Callable[[_Batches], _Batches]:
-    """A function for mapInArrow: SIGHTINGS sorted by ORDER in, the same rows as FLAGGED out.
+) -> Callable[[Batches], Batches]:
+    """A function for a Walk: SIGHTINGS sorted by ORDER in, the same rows as FLAGGED out.
 
-    `is_new`: the timed filter of the row's KEY had not seen the id (KIP-936). One call walks a
-    whole partition with one filter at a time, so its cost does not grow with the number of
-    keys. All rows of a key must be in one partition; times and ids must not be null. Further
-    columns pass through; `is_new` comes last.
+    `is_new`: the timed filter of the row's KEY had not seen the id (KIP-936). One call reads all
+    rows with one filter at a time, so its cost does not grow with the number of keys. Times and ids
+    must not be null. Further columns pass through; `is_new` comes last.
     """
     begin = partial(TimedBloomFilter, expected_items, false_positive_rate, window_ms)
     begin()  # a bad bound fails here, not in a worker
     return partial(_flag, begin)
 
 
-def _flag(begin: Callable[[], TimedBloomFilter], batches: _Batches) -> _Batches:
+def _flag(begin: Callable[[], TimedBloomFilter], batches: Batches) -> Iterator[pa.RecordBatch]:
     seen = begin()
     last_key = None
     for batch in batches:

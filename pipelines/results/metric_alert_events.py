@@ -1,33 +1,37 @@
 """`metric_alert_events`: readings of client metrics past a bound for too long (KIP-714)."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial, reduce
-from operator import or_
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.incremental.result import Result, RuleInputs
-from quotaflow.schemas.table import sql_type
+from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.columns import TAGS
+from quotaflow.schemas.table import DOUBLE, INT, STRING
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVENTS
 from quotaflow.udfs import alerts
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from quotaflow.udfs.engine.rule import Rule, Walk
 
 _HOUR_S = 3_600
-_OF_READING = [
-    name for name in CLIENT_METRICS.column_names if name in METRIC_ALERT_EVENTS.column_names
-]
-_LIKE = str.maketrans({"*": "%", "%": r"\%", "_": r"\_", "\\": r"\\"})
-_READ = ["rule", "event_ms", *(name for name in _OF_READING if name != "event_time")]
+_RULES = pa.schema(
+    [
+        pa.field("rule", STRING),
+        pa.field("pattern", STRING),
+        pa.field("labels", TAGS),
+        pa.field("bound", DOUBLE),
+        pa.field("subscribe_metrics", STRING),
+        pa.field("subscribe_interval_ms", INT),
+    ]
+)
+_LIKE = str.maketrans({"*": "%", "%": "!%", "_": "!_", "!": "!!"})
+_CALCULATED = {*alerts.READINGS.names, *alerts.EVENT.names, "event_time"}
 
 
 def result(conf: AlertsSection) -> Result:
-    """The result as the driver takes it.
+    """The declaration of the result.
 
     An open alert has a new row every hour. So a row depends on rows at most that far and one
     stale_s back, and a breach without a row yet on those of its for_s and stale_s.
@@ -36,77 +40,60 @@ def result(conf: AlertsSection) -> Result:
     longest_s = max([2 * _HOUR_S, *reaches_s])
     return Result(
         table=METRIC_ALERT_EVENTS,
+        rule=_rule(conf.rules),
         facts=CLIENT_METRICS,
+        relevant=_relevant(conf.rules),
         bucket_s=60,
         lookback_s=longest_s,
-        is_relevant=partial(matches_rule, rules=conf.rules),
-        prepare=partial(readings, rules=conf.rules),
-        compute=partial(events, rules=conf.rules),
         carry_s=longest_s,
         carry_key=alerts.KEY,
+        split_by=("cluster_id", "series_id"),
     )
 
 
-def matches_rule(*, rules: Sequence[AlertRule]) -> Column:
-    """Whether any rule speaks of a reading; NaN ('no samples') is no number."""
-    is_number = F.col("value").isNotNull() & ~F.isnan("value")
-    return is_number & reduce(or_, map(_speaks_of, rules), F.lit(False))
+def _rule(rules: Sequence[AlertRule]) -> Rule:
+    of_reading = [
+        field
+        for field in METRIC_ALERT_EVENTS.arrow
+        if field.name in CLIENT_METRICS.column_names and field.name not in _CALCULATED
+    ]
+    found = Walk(
+        name="found_events",
+        sql=texts.read("metric_alert_readings.sql"),
+        schema=pa.schema([*alerts.READINGS, *of_reading, *alerts.EVENT, alerts.ALERT_ID]),
+        function=alerts.find_alerts({rule.name: rule.rule() for rule in rules}),
+    )
+    return texts.rule(
+        METRIC_ALERT_EVENTS,
+        "metric_alert_events.sql",
+        rows={"alert_rules": pa.Table.from_pylist(list(map(_row, rules)), schema=_RULES)},
+        walks=(found,),
+    )
 
 
-def readings(metrics: "DataFrame", *, rules: Sequence[AlertRule]) -> "DataFrame":
-    """A row of a reading for each rule that speaks of it."""
-    named = [F.when(_speaks_of(rule), F.lit(rule.name)) for rule in rules]
-    of_rules = F.array_compact(F.array(*named)).cast("array<string>")
-    return metrics.select(*_OF_READING, F.explode(of_rules).alias("rule"))
+def _row(rule: AlertRule) -> dict[str, object]:
+    return {
+        "rule": rule.name,
+        "pattern": _pattern(rule),
+        "labels": list(rule.labels.items()),
+        "bound": rule.rule().bound,
+        "subscribe_metrics": ",".join(rule.subscribed_prefixes) or None,
+        "subscribe_interval_ms": 1_000 * rule.subscribe_interval_s,
+    }
 
 
-def _speaks_of(rule: AlertRule) -> Column:
-    # LIKE, and not a regular expression: Delta skips files by the text before the first %.
-    matches = F.col("metric").like(rule.metric.translate(_LIKE))
-    for key, value in rule.labels.items():
-        matches &= F.try_element_at("attributes", F.lit(key)) == F.lit(value)
-    return matches
+def _pattern(rule: AlertRule) -> str:
+    """The rule's metric for LIKE with the escape character !, in which * matches any text."""
+    return rule.metric.translate(_LIKE)
 
 
-def events(inputs: RuleInputs, *, rules: Sequence[AlertRule]) -> "DataFrame":
-    """Readings to rows of the table."""
-    event_ms = F.unix_millis("event_time").alias("event_ms")
-    rows = inputs.facts.select("*", event_ms).select(*_READ)
-    rows = rows.withColumns({f.name: F.lit(None).cast(sql_type(f.type)) for f in alerts.EVENT})
-    rows = rows.withColumn("is_carried", F.lit(False))
-    if inputs.carried_rows is not None:
-        carried = inputs.carried_rows.withColumns(
-            {
-                "event_ms": F.unix_millis("event_time"),
-                "first_breach_ms": F.unix_millis("first_breach"),
-                "is_carried": F.lit(True),
-            }
-        )
-        rows = rows.unionByName(carried.select(rows.columns))
-    find = alerts.find_alerts({rule.name: rule.rule() for rule in rules})
-    ordered = rows.repartition(*alerts.KEY).sortWithinPartitions(*alerts.ORDER)
-    return _as_table(ordered.mapInArrow(find, ordered.schema), rules)
+def _relevant(rules: Sequence[AlertRule]) -> str:
+    """SQL that is true for readings that any rule names; NaN ('no samples') is no number."""
+    named = " OR ".join(f"({_names(rule)})" for rule in rules) or "false"
+    return f"NOT isnan(value) AND ({named})"
 
 
-def _as_table(rows: "DataFrame", rules: Sequence[AlertRule]) -> "DataFrame":
-    identity = F.xxhash64("cluster_id", "rule", "series_id", "first_breach_ms")
-    metrics = {rule.name: ",".join(rule.subscribed_prefixes) or None for rule in rules}
-    every_ms = {rule.name: 1_000 * rule.subscribe_interval_s for rule in rules}
-    return rows.withColumns(
-        {
-            "event_time": F.timestamp_millis("event_ms"),
-            "event_date": F.to_date(F.timestamp_millis("event_ms")),
-            "first_breach": F.timestamp_millis("first_breach_ms"),
-            "alert_id": F.lower(F.lpad(F.hex(identity), 16, "0")),
-            "bound": _of_rule({rule.name: rule.rule().bound for rule in rules}, "double"),
-            "subscribe_metrics": _of_rule(metrics, "string"),
-            "subscribe_interval_ms": _of_rule(every_ms, "int"),
-        }
-    ).select(METRIC_ALERT_EVENTS.column_names)
-
-
-def _of_rule(values: Mapping[str, object], type_: str) -> Column:
-    """What conf says of a row's rule; null where the rule is gone from it."""
-    pairs = [F.lit(x) for pair in values.items() for x in pair]
-    by_rule = F.create_map(*pairs).cast(f"map<string, {type_}>")
-    return F.try_element_at(by_rule, F.col("rule"))
+def _names(rule: AlertRule) -> str:
+    metric = f"metric LIKE {literal(_pattern(rule))} ESCAPE '!'"
+    labels = [f"attributes[{literal(k)}] = {literal(v)}" for k, v in rule.labels.items()]
+    return " AND ".join([metric, *labels])

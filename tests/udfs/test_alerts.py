@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.alerts import EVENT, KEY, ORDER, READINGS, find_alerts
+from quotaflow.udfs.alerts import ALERT_ID, EVENT, KEY, ORDER, READINGS, alert_id, find_alerts
 from quotaflow.udfs.rules.alert import ThresholdRule
 
 from .alert_events import walk
@@ -17,6 +17,7 @@ RULES = {
     "low": ThresholdRule("low", bound=10, clear=11, for_ms=0, stale_ms=60_000, is_above=False),
 }
 SCHEMA = pa.schema([*READINGS, *EVENT, pa.field("client_id", pa.string())])
+FOUND = SCHEMA.append(ALERT_ID)
 
 
 def reading(event_ms, value, series_id=1, rule="slow", client_id="app"):
@@ -43,7 +44,7 @@ def events(rows, cuts=()):
     batches = [pa.RecordBatch.from_pylist(ordered[a:b], schema=SCHEMA) for a, b in pairwise(bounds)]
     out = find_alerts(RULES)(iter(batches))
     event_rows = [row for batch in out for row in batch.to_pylist()]
-    assert all(batch.schema == SCHEMA for batch in find_alerts(RULES)(iter(batches)))
+    assert all(batch.schema == FOUND for batch in find_alerts(RULES)(iter(batches)))
     return event_rows
 
 
@@ -135,6 +136,34 @@ def test_batches_may_be_cut_anywhere(points, cuts):
         )
         expected = [(event.time_ms, str(event.state)) for event in walk(RULES["slow"], alone)]
         assert of_series == expected
+
+
+@pytest.mark.parametrize(
+    ("identity", "digits"),
+    [
+        (("c", "slow", 1, 0), "6a0f0512bc09cb86"),
+        (("", "slow", 0, -1), "c4d9dbea904d087a"),
+        (
+            ("s-vog3jyR1aGPJMD-rdmiQ", "producer-queue-time", -5270498306774157605, 1795262400123),
+            "e5288af1a504e9e6",
+        ),
+        (("ünï-クラスタ-🚀", "a.b_c-d", 2**63 - 1, 1795262400000), "68617b40dd11107f"),
+        (("c", 64 * "x", -(2**63), 1), "f16a71440d7e86d6"),
+        (("cluster-1", "rule1", -92081000000000000, 1795262400001), "458092823ab8427b"),
+        ((2 * "cluster-2", "rule2", -84162000000000000, 1795262400002), "12732e7b168be652"),
+        ((3 * "cluster-3", "rule3", -76243000000000000, 1795262400003), "6f5c1214922bb14d"),
+        ((4 * "cluster-4", "rule4", -68324000000000000, 1795262400004), "b56829e9ad97eda9"),
+        (("", "rule35", 177165000000000000, 1795262400035), "0b7c7cac465b7061"),
+    ],
+)
+def test_the_identity_of_an_alert_is_what_spark_calculates(identity, digits):
+    """Digits from Spark 4.2: lower(lpad(hex(xxhash64(cluster, rule, series, first)), 16, '0'))."""
+    assert alert_id(*identity) == digits
+
+
+def test_an_event_has_the_identity_of_its_alert():
+    rows = events([reading(0, 11), reading(2_000, 12), reading(3_000, 1)])
+    assert {row["alert_id"] for row in rows} == {alert_id("c", "slow", 1, 0)}
 
 
 def test_it_can_be_sent_to_workers():

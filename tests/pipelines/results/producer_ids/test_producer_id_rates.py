@@ -1,4 +1,4 @@
-"""Producer-id rates in SQL against the rules in Python, many principals in one frame."""
+"""Producer-id rates in SQL against the rules in Python, many principals at once."""
 
 import random
 from collections import defaultdict
@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental.result import RuleInputs
-from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_tokens
-from quotaflow.schemas.table import TIMESTAMP
+from quotaflow.pipelines.results.producer_ids import producer_id_rates
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.udfs.producer_ids import SIGHTINGS
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 from quotaflow.udfs.rules.token_bucket import TokenBucket
+
+from ....rule_rows import Rows, compute
+from ..sequential import assert_parts_equal_whole
 
 # A multiple of every window below, so that a test can speak of seconds since its start.
 START_MS = 1_795_262_400_000
@@ -28,32 +28,38 @@ FEW_LONG_WINDOWS = ProducerIdsSection(
     num_windows=3, window_ms=2_000, filter_window_ms=4_000, filter_items=5, quotas={"p1": 0.125}
 )
 ONE_WINDOW = ProducerIdsSection(num_windows=1, filter_window_ms=1_000, default_quota_per_s=2.5)
-Key = tuple[str, int, str, str]
+Key = tuple[str, int, str]
 Sighting = tuple[Key, int, int]
 
 
 def sightings(user: str, times_ms: Iterable[tuple[float, int]], **key: Any) -> list[Sighting]:
     """Sightings (ms since the start, id) of one user on one broker."""
-    client = ("c", key.get("broker_id", 1), f"User:{user}", key.get("kind", "allocation"))
+    client = (key.get("cluster_id", "c"), key.get("broker_id", 1), f"User:{user}")
     return [(client, START_MS + int(time_ms), producer_id) for time_ms, producer_id in times_ms]
 
 
-def as_frame(spark: SparkSession, seen: list[Sighting]) -> DataFrame:
-    schema = SIGHTINGS.append(pa.field("event_time", TIMESTAMP))
-    rows = [(*key, time_ms, id_, time_ms * 1_000) for key, time_ms, id_ in seen]
-    columns = zip(*random.Random(1).sample(rows, len(rows)), strict=True)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+def requests(seen: list[Sighting]) -> Rows:
+    """Answers of INIT_PRODUCER_ID, in no order."""
+    return [
+        dict(zip(producer_id_rates.result(KIP_936).carry_key, key, strict=True))
+        | {"event_time": at(time_ms), "record_time": at(time_ms)}
+        | {"api": "INIT_PRODUCER_ID", "producer_id": producer_id, "error_code": 0}
+        for key, time_ms, producer_id in random.Random(1).sample(seen, len(seen))
+    ]
 
 
-def rows_of(frame: DataFrame) -> dict[tuple[Key, int], dict[str, Any]]:
+def at(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms // 1_000, UTC) + timedelta(milliseconds=time_ms % 1_000)
+
+
+def rates(seen: list[Sighting], conf: ProducerIdsSection) -> dict[tuple[Key, int], dict[str, Any]]:
     """Rows by key and second since the start."""
     rows = {}
-    for row in frame.collect():
-        key = (row["cluster_id"], row["broker_id"], row["principal"], row["kind"])
+    for row in compute(producer_id_rates.result(conf), requests=requests(seen)):
+        key = (row["cluster_id"], row["broker_id"], row["principal"])
         second = row["event_time"].timestamp() - START_MS / 1_000
         assert (key, int(second)) not in rows
-        rows[key, int(second)] = row.asDict()
+        rows[key, int(second)] = row
     return rows
 
 
@@ -91,7 +97,7 @@ def seconds_of(
     # A second has a row while any window still feels a sighting.
     felt = {t for s in seen for t in range(s, s // window_s * window_s + rate_period_s)}
     for second in sorted(felt):
-        if second - last > producer_id_tokens.FULL_AGAIN_S:
+        if second - last > producer_id_rates.FULL_AGAIN_S:
             bucket = TokenBucket(quota, conf.num_windows, conf.window_ms)
         last = second
         bucket.record(new[second], second * 1_000)
@@ -143,8 +149,8 @@ def made_up(seed: int, window_ms: int) -> list[Sighting]:
             )
             time_ms += dice.choice([*long, dice.randrange(3_000)])
             times_ms.append((time_ms, dice.randrange(dice.choice([2, 30, 2**62]))))
-        kind, user = dice.choice(["allocation", "activation"]), f"p{number // 2}"
-        seen += sightings(user, times_ms, broker_id=number, kind=kind)
+        cluster_id, user = dice.choice(["c", "d"]), f"p{number // 2}"
+        seen += sightings(user, times_ms, broker_id=number, cluster_id=cluster_id)
     return seen
 
 
@@ -155,12 +161,11 @@ EDGES = [
     *sightings("debt", [(1_000 * s, 100 * s + n) for s in range(30) for n in range(5)]),
     *sightings("high", [(1_000 * s, n) for s in (0, 1, 86_500) for n in range(50)]),
     *sightings("idle", [(0, 1), (500_000, 1), (500_000, 2)]),
-    *sightings("both", [(0, 1)], kind="allocation"),
-    *sightings("both", [(0, 1), (5, 1), (10, 2)], kind="activation"),
+    *sightings("both", [(0, 1)], cluster_id="c"),
+    *sightings("both", [(0, 1), (5, 1), (10, 2)], cluster_id="d"),
 ]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "conf",
     [
@@ -169,9 +174,9 @@ EDGES = [
         pytest.param(ONE_WINDOW, id="1 window, filters of a second"),
     ],
 )
-def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIdsSection) -> None:
+def test_sql_says_what_the_rules_say(conf: ProducerIdsSection) -> None:
     seen = made_up(conf.num_windows, conf.filter_window_ms) + EDGES
-    got = rows_of(producer_id_rates.rates(RuleInputs(as_frame(spark, seen)), conf=conf))
+    got = rates(seen, conf)
     rules = expected(seen, conf)
     assert got.keys() == rules.keys()
     differing = []
@@ -191,16 +196,14 @@ def test_sql_says_what_the_rules_say(spark: SparkSession, conf: ProducerIdsSecti
     )
 
 
-@pytest.mark.spark
-def test_columns_and_units(spark: SparkSession) -> None:
+def test_columns_and_units() -> None:
     """A burst by hand: quota 0.5 per s saves up 5.5; 9 ids leave -3.5, and 7 s to wait."""
-    seen = sightings("p1", [(250, n) for n in range(9)] + [(999, 0)])
-    frame = producer_id_rates.rates(RuleInputs(as_frame(spark, seen)), conf=KIP_936)
-    assert frame.columns == PRODUCER_ID_RATES.column_names
-    rows = rows_of(frame)
-    key = ("c", 1, "User:p1", "allocation")
+    rows = rates(sightings("p1", [(250, n) for n in range(9)] + [(999, 0)]), KIP_936)
+    key = ("c", 1, "User:p1")
     assert sorted(rows) == [(key, second) for second in range(11)]
     first, last = rows[key, 0], rows[key, 10]
+    assert list(first) == PRODUCER_ID_RATES.column_names
+    assert {row["kind"] for row in rows.values()} == {"allocation"}
     shown = ("sightings", "new_ids", "rate_per_s", "tokens", "throttle_time_ms", "is_violating")
     assert [first[name] for name in shown] == [10, 9, pytest.approx(9 / 11), -3.5, 7_000, True]
     assert [last[name] for name in shown] == [0, 0, pytest.approx(9 / 11), 1.5, 0, False]
@@ -211,38 +214,80 @@ REQUEST = {
     "broker_id": 1,
     "api": "INIT_PRODUCER_ID",
     "principal": "User:alice",
-    "event_time": datetime.fromtimestamp(START_MS / 1_000, UTC) + timedelta(milliseconds=7),
+    "event_time": at(START_MS + 7),
+    "record_time": at(START_MS + 7),
     "producer_id": 5,
     "error_code": 0,
 }
 
 
-@pytest.mark.spark
-def test_what_counts_as_a_sighting(spark: SparkSession) -> None:
-    counted = [
-        REQUEST,
-        REQUEST | {"api": "ADD_PARTITIONS_TO_TXN", "error_code": None, "producer_id": 0},
-        REQUEST | {"api": "PRODUCE", "error_code": None, "producer_id": 2**62},
-    ]
-    ignored = [
-        REQUEST | {"error_code": 14},
-        REQUEST | {"error_code": 51, "producer_id": 6},
-        REQUEST | {"producer_id": None},
-        REQUEST | {"producer_id": -1},
-        REQUEST | {"principal": None},
-    ]
-    table = pa.Table.from_pylist(counted + ignored, schema=REQUESTS.arrow)
-    rows = (
-        producer_id_rates.result(ProducerIdsSection())
-        .relevant_facts(spark.createDataFrame(table))
-        .collect()
-    )
-    assert sorted(row["producer_id"] for row in rows) == [0, 5, 2**62]
-    assert {row["event_ms"] for row in rows} == {START_MS + 7}
-    assert {row["kind"] for row in rows} == {"allocation"}
+@pytest.mark.parametrize(
+    ("other", "count"),
+    [
+        pytest.param({}, 1, id="an id that was given out"),
+        pytest.param({"error_code": None}, 1, id="no error code"),
+        pytest.param({"api": "ADD_PARTITIONS_TO_TXN", "producer_id": 0}, 1, id="an id of 0"),
+        pytest.param({"api": "PRODUCE", "producer_id": 2**62}, 1, id="any API, any id"),
+        pytest.param({"error_code": 14}, 0, id="an error"),
+        pytest.param({"error_code": 51, "producer_id": 6}, 0, id="an error with an id"),
+        pytest.param({"producer_id": None}, 0, id="no id"),
+        pytest.param({"producer_id": -1}, 0, id="the id that means none"),
+        pytest.param({"principal": None}, 0, id="no principal"),
+    ],
+)
+def test_what_counts_as_a_sighting(other: dict[str, Any], count: int) -> None:
+    rows = compute(producer_id_rates.result(KIP_936), requests=[REQUEST | other])
+    assert sum(row["sightings"] for row in rows) == count
 
 
-def test_the_driver_is_told_how_far_the_rule_remembers() -> None:
+# (user, seconds far apart, seconds, first id, how many ids): bursts that leave a long debt.
+BURSTS = st.lists(
+    st.tuples(
+        st.sampled_from(["low", "p1", "p1", "other"]),
+        st.sampled_from([0, 0, 0, 86_390, 200_000]),
+        st.integers(0, 200),
+        st.integers(0, 12),
+        st.integers(1, 15),
+    ),
+    min_size=3,
+    max_size=15,
+)
+MINUTES = st.sets(
+    st.sampled_from([1, 1, 2, 2, 3, 4, 1_440, 1_441, 3_334, 3_335]), min_size=1, max_size=3
+)
+
+
+@settings(deadline=None, max_examples=25)
+@example(bursts=[("low", 0, 20, 0, 5), ("low", 0, 90, 7, 5)], minutes={1}, conf=KIP_936)
+@given(
+    bursts=BURSTS, minutes=MINUTES, conf=st.sampled_from([KIP_936, FEW_LONG_WINDOWS, ONE_WINDOW])
+)
+def test_parts_of_time_and_parts_of_keys_equal_the_whole(
+    bursts: list[tuple[str, int, int, int, int]], minutes: set[int], conf: ProducerIdsSection
+) -> None:
+    seen = [
+        sighting
+        for user, far_s, second, first_id, count in bursts
+        for sighting in sightings(
+            user, [(1_000 * (far_s + second) + n, first_id + n) for n in range(count)]
+        )
+    ]
+    cuts = [at(START_MS + 60_000 * minute) for minute in sorted(minutes)]
+    assert_parts_equal_whole(producer_id_rates.result(conf), cuts, requests=requests(seen))
+
+
+def test_what_was_spent_before_the_carried_row_is_not_spent_again() -> None:
+    """The row of second 60 owes 30 ids, those of seconds 55 and 60 included; later comes one id."""
+    result = producer_id_rates.result(ProducerIdsSection(quotas={"p1": 0.1}))
+    seen = requests(sightings("p1", [(55_000, 1), (60_000, 2), (125_000, 3)]))
+    carried = {name: seen[0][name] for name in result.carry_key}
+    carried |= {"kind": "allocation", "event_time": at(START_MS + 60_000), "tokens": -30.0}
+    later = [TimeRange(at(START_MS + 120_000))]
+    rows = compute(result, later, requests=seen, carried_rows=[carried])
+    assert [row["tokens"] for row in rows][:2] == [-30 + 6.5 - 1, -30 + 6.6 - 1]
+
+
+def test_the_declaration_says_how_far_back_the_rule_reads() -> None:
     result = producer_id_rates.result(FEW_LONG_WINDOWS)
     assert (result.lookback_s, result.carry_s) == (8 + 6, 86_400)
 

@@ -1,23 +1,20 @@
-"""Uses of producer ids, and their first snapshot at a leader, from facts to rows."""
+"""Uses of producer ids by minute, client and id."""
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import ProducerIdsSection
-from quotaflow.pipelines.incremental.result import RuleInputs
-from quotaflow.pipelines.results.producer_ids import producer_id_activations, producer_id_uses
-from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES, PRODUCER_ID_USES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
+from quotaflow.pipelines.results.producer_ids import producer_id_uses
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_USES
+
+from ....rule_rows import Rows, compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ACTIVE = ACTIVE_PRODUCERS
 REQUEST = {
     "cluster_id": "c",
     "broker_id": 1,
@@ -35,8 +32,8 @@ def request(
     return REQUEST | time | {"api": api, "producer_id": producer_id} | others
 
 
-def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=table.arrow))
+def uses(requests: Rows) -> Rows:
+    return compute(producer_id_uses.result(), requests=requests)
 
 
 FACTS = [
@@ -54,17 +51,16 @@ FACTS = [
 ]
 
 
-@pytest.mark.spark
-def test_uses_are_counted_by_minute_client_and_id(spark: SparkSession) -> None:
-    facts = producer_id_uses.result().relevant_facts(frame(spark, REQUESTS, FACTS))
-    used = producer_id_uses.uses(RuleInputs(facts))
-    assert used.columns == PRODUCER_ID_USES.column_names
+def test_uses_are_counted_by_minute_client_and_id() -> None:
     columns = ("requests", "allocations", "produce_requests", "producer_epoch")
+    used = uses(FACTS)
     got = {
-        (row["event_time"].astimezone(UTC).minute, row["client_id"], row["producer_id"]): tuple(
-            row[name] for name in columns
-        )
-        for row in used.collect()
+        (
+            (row["event_time"] - NOON) // timedelta(minutes=1),
+            row["client_id"],
+            row["producer_id"],
+        ): (tuple(row[name] for name in columns))
+        for row in used
     }
     assert got == {
         (0, "orders-7", 5): (3, 2, 0, 3),
@@ -72,75 +68,80 @@ def test_uses_are_counted_by_minute_client_and_id(spark: SparkSession) -> None:
         (1, "orders-7", 5): (1, 0, 0, 3),
         (0, "proxied", 6): (1, 0, 1, None),
     }
+    assert list(used[0]) == PRODUCER_ID_USES.column_names
+    assert {row["event_date"] for row in used} == {NOON.date()}
 
 
-@pytest.mark.spark
-def test_names_of_one_program_have_one_pattern(spark: SparkSession) -> None:
-    names = {
-        "producer-12": "producer-*",
-        "orders-0-3f2c9a1be4d7-main": "orders-*-*-main",
-        "shop": "shop",
-        "": "",
-        None: None,
-        "7" * 5_000: "*",
-        "x" * 5_000: "x" * 200,
-    }
-    table = pa.table({"client_id": pa.array(names, pa.string())})
-    pattern = producer_id_uses.client_pattern(F.col("client_id"))
-    rows = spark.createDataFrame(table).select("client_id", pattern.alias("pattern")).collect()
-    assert {row["client_id"]: row["pattern"] for row in rows} == names
-
-
-def active(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
-    row = {"cluster_id": "c", "event_time": NOON + timedelta(seconds=second), "topic": "t"}
-    row |= {"broker_id": broker_id, "partition": 0, "producer_id": producer_id}
-    return row | {"is_removed": False} | others
-
-
-@pytest.mark.spark
-def test_an_activation_is_the_first_snapshot_that_holds_an_id(spark: SparkSession) -> None:
-    snapshots = [
-        active(0.5, 1),
-        active(100, 1, partition=1),
-        *(active(100, n) for n in (2, 3, 4, 99)),
-        active(100, 2, broker_id=2),
-        active(200, 2, is_removed=True),
-        active(200, 5),
-        active(300, 2),
+def test_a_use_has_its_first_and_last_time_and_whole_weights() -> None:
+    """Ids that other brokers gave count too; a request of weight 2.6 counts twice."""
+    requests = [
+        request(1, "INIT_PRODUCER_ID", 5, weight=2.6),
+        request(7.5, "END_TXN", 5),
+        request(9, "PRODUCE", broker_id=2, weight=3.0),
+        request(9, "PRODUCE", broker_id=2, client_id=None, client_address="10.0.0.2"),
+        request(9, "INIT_PRODUCER_ID", 8, client_id=None, client_address="10.0.0.2"),
     ]
-    owners = [
-        {"cluster_id": "c", "producer_id": n, "principal": principal, "allocations": given}
-        | {"last_seen": NOON + timedelta(seconds=n)}
-        for n, principal, given in [
-            *((n, "User:alice", 1) for n in range(1, 6)),
-            (3, "User:liar", 0),
-        ]
+    rows = {(row["client_id"], row["producer_id"]): row for row in uses(requests)}
+    assert len(rows) == 4
+    given = rows["orders-7", 5]
+    times = [NOON + timedelta(seconds=second) for second in (0, 1, 7.5)]
+    assert [given[name] for name in ("event_time", "first_seen", "last_seen")] == times
+    assert (given["requests"], given["allocations"]) == (3, 2)
+    assert rows["orders-7", None]["produce_requests"] == 3
+    assert rows[None, None]["produce_requests"] == 1
+
+
+def test_a_request_of_weight_3_counts_as_three() -> None:
+    given, produced = request(1, "INIT_PRODUCER_ID", 5), request(2, "PRODUCE")
+    thrice = [row | {"weight": 3.0} for row in (given, produced)]
+    assert uses(thrice) == uses([given, produced] * 3)
+
+
+@pytest.mark.parametrize(
+    ("client_id", "pattern"),
+    [
+        ("producer-12", "producer-*"),
+        ("orders-0-3f2c9a1be4d7-main", "orders-*-*-main"),
+        ("orders-3F2C9A1BE4D7", "orders-*"),
+        ("d3b07384-d9a0-4c9b-8f3e-0123456789ab", "*-d*a*-*c*b-*f*e-*"),
+        ("x_deadbeef", "x_deadbeef"),
+        ("shop", "shop"),
+        ("", ""),
+        (None, None),
+        ("7" * 5_000, "*"),
+        ("x" * 5_000, "x" * 200),
+        ("ü" * 5_000, "ü" * 200),
+    ],
+)
+def test_names_of_one_program_have_one_pattern(client_id: str | None, pattern: str | None) -> None:
+    (row,) = uses([request(1, "INIT_PRODUCER_ID", 5, client_id=client_id)])
+    assert row["client_pattern"] == pattern
+
+
+ANY_REQUESTS = st.lists(
+    st.builds(
+        request,
+        st.integers(0, 300).map(lambda halves: halves / 2),
+        st.sampled_from(["INIT_PRODUCER_ID", "PRODUCE", "END_TXN", "METADATA"]),
+        st.sampled_from([None, 1, 2]),
+        client_id=st.sampled_from([None, "a-1", "b"]),
+        weight=st.sampled_from([None, 1.0, 2.6]),
+        error_code=st.sampled_from([None, 0, 0, 51]),
+    ),
+    max_size=40,
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(requests=ANY_REQUESTS, cuts=st.sets(st.integers(0, 3)), seed=st.integers(0, 9))
+def test_parts_of_time_and_any_order_equal_the_whole(
+    requests: Rows, cuts: set[int], seed: int
+) -> None:
+    starts = [NOON + timedelta(minutes=minute) for minute in sorted({-1, *cuts})]
+    shuffled = random.Random(seed).sample(requests, len(requests))
+    parts = [
+        row
+        for start, end in zip(starts, [*starts[1:], None], strict=True)
+        for row in compute(producer_id_uses.result(), [TimeRange(start, end)], requests=shuffled)
     ]
-    inputs = RuleInputs(
-        facts=frame(spark, ACTIVE, snapshots),
-        lookups={
-            ACTIVE.name: frame(spark, ACTIVE, snapshots),
-            PRODUCER_ID_USES.name: frame(spark, PRODUCER_ID_USES, owners),
-        },
-    )
-    conf = ProducerIdsSection(quotas={"alice": 0.02})
-    rows = producer_id_activations.activations(inputs, conf=conf)
-    assert rows.columns == PRODUCER_ID_RATES.column_names
-    got = sorted(
-        (
-            round(row["event_time"].timestamp() - NOON.timestamp()),
-            row["broker_id"],
-            row["principal"] or "",
-            row["new_ids"],
-            row["rate_per_s"] and round(row["rate_per_s"], 9),
-            row["is_violating"],
-        )
-        for row in rows.collect()
-    )
-    assert got == [
-        (0, 1, "User:alice", 1, None, False),
-        (100, 1, "", 1, round(1 / 99.5, 9), False),
-        (100, 1, "User:alice", 3, round(3 / 99.5, 9), True),
-        (100, 2, "User:alice", 1, round(1 / 99.5, 9), False),
-        (200, 1, "User:alice", 1, 0.01, False),
-    ]
+    assert sorted(map(str, parts)) == sorted(map(str, uses(requests)))

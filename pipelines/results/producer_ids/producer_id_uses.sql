@@ -1,0 +1,37 @@
+-- Producer ids that clients got or sent, by minute, broker and client.
+WITH
+-- A row per minute, broker, client and producer id; without an id: the client's PRODUCE requests.
+uses AS (
+    SELECT
+        cluster_id, floored(event_time, 60) AS minute, broker_id,
+        principal, client_id, client_software_name, client_software_version, client_address,
+        transactional_id, producer_id,
+        max(producer_epoch) AS producer_epoch,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen,
+        sum(weight_of(weight)) AS requests,
+        coalesce(sum(weight_of(weight)) FILTER (api = 'INIT_PRODUCER_ID'), 0) AS allocations,
+        coalesce(sum(weight_of(weight)) FILTER (api = 'PRODUCE'), 0) AS produce_requests
+    FROM requests
+    GROUP BY ALL
+),
+-- The same rows, and how many ids all brokers gave to the row's client in its minute.
+with_allocations AS (
+    SELECT
+        *,
+        sum(allocations) OVER (
+            PARTITION BY cluster_id, principal, client_id, client_address, minute
+        ) AS allocations_of_client
+    FROM uses
+)
+SELECT
+    cluster_id, CAST(minute AS DATE) AS event_date, minute AS event_time, broker_id,
+    principal, client_id, client_software_name, client_software_version, client_address,
+    -- What client ids of one program share: producer-1 and producer-2 are both producer-*. Numbers
+    -- vary, and hexadecimal text of eight characters and more, as in UUIDs and in names of pods.
+    regexp_replace(left(client_id, 200), '(?i)\b[0-9a-f]{8,}\b|\d+', '*', 'g') AS client_pattern,
+    transactional_id, producer_id, producer_epoch, first_seen, last_seen,
+    requests, allocations, produce_requests
+FROM with_allocations
+-- What a client produced counts only in a minute in which the client was given an id.
+WHERE producer_id IS NOT NULL OR allocations_of_client > 0

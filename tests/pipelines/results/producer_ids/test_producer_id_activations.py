@@ -1,0 +1,120 @@
+"""The first snapshot that has a producer id, by leader and principal."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import ProducerIdsSection
+from quotaflow.pipelines.results.producer_ids import producer_id_activations
+from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
+
+from ....rule_rows import Rows, compute
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CONF = ProducerIdsSection(quotas={"alice": 0.02})
+
+
+def active(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
+    row = {"cluster_id": "c", "event_time": NOON + timedelta(seconds=second), "topic": "t"}
+    row |= {"broker_id": broker_id, "partition": 0, "producer_id": producer_id}
+    return row | {"is_removed": False} | others
+
+
+def use(
+    producer_id: int | None, principal: str | None, allocations: int, second: float, **others: Any
+) -> dict[str, Any]:
+    row = {"cluster_id": "c", "producer_id": producer_id, "principal": principal}
+    row |= {"allocations": allocations, "last_seen": NOON + timedelta(seconds=second)}
+    return row | others
+
+
+def activations(snapshots: Rows, owners: Rows) -> Rows:
+    return compute(
+        producer_id_activations.result(CONF), active_producers=snapshots, producer_id_uses=owners
+    )
+
+
+def test_an_activation_is_the_first_snapshot_that_has_an_id() -> None:
+    snapshots = [
+        active(0.5, 1),
+        active(100, 1, partition=1),
+        *(active(100, n) for n in (2, 3, 4, 99)),
+        active(100, 2, broker_id=2),
+        active(200, 2, is_removed=True),
+        active(200, 5),
+        active(300, 2),
+    ]
+    owners = [
+        *(use(n, "User:alice", 1, n) for n in range(1, 6)),
+        use(3, "User:liar", 0, 3),
+    ]
+    rows = activations(snapshots, owners)
+    got = sorted(
+        (
+            round(row["event_time"].timestamp() - NOON.timestamp()),
+            row["broker_id"],
+            row["principal"] or "",
+            row["new_ids"],
+            row["rate_per_s"] and round(row["rate_per_s"], 9),
+            row["is_violating"],
+        )
+        for row in rows
+    )
+    assert got == [
+        (0, 1, "User:alice", 1, None, False),
+        (100, 1, "", 1, round(1 / 99.5, 9), False),
+        (100, 1, "User:alice", 3, round(3 / 99.5, 9), True),
+        (100, 2, "User:alice", 1, round(1 / 99.5, 9), False),
+        (200, 1, "User:alice", 1, 0.01, False),
+    ]
+
+
+def test_columns_of_an_activation() -> None:
+    rows = activations([active(0.5, 1), active(100, 2), active(100, 3)], [use(2, "User:bob", 1, 0)])
+    assert list(rows[0]) == PRODUCER_ID_RATES.column_names
+    (of_bob,) = (row for row in rows if row["principal"] == "User:bob")
+    assert of_bob == {
+        "cluster_id": "c",
+        "event_date": NOON.date(),
+        "event_time": NOON + timedelta(seconds=100),
+        "broker_id": 1,
+        "principal": "User:bob",
+        "kind": "activation",
+        "sightings": 1,
+        "new_ids": 1,
+        "new_ids_exact": 1,
+        "rate_per_s": pytest.approx(1 / 99.5),
+        "tokens": None,
+        "quota_per_s": 1.0,
+        "throttle_time_ms": None,
+        "throttle_time_avg_ms": None,
+        "is_violating": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("owners", "principal"),
+    [
+        pytest.param([], None, id="nobody"),
+        pytest.param([use(1, "User:a", 0, 1)], "User:a", id="the one that used it"),
+        pytest.param(
+            [use(1, "User:a", 0, 1), use(1, "User:b", 0, 2)], "User:b", id="that used it last"
+        ),
+        pytest.param(
+            [use(1, "User:a", 1, 1), use(1, "User:b", 0, 2)], "User:a", id="that was given it"
+        ),
+        pytest.param(
+            [use(1, "User:a", 2, 1), use(1, "User:b", 1, 2)], "User:b", id="that was given it last"
+        ),
+        pytest.param(
+            [use(1, "User:b", 1, 1), use(1, "User:a", 1, 1)], "User:a", id="a tie: the first name"
+        ),
+        pytest.param([use(1, None, 1, 1)], None, id="no principal"),
+        pytest.param([use(None, "User:a", 1, 1)], None, id="no id"),
+        pytest.param([use(1, "User:a", 1, 1, cluster_id="d")], None, id="another cluster's"),
+    ],
+)
+def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
+    (row,) = activations([active(0, 1)], owners)
+    assert row["principal"] == principal

@@ -1,0 +1,214 @@
+"""Alerts on client metrics: the readings that a rule names, and events from facts to rows."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.config import AlertsSection
+from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.results import metric_alert_events
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
+from quotaflow.udfs.alerts import alert_id
+
+from ...rule_rows import Rows, compute
+from .sequential import assert_parts_equal_whole
+
+START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
+QUEUE_TIME = "org.apache.kafka.producer.record.queue.time.avg"
+HOSTILE = "'; DROP TABLE client_metrics; --\\\n\u202e%_!$since"
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def rule(name: str = "slow", metric: str = QUEUE_TIME, **others: Any) -> AlertRule:
+    bounds = {"above": 10, "clear": 9, "for_s": 20, "stale_s": 60}
+    return AlertRule.model_validate({"name": name, "metric": metric} | bounds | others)
+
+
+def reading(second: float, value: float | None = 12.0, **others: Any) -> dict[str, Any]:
+    row = {"cluster_id": "c", "series_id": 1, "metric": QUEUE_TIME, "value": value}
+    return row | {"event_time": at(second), "record_time": at(second)} | others
+
+
+def result_of(*rules: AlertRule) -> Any:
+    return metric_alert_events.result(AlertsSection(rules=list(rules)))
+
+
+def events(rules: list[AlertRule], readings: Rows, **others: Any) -> Rows:
+    rows = compute(result_of(*rules), client_metrics=readings, **others)
+    return sorted(rows, key=lambda row: (row["event_time"], row["rule"], row["series_id"]))
+
+
+LABELS = {"of": "x", HOSTILE: HOSTILE}
+
+
+@pytest.mark.parametrize(
+    ("rules", "others", "names"),
+    [
+        pytest.param([rule()], {}, {"slow"}, id="the metric's name"),
+        pytest.param([rule(metric="*")], {}, {"slow"}, id="any metric"),
+        pytest.param([rule(metric="org.*.avg")], {}, {"slow"}, id="any text between"),
+        pytest.param([rule(metric="*")], {"metric": ""}, {"slow"}, id="no text"),
+        pytest.param([rule(metric="*")], {"metric": "a\nb"}, {"slow"}, id="lines"),
+        pytest.param([rule(metric="queue.time")], {}, set(), id="not a part of the name"),
+        pytest.param([rule(metric=QUEUE_TIME.upper())], {}, set(), id="case counts"),
+        pytest.param([rule(metric="a_b")], {"metric": "a.b"}, set(), id="_ is itself"),
+        pytest.param([rule(metric="a_b")], {"metric": "a_b"}, {"slow"}, id="_ matches itself"),
+        pytest.param([rule(metric="a%")], {"metric": "a.b"}, set(), id="% is itself"),
+        pytest.param([rule(metric="a!_%*")], {"metric": "a!_%b"}, {"slow"}, id="! matches itself"),
+        pytest.param(
+            [rule(metric="a?[b]")], {"metric": "a.b"}, set(), id="? and [] are themselves"
+        ),
+        pytest.param([rule(metric=HOSTILE)], {"metric": HOSTILE}, {"slow"}, id="any text of conf"),
+        pytest.param([rule()], {"value": None}, set(), id="no value"),
+        pytest.param([rule()], {"value": float("nan")}, set(), id="NaN"),
+        pytest.param([rule()], {"value": float("inf")}, {"slow"}, id="infinity"),
+        pytest.param([rule(labels={"of": "x"})], {}, set(), id="a label, no attributes"),
+        pytest.param([rule(labels={"of": "x"})], {"attributes": []}, set(), id="none at all"),
+        pytest.param(
+            [rule(labels={"of": "x"})],
+            {"attributes": [("of", "x"), ("b", "c")]},
+            {"slow"},
+            id="label",
+        ),
+        pytest.param(
+            [rule(labels={"of": "x"})], {"attributes": [("of", "y")]}, set(), id="another value"
+        ),
+        pytest.param(
+            [rule(labels={"of": "x"})], {"attributes": [("of", None)]}, set(), id="a null value"
+        ),
+        pytest.param(
+            [rule(labels=LABELS)], {"attributes": [("of", "x")]}, set(), id="one of two labels"
+        ),
+        pytest.param(
+            [rule(labels=LABELS)], {"attributes": list(LABELS.items())}, {"slow"}, id="any label"
+        ),
+        pytest.param(
+            [rule(), rule("all", "*"), rule("other", "b*")], {}, {"slow", "all"}, id="two rules"
+        ),
+        pytest.param([], {}, set(), id="no rules"),
+    ],
+)
+def test_the_readings_that_a_rule_names(
+    rules: list[AlertRule], others: dict[str, Any], names: set[str]
+) -> None:
+    readings = [reading(second, **others) for second in (0, 30)]
+    opened = [row for row in events(rules, readings) if row["state"] == "opened"]
+    assert {row["rule"] for row in opened} == names
+
+
+def test_only_readings_that_a_rule_names_are_relevant() -> None:
+    """The facts of the rule, which the declaration counts and selects, are those of the text."""
+    relevant = result_of(rule(labels={"of": "x"}), rule("b", "b*")).relevant
+    assert relevant == (
+        f"NOT isnan(value) AND ((metric LIKE '{QUEUE_TIME}' ESCAPE '!' AND attributes['of'] = 'x')"
+        " OR (metric LIKE 'b%' ESCAPE '!'))"
+    )
+    assert result_of().relevant == "NOT isnan(value) AND (false)"
+
+
+def test_the_columns_of_an_event() -> None:
+    client = {"client_instance_id": "i", "principal": "User:a", "client_address": "10.0.0.1"}
+    software = {"client_software_name": "librdkafka", "client_software_version": "2.16.0"}
+    of_reading = client | software | {"unit": "ms", "attributes": [("of", "x")], "broker_id": 3}
+    readings = [
+        reading(0, 11, client_id="first", **of_reading),
+        reading(10, 15, client_id="second", **of_reading),
+        reading(30.25, 12, client_id="third", **of_reading),
+        reading(40, 8, client_id="fourth", **of_reading),
+    ]
+    opened, closed = events([rule(subscribe_interval_s=5)], readings)
+    assert list(opened) == METRIC_ALERT_EVENTS.column_names
+    assert opened == of_reading | {
+        "cluster_id": "c",
+        "event_date": START.date(),
+        "event_time": at(30.25),
+        "alert_id": alert_id("c", "slow", 1, int(START.timestamp() * 1_000)),
+        "rule": "slow",
+        "state": "opened",
+        "reason": None,
+        "first_breach": at(0),
+        "bound": 10.0,
+        "value": 12.0,
+        "peak_value": 15.0,
+        "points": 3,
+        "subscribe_metrics": "org.apache.kafka.producer.",
+        "subscribe_interval_ms": 5_000,
+        "series_id": 1,
+        "metric": QUEUE_TIME,
+        "client_id": "third",
+    }
+    changed = {"event_time": at(40), "state": "closed", "reason": "cleared", "client_id": "fourth"}
+    assert closed == opened | changed | {"value": 8.0, "points": 4}
+
+
+def test_of_readings_at_one_time_the_lowest_counts() -> None:
+    """Of equal ones the first by its columns, in any order of the facts."""
+    readings = [
+        reading(0, 11),
+        reading(30, 12, client_id="b"),
+        reading(30, 12, client_id="a"),
+        reading(30, 13),
+    ]
+    for seed in range(4):
+        opened, closed = events([rule()], random.Random(seed).sample(readings, 4))
+        assert (opened["value"], opened["client_id"], closed["client_id"]) == (12, "a", "a")
+
+
+def test_an_alert_of_a_removed_rule_goes_stale() -> None:
+    opened, _ = events([rule()], [reading(0), reading(30)])
+    (closed,) = compute(
+        result_of(rule("other")),
+        [TimeRange(at(120))],
+        client_metrics=[reading(0), reading(30)],
+        carried_rows=[opened],
+    )
+    assert (closed["alert_id"], closed["state"], closed["reason"]) == (
+        opened["alert_id"],
+        "closed",
+        "stale",
+    )
+    assert closed["event_time"] == at(30 + 3_600)
+    assert [closed[name] for name in ("bound", "subscribe_metrics", "subscribe_interval_ms")] == [
+        None,
+        None,
+        None,
+    ]
+
+
+@st.composite
+def steady_readings(draw: st.DrawFn) -> Rows:
+    """Readings of two series, steadily past the bounds of a rule or not, for some hours."""
+    readings, second = list[dict[str, Any]](), 0
+    for _ in range(draw(st.integers(0, 10))):
+        step_s, value = draw(st.sampled_from([(7, 12.0), (20, 8.5), (900, 8.0), (3_000, 7.0)]))
+        for _ in range(draw(st.integers(1, 8))):
+            second += step_s
+            others = {"series_id": draw(st.sampled_from([1, 1, 1, 2])), "client_id": f"at {second}"}
+            metric = draw(st.sampled_from(["a.queue.time"] * 5 + ["b_queue.time"]))
+            readings.append(reading(second, value, metric=metric, **others))
+        second += draw(st.sampled_from([0, 0, 61, 4_001, 9_000]))
+    return draw(st.permutations(readings))
+
+
+RULES = (
+    rule(metric="*.queue.time"),
+    rule("low", "*", above=None, clear=None, below=9, for_s=0, stale_s=4_000),
+)
+
+
+@settings(deadline=None, max_examples=25)
+@example(readings=[reading(20 * n, client_id=f"at {n}") for n in range(900)], minutes={1, 280})
+@given(readings=steady_readings(), minutes=st.sets(st.integers(0, 600), min_size=1, max_size=3))
+def test_parts_of_time_and_parts_of_series_equal_the_whole(
+    readings: Rows, minutes: set[int]
+) -> None:
+    cuts = [at(60 * minute) for minute in sorted(minutes)]
+    assert_parts_equal_whole(result_of(*RULES), cuts, client_metrics=readings)
