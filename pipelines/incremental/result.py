@@ -1,17 +1,13 @@
 """What a result is: the facts and lookup tables it reads, its rule, and the rule's lookback."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.engine.computation import Carry, Computation
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,34 +26,18 @@ class LookupTable:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleInputs:
-    """The inputs of a rule: its facts, and its lookup tables by name.
-
-    A sequential rule (`Result.carry_s`) gets the last row of each key (`carried_rows`) and the time
-    `since` which rows are needed. Both are None when everything is computed. A rule passes a frame
-    that it reads more than once to `cached`; without that Spark computes it again for each use.
-    """
-
-    facts: "DataFrame"
-    carried_rows: "DataFrame | None" = None
-    since: datetime | None = None
-    lookups: "Mapping[str, DataFrame]" = field(default_factory=dict)
-    cached: "Callable[[DataFrame], DataFrame]" = lambda frame: frame
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     """One result table: the facts it reads, the rule, and the rule's lookback.
 
-    `is_relevant` gives the condition on the facts that the rule needs; without it, all facts.
-    `prepare` selects what the rule reads, and keeps event_time. `compute` is pure: facts to result
-    rows. `lookback_s` is how far before a row its rule reads facts.
+    `relevant` is SQL of DuckDB, over flat columns of the facts, for those that the rule reads.
+    `lookback_s` is how far before a row its rule reads facts.
 
     With `carry_s` the rule is sequential: a row needs the last row of its `carry_key` within
     carry_s seconds, so a change affects later rows. The rule computes rows from `warm_up_s` earlier
     on, which are not stored. With `runs_forward` a change affects all later rows, and no rows are
     carried: the rule reads a lookup table instead. New rows of `lookups` affect every bucket from
-    the time they are valid. With `lookahead_s` new facts also affect rows that much before them.
+    the time they are valid. Rows of a sequential rule that differ in a column of `split_by` are
+    independent. With `lookahead_s` new facts also affect rows that much before them.
     `scope` is SQL that is true for the rows of this result, if another result fills the same table.
     """
 
@@ -65,10 +45,7 @@ class Result:
     facts: Table
     bucket_s: int
     lookback_s: int
-    prepare: "Callable[[DataFrame], DataFrame] | None" = None
-    compute: "Callable[[RuleInputs], DataFrame] | None" = None
-    is_relevant: "Callable[[], Column] | None" = None
-    rule: Rule | None = None
+    rule: Rule
     relevant: str = "true"
     carry_s: int = 0
     carry_key: tuple[str, ...] = ()
@@ -106,10 +83,6 @@ class Result:
             carry=carry if self.carry_s else None,
             reads_all_facts=self.facts in {lookup.table for lookup in self.lookups},
         )
-
-    def relevant_facts(self, facts: "DataFrame") -> "DataFrame":
-        """The facts that the rule reads, with the columns that it reads."""
-        return self.prepare(facts.where(self.is_relevant()) if self.is_relevant else facts)
 
     def time_ranges(
         self, buckets: Iterable[datetime], since: datetime | None = None

@@ -27,7 +27,6 @@ RESULTS = [
     for job in JOBS.values()
     if job.results
     for result in job.results(CONF)
-    if result.rule
 ]
 # Their rows depend on the order in which rows are read, or differ between runs.
 UNSTABLE = ("any_value", "approx_", "first(", "last(", "random(", "now(", "current_timestamp")

@@ -111,9 +111,9 @@ def stored(spark: SparkSession, warehouse: Warehouse) -> Callable[[Table], DataF
         (
             "request_results",
             REQUESTS,
-            {"api", "error_code", "principal", "producer_id", "replica_id", "partitions"},
+            {"api", "error_code", "principal", "producer_id", "replica_id"},
         ),
-        ("fetch_results", FETCHES, {"replica_id", "partitions"}),
+        ("fetch_results", FETCHES, {"replica_id"}),
     ],
 )
 def test_few_columns_say_what_new_facts_affect(job: str, table: Table, others: set[str]) -> None:
