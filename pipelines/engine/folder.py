@@ -55,7 +55,7 @@ def _kept(span: Span) -> list[Kept]:
     where: dict[str, str] = {}
     for part in span.parts:
         computation = part.computation
-        if not computation.reads_all_facts:
+        if not computation.reads_all_facts and len(span.parts) > 1:
             where[computation.facts] = within
         for name, is_within in computation.lookups.items():
             where[name] = within if is_within and where.get(name) != "true" else "true"

@@ -9,10 +9,13 @@ from quotaflow.pipelines.engine.computation import Computation, KeyPart
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 
-ROWS_PER_TASK = 250_000
+ROWS_PER_TASK = 500_000
 """Facts that one task reads: enough to outweigh its start, and few enough for its memory."""
 ROWS_PER_WAVE = 2_000_000
 """Facts that are computed before rows are written: a bound of what the driver holds."""
+_KEYED = 4
+"""How many times as many facts a task of a sequential rule takes: it reads all of them, and keeps
+the few of its keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,15 @@ def spans(
         parts = [*by_time[0], *(Part(each, each.ranges) for each in sequential)]
         return [Span(tuple(parts), total)]
     split = [Span(tuple(parts), per_span) for parts in by_time if parts]
-    return [*split, *_by_key(sequential, len(cuts) + 1, per_span)]
+    return [*split, *_by_key(sequential, total, rows_per_task)]
 
 
-def _by_key(computations: Sequence[Computation], parts: int, facts: int) -> Iterator[Span]:
+def _by_key(computations: Sequence[Computation], total: int, rows_per_task: int) -> Iterator[Span]:
+    parts = -(-total // (_KEYED * rows_per_task))
     for computation in computations:
         for number in range(parts):
             keys = KeyPart(number, parts)
-            yield Span((Part(computation, computation.ranges, keys),), facts)
+            yield Span((Part(computation, computation.ranges, keys),), total // parts)
 
 
 def waves(spans: Sequence[Span], rows_per_wave: int) -> Iterator[list[Span]]:

@@ -73,7 +73,7 @@ def test_files_without_bounds_or_counts_do_not_stop_the_split() -> None:
 
 
 def test_a_sequential_rule_is_split_by_its_keys() -> None:
-    split = spans([computation("a", [(0, None)], carry=True)], [file(0, 60, 400)], 100)
+    split = spans([computation("a", [(0, None)], carry=True)], [file(0, 60, 1_600)], 100)
     keys = [part.keys for span in split for part in span.parts]
     assert [(key.number, key.parts) for key in keys if key] == [(n, 4) for n in range(4)]
     assert {span.parts[0].ranges for span in split} == {(TimeRange(at(0)),)}
