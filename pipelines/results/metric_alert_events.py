@@ -57,8 +57,8 @@ def _rule(rules: Sequence[AlertRule]) -> Rule:
         for field in METRIC_ALERT_EVENTS.arrow
         if field.name in CLIENT_METRICS.column_names and field.name not in _CALCULATED
     ]
-    found = Walk(
-        name="found_events",
+    events = Walk(
+        name="alert_events",
         sql=texts.read("metric_alert_readings.sql"),
         schema=pa.schema([*alerts.READINGS, *of_reading, *alerts.EVENT, alerts.ALERT_ID]),
         function=alerts.find_alerts({rule.name: rule.rule() for rule in rules}),
@@ -67,7 +67,7 @@ def _rule(rules: Sequence[AlertRule]) -> Rule:
         METRIC_ALERT_EVENTS,
         "metric_alert_events.sql",
         rows={"alert_rules": pa.Table.from_pylist(list(map(_row, rules)), schema=_RULES)},
-        walks=(found,),
+        walks=(events,),
     )
 
 

@@ -7,4 +7,4 @@ SELECT
     subscribe_metrics, subscribe_interval_ms, series_id, metric, unit, attributes,
     client_instance_id, principal, client_id, client_software_name, client_software_version,
     client_address, broker_id
-FROM found_events LEFT JOIN alert_rules USING (rule)
+FROM alert_events LEFT JOIN alert_rules USING (rule)

@@ -17,7 +17,7 @@ RULES = {
     "low": ThresholdRule("low", bound=10, clear=11, for_ms=0, stale_ms=60_000, is_above=False),
 }
 SCHEMA = pa.schema([*READINGS, *EVENT, pa.field("client_id", pa.string())])
-FOUND = SCHEMA.append(ALERT_ID)
+EVENTS = SCHEMA.append(ALERT_ID)
 
 
 def reading(event_ms, value, series_id=1, rule="slow", client_id="app"):
@@ -44,7 +44,7 @@ def events(rows, cuts=()):
     batches = [pa.RecordBatch.from_pylist(ordered[a:b], schema=SCHEMA) for a, b in pairwise(bounds)]
     out = find_alerts(RULES)(iter(batches))
     event_rows = [row for batch in out for row in batch.to_pylist()]
-    assert all(batch.schema == FOUND for batch in find_alerts(RULES)(iter(batches)))
+    assert all(batch.schema == EVENTS for batch in find_alerts(RULES)(iter(batches)))
     return event_rows
 
 

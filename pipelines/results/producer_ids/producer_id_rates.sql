@@ -36,15 +36,17 @@ carried AS (
     FROM carried_rows
 ),
 -- A row per bucket and second with sightings or with carried tokens (max: there is one of each).
+-- Buckets have numbers, because windows over numbers are faster than over text.
 changes AS (
     SELECT
         cluster_id, broker_id, principal, second,
+        dense_rank() OVER (ORDER BY cluster_id, broker_id, principal) AS bucket,
         coalesce(max(sightings), 0) AS sightings,
         coalesce(max(new_ids), 0) AS new_ids,
         coalesce(max(new_ids_exact), 0) AS new_ids_exact,
         max(carried_milli) AS carried_milli
     FROM (SELECT * FROM counted UNION ALL BY NAME SELECT * FROM carried)
-    GROUP BY ALL
+    GROUP BY cluster_id, broker_id, principal, second
 ),
 -- The same rows. `last_second`: the last one whose rate includes a sighting up to this row.
 -- What was spent before $since is subtracted from the carried tokens already.
@@ -58,34 +60,28 @@ spending AS (
         ) OVER of_bucket AS last_second,
         lead(second) OVER of_bucket AS next_second
     FROM changes LEFT JOIN producer_id_quotas USING (principal)
-    WINDOW of_bucket AS (PARTITION BY cluster_id, broker_id, principal ORDER BY second)
+    WINDOW of_bucket AS (PARTITION BY bucket ORDER BY second)
 ),
 -- The same rows, with whether a day without rows went before: then the bucket is full again.
 gaps AS (
     SELECT
         *,
-        second - lag(last_second) OVER (
-            PARTITION BY cluster_id, broker_id, principal ORDER BY second
-        ) > $full_again_s AS is_full_again
+        second - lag(last_second) OVER of_bucket > $full_again_s AS is_full_again
     FROM spending
+    WINDOW of_bucket AS (PARTITION BY bucket ORDER BY second)
 ),
 -- The same rows, numbered by how often the bucket was full again.
 runs AS (
-    SELECT
-        *,
-        count(*) FILTER (is_full_again) OVER (
-            PARTITION BY cluster_id, broker_id, principal ORDER BY second
-        ) AS run
+    SELECT *, count(*) FILTER (is_full_again) OVER (PARTITION BY bucket ORDER BY second) AS run
     FROM gaps
 ),
 -- The same rows, with what the run spent up to and including this second.
 spent AS (
     SELECT
         *,
-        CAST(sum(spent_milli) OVER (
-            PARTITION BY cluster_id, broker_id, principal, run ORDER BY second
-        ) AS BIGINT) AS run_spent_milli
+        CAST(sum(spent_milli) OVER of_run AS BIGINT) AS run_spent_milli
     FROM runs
+    WINDOW of_run AS (PARTITION BY bucket, run ORDER BY second)
 ),
 -- The same rows with the tokens that are left after the second. Kafka's
 --     tokens(i) = min(burst, tokens(i-1) + quota * seconds between) - spent(i)
@@ -97,10 +93,9 @@ buckets AS (
         quota_milli * second - run_spent_milli + min(
             coalesce(carried_milli, quota_milli * $rate_period_s)
             - quota_milli * second + run_spent_milli - spent_milli
-        ) OVER (
-            PARTITION BY cluster_id, broker_id, principal, run ORDER BY second
-        ) AS left_milli
+        ) OVER of_run AS left_milli
     FROM spent
+    WINDOW of_run AS (PARTITION BY bucket, run ORDER BY second)
 ),
 -- A row per bucket and second until the next change, or until the rate includes no sighting.
 every_second AS (
@@ -114,7 +109,7 @@ every_second AS (
 -- The same rows: counts belong to the second of the change alone, and tokens come back after it.
 filled AS (
     SELECT
-        cluster_id, broker_id, principal, row_second, quota_milli,
+        cluster_id, broker_id, principal, bucket, row_second, quota_milli,
         if(row_second = second, sightings, 0) AS sightings,
         if(row_second = second, new_ids, 0) AS new_ids,
         if(row_second = second, new_ids_exact, 0) AS new_ids_exact,
@@ -143,7 +138,7 @@ SELECT
 FROM filled
 -- The aligned windows, the last of which has this second.
 WINDOW rate_period AS (
-    PARTITION BY cluster_id, broker_id, principal ORDER BY row_second
+    PARTITION BY bucket ORDER BY row_second
     RANGE BETWEEN row_second % $window_s + $rate_period_s - $window_s PRECEDING AND CURRENT ROW
 )
 QUALIFY row_second >= epoch_seconds($since)

@@ -16,7 +16,7 @@ from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
 from quotaflow.udfs.alerts import alert_id
 
 from ...rule_rows import Rows, compute
-from .sequential import assert_parts_equal_whole
+from .splits import assert_parts_equal_whole
 
 START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 QUEUE_TIME = "org.apache.kafka.producer.record.queue.time.avg"

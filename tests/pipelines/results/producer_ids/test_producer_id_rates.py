@@ -19,7 +19,7 @@ from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 from ....rule_rows import Rows, compute
-from ..sequential import assert_parts_equal_whole
+from ..splits import assert_parts_equal_whole
 
 # A multiple of every window below, so that a test can speak of seconds since its start.
 START_MS = 1_795_262_400_000
