@@ -1,5 +1,6 @@
 """Alerts over readings sorted by series and time."""
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[Batches], Batch
     In readings the columns of EVENT are null. A row with `is_carried` is an event that the table
     has already, and includes all readings up to it. An event has the columns of the reading it
     follows from, further columns included, and its own time. Of readings at one time the lowest
-    counts. Times and values must not be null.
+    counts, and NaN is no reading. Times and values must not be null.
     """
     return partial(_find, rules)
 
@@ -102,7 +103,9 @@ class _Walk:
             before = self.last or row
             if is_carried:
                 self.breach = _carried(rows.slice(at, 1), time_ms)
-            elif time_ms == self.last_ms:
+            # DuckDB may select NaN in spite of isnan: it trusts the least and greatest values that
+            # Parquet files give, and writers leave NaN out of these.
+            elif time_ms == self.last_ms or math.isnan(value):
                 continue
             else:
                 self.breach, events = step(self.rule, self.breach, time_ms, value)

@@ -82,6 +82,11 @@ def test_series_and_rules_are_apart():
             id="of one time the least counts",
         ),
         pytest.param(
+            [reading(0, 11), reading(1_000, "nan"), reading(2_000, 12), reading(2_500, "nan")],
+            [(1, 2_000, "opened"), (1, 7_000, "closed")],
+            id="NaN is no reading",
+        ),
+        pytest.param(
             [carried(5_000, "opened"), reading(6_000, 1)],
             [(1, 6_000, "closed")],
             id="an alert of an earlier run",

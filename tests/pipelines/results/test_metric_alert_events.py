@@ -2,18 +2,23 @@
 
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.engine.local import compute_over
 from quotaflow.pipelines.results import metric_alert_events
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange
-from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVENTS
 from quotaflow.udfs.alerts import alert_id
+from quotaflow.udfs.engine.rule import Files
 
 from ...rule_rows import Rows, compute
 from .splits import assert_parts_equal_whole
@@ -160,6 +165,20 @@ def test_of_readings_at_one_time_the_lowest_counts() -> None:
     for seed in range(4):
         opened, closed = events([rule()], random.Random(seed).sample(readings, 4))
         assert (opened["value"], opened["client_id"], closed["client_id"]) == (12, "a", "a")
+
+
+def test_nan_in_a_file_is_no_reading(tmp_path: Path) -> None:
+    """The statistics of a file say nothing about NaN, and DuckDB takes them for the bounds."""
+    readings = [reading(at_s, value) for at_s, value in ((0, 11), (10, float("nan")), (30, 12))]
+    computation = result_of(rule()).computation([EVER])
+    rows = pa.Table.from_pylist(readings, schema=CLIENT_METRICS.arrow)
+    pq.write_table(rows, tmp_path / "facts.parquet")
+    carried = METRIC_ALERT_EVENTS.arrow.empty_table()
+    files = Files((str(tmp_path / "facts.parquet"),), CLIENT_METRICS.arrow)
+    for facts in (files, rows):
+        relations = {"client_metrics": facts, "carried_rows": carried}
+        opened, _ = compute_over(computation, relations).to_pylist()
+        assert (opened["event_time"], opened["points"]) == (at(30), 2)
 
 
 def test_an_alert_of_a_removed_rule_goes_stale() -> None:
