@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.engine.computation import CARRIED
 from quotaflow.pipelines.engine.folder import OUTPUT_SQL, pieces
 from quotaflow.pipelines.engine.relations import named_in, reads, time_read
-from quotaflow.pipelines.engine.schedule import Span
+from quotaflow.pipelines.engine.schedule import TaskPlan
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, within_any
@@ -23,13 +23,13 @@ from quotaflow.schemas.table import INT, TIMESTAMP
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine import task
 from quotaflow.udfs.engine.rule import Relation
-from quotaflow.udfs.engine.task import SPAN, Task
+from quotaflow.udfs.engine.task import TASK, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PERIOD = timedelta(minutes=1)
-_SPANS = pa.schema([("span", INT), ("span_start", TIMESTAMP), ("span_end", TIMESTAMP)])
+_TIMES = pa.schema([("task", INT), ("task_start", TIMESTAMP), ("task_end", TIMESTAMP)])
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -54,42 +54,42 @@ class CatalogTasks:
             for row, start in zip(counted, starts, strict=True)
         ]
 
-    def run(self, spans: Sequence[Span]) -> pa.Table:
-        """Compute spans, one task each; rows as `task.OUTPUT`."""
-        facts = spans[0].parts[0].computation.facts
-        named = set[str]().union(*(named_in(span.parts) for span in spans))
+    def run(self, plans: Sequence[TaskPlan]) -> pa.Table:
+        """Compute tasks; rows as `task.OUTPUT`."""
+        facts = plans[0].parts[0].computation.facts
+        named = set[str]().union(*(named_in(plan.parts) for plan in plans))
         columns = [name for name in TABLES[facts].column_names if name in named]
         schema = pa.schema([TABLES[facts].arrow.field(name) for name in columns])
-        tasks = [Task(self._lookups(span, named), pieces(span)) for span in spans]
-        if all(part.computation.reads_all_facts for span in spans for part in span.parts):
+        tasks = [Task(self._lookups(plan, named), pieces(plan)) for plan in plans]
+        if all(part.computation.reads_all_facts for plan in plans for part in plan.parts):
             numbers = self.spark.range(0, len(tasks), 1, len(tasks))
             return numbers.mapInArrow(
                 task.over_relations(tasks, self.memory_mb), OUTPUT_SQL
             ).toArrow()
         function = task.over_rows(tasks, facts, schema, self.memory_mb)
-        rows = self._facts(spans, facts, columns)
+        rows = self._facts(plans, facts, columns)
         return rows.mapInArrow(function, OUTPUT_SQL).toArrow()
 
-    def _facts(self, spans: Sequence[Span], facts: str, columns: list[str]) -> "DataFrame":
-        """Facts with the number of each span that reads them; a span in one partition."""
-        read = [time_read(span.parts) for span in spans]
+    def _facts(self, plans: Sequence[TaskPlan], facts: str, columns: list[str]) -> "DataFrame":
+        """Facts with the number of each task that reads them; those of a task in one partition."""
+        read = [time_read(plan.parts) for plan in plans]
         rows = self.warehouse.read(self.spark, facts).where(within_any(read, "event_time"))
         rows = rows.select(*columns)
-        if len(spans) == 1:
-            return rows.coalesce(1).withColumn(SPAN, F.lit(0))
+        if len(plans) == 1:
+            return rows.coalesce(1).withColumn(TASK, F.lit(0))
         bounds = [
-            {"span": number, "span_start": each.start, "span_end": each.end or _FOREVER}
+            {"task": number, "task_start": each.start, "task_end": each.end or _FOREVER}
             for number, each in enumerate(read)
         ]
-        numbers = frames.from_arrow(self.spark, pa.Table.from_pylist(bounds, schema=_SPANS))
-        is_in = F.col("event_time").between(F.col("span_start"), F.col("span_end"))
+        numbers = frames.from_arrow(self.spark, pa.Table.from_pylist(bounds, schema=_TIMES))
+        is_in = F.col("event_time").between(F.col("task_start"), F.col("task_end"))
         # A join, because literal times in the generated Java would be compiled in each batch.
         spread = rows.join(F.broadcast(numbers), is_in)
-        return spread.select(*columns, SPAN).repartition(len(spans), SPAN)
+        return spread.select(*columns, TASK).repartition(len(plans), TASK)
 
-    def _lookups(self, span: Span, named: set[str]) -> dict[str, Relation]:
+    def _lookups(self, plan: TaskPlan, named: set[str]) -> dict[str, Relation]:
         relations: dict[str, Relation] = {}
-        for part in span.parts:
+        for part in plan.parts:
             for relation, table, start, end in reads(part):
                 if relation != part.computation.facts or part.computation.reads_all_facts:
                     columns = named if relation != CARRIED else set(TABLES[table].column_names)

@@ -16,8 +16,8 @@ from quotaflow.pipelines.engine.folder import FolderTasks
 from quotaflow.pipelines.engine.schedule import (
     ROWS_PER_TASK,
     ROWS_PER_WAVE,
-    Span,
-    spans,
+    TaskPlan,
+    task_plans,
     waves,
 )
 from quotaflow.pipelines.errors import QuotaflowError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _TRIES = 3
-_FILES_GONE = ("No files found that match", "No such file or directory")
+_MISSING_FILES = ("No files found that match", "No such file or directory")
 _MESSAGE_CHARS = 1_000
 
 
@@ -37,7 +37,7 @@ class RuleError(QuotaflowError):
     """A rule that failed in a task, with the engine's message."""
 
 
-class FilesGoneError(Exception):
+class MissingFilesError(Exception):
     """A file was removed between its naming and its reading, as vacuum does."""
 
 
@@ -48,8 +48,8 @@ class Tasks(Protocol):
         """The facts by file or by period: how many there are, and when."""
         ...
 
-    def run(self, spans: Sequence[Span]) -> pa.Table:
-        """Compute spans, one task each; rows as `task.OUTPUT`."""
+    def run(self, plans: Sequence[TaskPlan]) -> pa.Table:
+        """Compute tasks; rows as `task.OUTPUT`."""
         ...
 
 
@@ -80,18 +80,18 @@ class Engine:
         ranges = merged(time_range for each in computations for time_range in each.ranges)
         files = tasks.files(computations[0].facts, ranges)
         failed = set[str]()
-        for wave in waves(spans(computations, files, self.rows_per_task), self.rows_per_wave):
+        for wave in waves(task_plans(computations, files, self.rows_per_task), self.rows_per_wave):
             for computed in self._computed(wave, tasks):
                 if computed.computation.rule.name not in failed:
                     yield computed
                 if computed.error:
                     failed.add(computed.computation.rule.name)
 
-    def _computed(self, wave: list[Span], tasks: Tasks) -> list[Computed]:
+    def _computed(self, wave: list[TaskPlan], tasks: Tasks) -> list[Computed]:
         for tries_left in reversed(range(_TRIES)):
             try:
                 return _by_computation(wave, tasks.run(wave))
-            except FilesGoneError:
+            except MissingFilesError:
                 if not tries_left:
                     raise
                 tasks = self.open_tasks()
@@ -105,7 +105,7 @@ def spark_engine(spark: "SparkSession", warehouse: Warehouse, memory_mb: int) ->
     return Engine(lambda: FolderTasks(spark, warehouse.conf.folder.resolve(), memory_mb))
 
 
-def _by_computation(wave: Sequence[Span], output: pa.Table) -> list[Computed]:
+def _by_computation(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed]:
     streams: dict[str, list[pa.Table]] = {}
     errors: dict[str, RuleError] = {}
     for row in output.to_pylist():
@@ -114,8 +114,8 @@ def _by_computation(wave: Sequence[Span], output: pa.Table) -> list[Computed]:
         else:
             errors.setdefault(row["rule"], _error(row))
     parts: dict[str, tuple[Computation, list[TimeRange]]] = {}
-    for span in wave:
-        for part in span.parts:
+    for plan in wave:
+        for part in plan.parts:
             _, ranges = parts.setdefault(part.computation.rule.name, (part.computation, []))
             ranges.extend(part.ranges)
     return [
@@ -130,7 +130,7 @@ def _by_computation(wave: Sequence[Span], output: pa.Table) -> list[Computed]:
 
 
 def _error(row: dict[str, str]) -> RuleError:
-    if row["error_type"] == "IOException" and any(text in row["error"] for text in _FILES_GONE):
-        raise FilesGoneError(row["error"])
+    if row["error_type"] == "IOException" and any(text in row["error"] for text in _MISSING_FILES):
+        raise MissingFilesError(row["error"])
     message = " ".join(row["error"].split())[:_MESSAGE_CHARS]
     return RuleError(f"{row['error_type']}: {message}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.relations import FolderRelations, named_in, time_read
-from quotaflow.pipelines.engine.schedule import Part, Span
+from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, in_duckdb
 from quotaflow.schemas.table import sql_type
@@ -33,29 +33,30 @@ class FolderTasks:
         """The files of the facts with rows of the ranges."""
         return self.relations.within(facts, ranges)
 
-    def run(self, spans: Sequence[Span]) -> pa.Table:
-        """Compute spans, one task each; rows as `task.OUTPUT`."""
-        tasks = [folder_task(span, self.relations) for span in spans]
+    def run(self, plans: Sequence[TaskPlan]) -> pa.Table:
+        """Compute tasks; rows as `task.OUTPUT`."""
+        tasks = [folder_task(plan, self.relations) for plan in plans]
         numbers = self.spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(task.over_relations(tasks, self.memory_mb), OUTPUT_SQL).toArrow()
 
 
-def folder_task(span: Span, relations: FolderRelations) -> Task:
-    """The task of a span: its pieces, and the files that they read."""
-    return Task(relations.of(span.parts), pieces(span), _kept(span))
+def folder_task(plan: TaskPlan, relations: FolderRelations) -> Task:
+    """A task: its pieces, and the files that they read."""
+    return Task(relations.for_parts(plan.parts), pieces(plan), _kept(plan))
 
 
-def _kept(span: Span) -> list[Kept]:
-    """What the parts of a span read: the facts of its time, and lookup tables.
+def _kept(plan: TaskPlan) -> list[Kept]:
+    """What the parts of a task read: the facts of its time, and lookup tables.
 
     Texts name the same tables many times, and to bind files takes longer than to bind a table.
     """
-    named = named_in(span.parts)
-    within = time_read(span.parts).condition("event_time", in_duckdb)
+    named = named_in(plan.parts)
+    within = time_read(plan.parts).condition("event_time", in_duckdb)
     where: dict[str, str] = {}
-    for part in span.parts:
+    for part in plan.parts:
         computation = part.computation
-        if not computation.reads_all_facts and len(span.parts) > 1:
+        # A task of keys reads all facts and keeps few.
+        if not computation.reads_all_facts and part.keys is None:
             where[computation.facts] = within
         for name, is_within in computation.lookups.items():
             where[name] = within if is_within and where.get(name) != "true" else "true"
@@ -65,9 +66,9 @@ def _kept(span: Span) -> list[Kept]:
     ]
 
 
-def pieces(span: Span) -> list[Piece]:
-    """What a task computes of each part of its span."""
-    return [_piece(part) for part in span.parts]
+def pieces(plan: TaskPlan) -> list[Piece]:
+    """What a task computes of each of its parts."""
+    return [_piece(part) for part in plan.parts]
 
 
 def _piece(part: Part) -> Piece:

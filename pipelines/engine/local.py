@@ -8,7 +8,7 @@ import pyarrow as pa
 from quotaflow.pipelines.engine.computation import Computation
 from quotaflow.pipelines.engine.folder import folder_task
 from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import Part, Span
+from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.udfs.engine.database import opened
@@ -26,9 +26,9 @@ class LocalTasks:
         """The files of the facts with rows of the ranges."""
         return self.relations.within(facts, ranges)
 
-    def run(self, spans: Sequence[Span]) -> pa.Table:
-        """Compute spans; rows as `task.OUTPUT`."""
-        tasks = [folder_task(span, self.relations) for span in spans]
+    def run(self, plans: Sequence[TaskPlan]) -> pa.Table:
+        """Compute tasks; rows as `task.OUTPUT`."""
+        tasks = [folder_task(plan, self.relations) for plan in plans]
         numbers = pa.record_batch({"id": list(range(len(tasks)))})
         return pa.Table.from_batches(over_relations(tasks)(iter([numbers])), OUTPUT)
 
@@ -36,7 +36,7 @@ class LocalTasks:
 def compute(computation: Computation, folder: Path) -> pa.Table:
     """The rows of a computation over the tables of a folder."""
     part = Part(computation, computation.ranges)
-    return compute_over(computation, FolderRelations(folder).of([part]))
+    return compute_over(computation, FolderRelations(folder).for_parts([part]))
 
 
 def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:

@@ -37,14 +37,16 @@ class FolderRelations:
             if any(file.may_have(each.start, each.end) for each in ranges)
         ]
 
-    def of(self, parts: Iterable[Part]) -> Mapping[str, Relation]:
+    def for_parts(self, parts: Iterable[Part]) -> Mapping[str, Relation]:
         """The relations that one task reads for these parts."""
         paths: dict[str, tuple[str, set[str]]] = {}
         for part in parts:
             for relation, table, start, end in reads(part):
-                _, found = paths.setdefault(relation, (table, set()))
-                found.update(file.path for file in self.files(table) if file.may_have(start, end))
-        return {relation: _files(table, found) for relation, (table, found) in paths.items()}
+                _, matching = paths.setdefault(relation, (table, set()))
+                matching.update(
+                    file.path for file in self.files(table) if file.may_have(start, end)
+                )
+        return {relation: _files(table, matching) for relation, (table, matching) in paths.items()}
 
     def _listed(self, name: str) -> list[DataFile]:
         from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it

@@ -28,22 +28,22 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TaskPlan:
     """Parts that one task computes, and about how many facts it reads."""
 
     parts: tuple[Part, ...]
     facts: int
 
 
-def spans(
+def task_plans(
     computations: Sequence[Computation], files: Sequence[DataFile], rows_per_task: int
-) -> list[Span]:
+) -> list[TaskPlan]:
     """The tasks of computations on the same facts, by the facts' files and the bounds of these."""
     ranges = merged(time_range for each in computations for time_range in each.ranges)
     rows = _rows_by_period(files, ranges)
     total = sum(rows.values())
     cuts = _cuts(rows, total, rows_per_task)
-    per_span = total // (len(cuts) + 1)
+    per_task = total // (len(cuts) + 1)
     by_time = [
         [
             Part(computation, kept)
@@ -55,30 +55,32 @@ def spans(
     sequential = [each for each in computations if each.carry is not None]
     if not cuts:
         parts = [*by_time[0], *(Part(each, each.ranges) for each in sequential)]
-        return [Span(tuple(parts), total)]
-    split = [Span(tuple(parts), per_span) for parts in by_time if parts]
+        return [TaskPlan(tuple(parts), total)]
+    split = [TaskPlan(tuple(parts), per_task) for parts in by_time if parts]
     return [*split, *_by_key(sequential, total, rows_per_task)]
 
 
-def _by_key(computations: Sequence[Computation], total: int, rows_per_task: int) -> Iterator[Span]:
+def _by_key(
+    computations: Sequence[Computation], total: int, rows_per_task: int
+) -> Iterator[TaskPlan]:
     parts = -(-total // (_KEYED * rows_per_task))
     for computation in computations:
         for number in range(parts):
             keys = KeyPart(number, parts)
-            yield Span((Part(computation, computation.ranges, keys),), total // parts)
+            yield TaskPlan((Part(computation, computation.ranges, keys),), total // parts)
 
 
-def waves(spans: Sequence[Span], rows_per_wave: int) -> Iterator[list[Span]]:
+def waves(plans: Sequence[TaskPlan], rows_per_wave: int) -> Iterator[list[TaskPlan]]:
     """Spans in groups of so many facts. Parts of one sequential computation stay together."""
-    wave, facts, last = list[Span](), 0, None
-    for span in spans:
-        keyed = span.parts[0].computation if span.parts[0].keys else None
+    wave, facts, last = list[TaskPlan](), 0, None
+    for plan in plans:
+        keyed = plan.parts[0].computation if plan.parts[0].keys else None
         is_together = keyed is not None and keyed is last
-        if wave and not is_together and facts + span.facts > rows_per_wave:
+        if wave and not is_together and facts + plan.facts > rows_per_wave:
             yield wave
             wave, facts = [], 0
-        wave.append(span)
-        facts, last = facts + span.facts, keyed
+        wave.append(plan)
+        facts, last = facts + plan.facts, keyed
     if wave:
         yield wave
 
@@ -88,8 +90,8 @@ def _within(
 ) -> tuple[TimeRange, ...]:
     """The ranges between two cuts, each moved back to the start of the computation's bucket."""
     start = _floored(low, computation.bucket) if low else datetime.min.replace(tzinfo=UTC)
-    span = TimeRange(start, _floored(high, computation.bucket) if high else None)
-    return tuple(kept for each in computation.ranges if (kept := each.overlap(span)))
+    time = TimeRange(start, _floored(high, computation.bucket) if high else None)
+    return tuple(kept for each in computation.ranges if (kept := each.overlap(time)))
 
 
 def _floored(time: datetime, period: timedelta) -> datetime:

@@ -96,8 +96,10 @@ def _views_of(texts: list[str]) -> dict[str, str]:
 
 def _with_macros(sql: list[str]) -> list[str]:
     named = set[str]().union(*map(words, sql))
-    found = [text for name, text in _texts_of_macros().items() if name in named and text not in sql]
-    return _with_macros([*sql, *found]) if found else sql
+    missing = [
+        text for name, text in _texts_of_macros().items() if name in named and text not in sql
+    ]
+    return _with_macros([*sql, *missing]) if missing else sql
 
 
 @cache

@@ -10,6 +10,7 @@ from quotaflow.pipelines.engine import local
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
+from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
@@ -63,7 +64,7 @@ def _last_ops(requests: "DataFrame") -> "DataFrame":
     alterations = local.compute_over(
         config_alterations.result().computation([EVER]), {REQUESTS.name: alter_requests.toArrow()}
     )
-    done = requests.sparkSession.createDataFrame(alterations).where("error_code = 0")
+    done = frames.from_arrow(requests.sparkSession, alterations).where("error_code = 0")
     kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))
     parts = {
         "user": F.when(kind == "user", name),

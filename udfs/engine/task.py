@@ -1,4 +1,4 @@
-"""What one Spark task runs: rules over a span of time, each result's rows as Arrow streams."""
+"""What one Spark task runs: rules over some time, each result's rows as Arrow streams."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from quotaflow.schemas.table import BINARY, INT, STRING
 from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, Database, Selection, opened
 from quotaflow.udfs.engine.rule import Batches, Relation, Rule
 
-SPAN = "span"
+TASK = "task"
 """The column with the number of the task that a fact belongs to, where Spark passes the facts."""
 
 OUTPUT = pa.schema(
@@ -26,7 +26,7 @@ OUTPUT = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One result over one span: what its rule reads of each relation, and which rows are needed."""
+    """One result over the time of a task: what its rule reads, and which rows are needed."""
 
     rule: Rule
     selections: Mapping[str, Selection]
@@ -44,7 +44,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The pieces of one span, which share relations."""
+    """The pieces of one task, which share relations."""
 
     relations: Mapping[str, Relation]
     pieces: Sequence[Piece]
@@ -71,19 +71,19 @@ def over_relations(
 def over_rows(
     tasks: Sequence[Task], facts: str, schema: pa.Schema, memory_mb: int = DEFAULT_MEMORY_MB
 ) -> Callable[[Batches], Batches]:
-    """A function for mapInArrow: facts with their SPAN in, OUTPUT out.
+    """A function for mapInArrow: facts with their TASK in, OUTPUT out.
 
-    All facts of a span must be in one partition. A span without facts is not computed, so its
+    All facts of a task must be in one partition. A task without facts is not computed, so its
     result has no rows.
     """
 
     def run(batches: Batches) -> Batches:
-        by_span: dict[int, list[pa.RecordBatch]] = {}
+        by_task: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for number, rows in _split(batch):
-                by_span.setdefault(number, []).append(rows)
-        for number in sorted(by_span):
-            rows = pa.Table.from_batches(by_span.pop(number)).cast(schema)
+                by_task.setdefault(number, []).append(rows)
+        for number in sorted(by_task):
+            rows = pa.Table.from_batches(by_task.pop(number)).cast(schema)
             task = Task({**tasks[number].relations, facts: rows}, tasks[number].pieces)
             yield from _run(number, task, memory_mb)
 
@@ -91,14 +91,14 @@ def over_rows(
 
 
 def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    spans = batch.column(SPAN)
-    rows = batch.drop_columns([SPAN])
-    numbers = spans.unique().to_pylist()
+    tasks = batch.column(TASK)
+    rows = batch.drop_columns([TASK])
+    numbers = tasks.unique().to_pylist()
     if len(numbers) == 1:
         yield numbers[0], rows
         return
     for number in numbers:
-        yield number, rows.filter(pa.compute.equal(spans, number))
+        yield number, rows.filter(pa.compute.equal(tasks, number))
 
 
 def _run(number: int, task: Task, memory_mb: int) -> Batches:

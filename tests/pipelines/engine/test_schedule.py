@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.engine.computation import Carry, Computation
-from quotaflow.pipelines.engine.schedule import Span, spans, waves
+from quotaflow.pipelines.engine.schedule import TaskPlan, task_plans, waves
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.udfs.engine.rule import Rule
@@ -44,11 +44,11 @@ def file(start: float, end: float, rows: int | None) -> DataFile:
     return DataFile(f"{start}.parquet", rows, at(start), at(end))
 
 
-def covered(split: list[Span], name: str) -> list[TimeRange]:
+def covered(split: list[TaskPlan], name: str) -> list[TimeRange]:
     return merged(
         time_range
-        for span in split
-        for part in span.parts
+        for plan in split
+        for part in plan.parts
         if part.computation.rule.name == name
         for time_range in part.ranges
     )
@@ -56,35 +56,35 @@ def covered(split: list[Span], name: str) -> list[TimeRange]:
 
 def test_few_facts_are_one_task() -> None:
     both = [computation("a", [(0, 5)]), computation("b", [(2, None)], carry=True)]
-    (span,) = spans(both, [file(0, 5, 999)], rows_per_task=1_000)
-    assert [part.computation.rule.name for part in span.parts] == ["a", "b"]
-    assert span.facts == 999
+    (plan,) = task_plans(both, [file(0, 5, 999)], rows_per_task=1_000)
+    assert [part.computation.rule.name for part in plan.parts] == ["a", "b"]
+    assert plan.facts == 999
 
 
 def test_a_skewed_minute_is_not_split_below_a_bucket() -> None:
-    split = spans([computation("a", [(0, 60)])], [file(30, 30.1, 10_000)], rows_per_task=100)
+    split = task_plans([computation("a", [(0, 60)])], [file(30, 30.1, 10_000)], rows_per_task=100)
     assert covered(split, "a") == [TimeRange(at(0), at(60))]
     assert len(split) <= 3
 
 
 def test_files_without_bounds_or_counts_do_not_stop_the_split() -> None:
     files = [DataFile("x", None, None, None), file(0, 10, 5_000), file(0, 10, None)]
-    assert len(spans([computation("a", [(0, 10)])], files, rows_per_task=1_000)) == 5
+    assert len(task_plans([computation("a", [(0, 10)])], files, rows_per_task=1_000)) == 5
 
 
 def test_a_sequential_rule_is_split_by_its_keys() -> None:
-    split = spans([computation("a", [(0, None)], carry=True)], [file(0, 60, 1_600)], 100)
-    keys = [part.keys for span in split for part in span.parts]
+    split = task_plans([computation("a", [(0, None)], carry=True)], [file(0, 60, 1_600)], 100)
+    keys = [part.keys for plan in split for part in plan.parts]
     assert [(key.number, key.parts) for key in keys if key] == [(n, 4) for n in range(4)]
-    assert {span.parts[0].ranges for span in split} == {(TimeRange(at(0)),)}
+    assert {plan.parts[0].ranges for plan in split} == {(TimeRange(at(0)),)}
 
 
 def test_parts_of_the_keys_stay_in_one_wave() -> None:
     both = [computation("a", [(0, 60)]), computation("b", [(0, None)], carry=True)]
-    split = spans(both, [file(0, 60, 4_000)], 1_000)
+    split = task_plans(both, [file(0, 60, 4_000)], 1_000)
     grouped = list(waves(split, rows_per_wave=2_000))
-    assert [span for wave in grouped for span in wave] == split
-    with_keys = [any(part.keys for span in wave for part in span.parts) for wave in grouped]
+    assert [plan for wave in grouped for plan in wave] == split
+    with_keys = [any(part.keys for plan in wave for part in plan.parts) for wave in grouped]
     assert with_keys.count(True) == 1
 
 
@@ -103,8 +103,8 @@ def test_spans_have_every_time_of_a_range_once(
 ) -> None:
     whole = computation("a", list(ranges), bucket_s)
     whole = replace(whole, ranges=tuple(merged(whole.ranges)))
-    split = spans([whole], files, rows_per_task)
-    pieces = [time_range for span in split for part in span.parts for time_range in part.ranges]
+    split = task_plans([whole], files, rows_per_task)
+    pieces = [time_range for plan in split for part in plan.parts for time_range in part.ranges]
     in_order = sorted(pieces, key=lambda piece: piece.start)
     assert merged(pieces) == list(whole.ranges)
     for earlier, later in pairwise(in_order):

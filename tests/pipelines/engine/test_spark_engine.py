@@ -114,12 +114,12 @@ def test_a_file_that_vanishes_while_it_is_read_is_named_again(folder: Path) -> N
     tries = []
 
     class Vanishing(LocalTasks):
-        def run(self, spans: Any) -> pa.Table:
-            tries.append(spans)
+        def run(self, plans: Any) -> pa.Table:
+            tries.append(plans)
             if len(tries) == 1:
                 for file in self.relations.files("requests"):
                     Path(file.path).rename(f"{file.path}.away")
-            output = super().run(spans)
+            output = super().run(plans)
             for file in self.relations.files("requests"):
                 away = Path(f"{file.path}.away")
                 if away.exists():

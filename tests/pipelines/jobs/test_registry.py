@@ -18,10 +18,10 @@ RESULTS = {name: job.results(Conf()) for name, job in JOBS.items() if job.result
 def test_every_module_of_a_result_is_in_one_job() -> None:
     names = pkgutil.walk_packages(results.__path__, f"{results.__name__}.")
     modules = [import_module(module.name) for module in names if not module.ispkg]
-    declared = [module.__name__ for module in modules if hasattr(module, "result")]
-    rules = [result.compute for job in RESULTS.values() for result in job]
-    # A rule with values of conf is a partial.
-    listed = [getattr(rule, "func", rule).__module__ for rule in rules]
+    declared = [
+        module.__name__.rpartition(".")[2] for module in modules if hasattr(module, "result")
+    ]
+    listed = [result.rule.name for job in RESULTS.values() for result in job]
     assert sorted(listed) == sorted(declared)
 
 

@@ -9,7 +9,7 @@ import pytest
 from quotaflow.schemas.table import LONG, TIMESTAMP
 from quotaflow.udfs.engine.database import Selection
 from quotaflow.udfs.engine.rule import Batches, Rule
-from quotaflow.udfs.engine.task import SPAN, Piece, Task, over_relations, over_rows
+from quotaflow.udfs.engine.task import TASK, Piece, Task, over_relations, over_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SCHEMA = pa.schema([("event_time", TIMESTAMP), ("n", LONG)])
@@ -70,17 +70,17 @@ def test_the_error_of_one_rule_replaces_its_rows_alone(sql: str) -> None:
 def test_a_task_reads_its_input_to_the_end_before_it_computes() -> None:
     read = []
 
-    def asked() -> Iterator[pa.RecordBatch]:
+    def numbered() -> Iterator[pa.RecordBatch]:
         for number in (0, 0):
             read.append(number)
             yield pa.record_batch({"id": [number]})
 
-    next(over_relations([Task({"facts": facts(1)}, [piece("a")])])(asked()))
+    next(over_relations([Task({"facts": facts(1)}, [piece("a")])])(numbered()))
     assert read == [0, 0]
 
 
 def test_facts_that_spark_passes_are_computed_by_span() -> None:
-    rows = facts(1, 2, 3, 4).append_column(SPAN, pa.array([0, 1, 0, 2], pa.int32()))
+    rows = facts(1, 2, 3, 4).append_column(TASK, pa.array([0, 1, 0, 2], pa.int32()))
     tasks = [Task({}, [piece("a")]) for _ in range(4)]
     batches = (batch for at in (0, 2) for batch in rows.slice(at, 2).to_batches())
     got = gathered(over_rows(tasks, "facts", SCHEMA)(batches))

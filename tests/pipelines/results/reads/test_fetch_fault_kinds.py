@@ -65,18 +65,18 @@ def fetches(case: Case, dice: random.Random) -> Iterable[Row]:
         second = 1 if report.is_before else 61
         start, end = _or_none(report.log_start_offset), _or_none(report.end_offset)
         if not report.is_leader and dice.random() < 0.5:
-            of = {"follower_log_start_offset": start, "fetch_offset": end, "error_code": 6}
-            asked = answered(0, **of, high_watermark=-1)
-            yield fetch(second, FETCHED_FROM, asked, replica_id=report.broker_id)
+            reported = {"follower_log_start_offset": start, "fetch_offset": end, "error_code": 6}
+            partition = answered(0, **reported, high_watermark=-1)
+            yield fetch(second, FETCHED_FROM, partition, replica_id=report.broker_id)
         else:
             got = answered(9, log_start_offset=start, high_watermark=end)
             replica_id = FOLLOWER if report.is_leader else None
             yield fetch(second, report.broker_id, got, replica_id=replica_id)
     answer = case.answer
     error_code = answer.error_code or dice.choice([0, None])
-    of = {"error_code": error_code, "fetch_offset": answer.fetch_offset}
+    reported = {"error_code": error_code, "fetch_offset": answer.fetch_offset}
     high_watermark = _or_none(answer.high_watermark)
-    yield fetch(62, answer.broker_id, answered(0, **of, high_watermark=high_watermark))
+    yield fetch(62, answer.broker_id, answered(0, **reported, high_watermark=high_watermark))
 
 
 def _or_none(offset: int | None) -> int:
@@ -109,10 +109,10 @@ def test_the_text_finds_the_faults_that_the_rule_finds() -> None:
     facts: Rows = []
     replicas: Rows = []
     for cluster_id, case in cases.items():
-        of = {"cluster_id": cluster_id}
-        facts += [row | of for row in fetches(case, dice)]
+        cluster = {"cluster_id": cluster_id}
+        facts += [row | cluster for row in fetches(case, dice)]
         leader = case.leader_in_snapshot
-        replicas += [replica(n, is_leader=n == leader) | of for n in BROKERS]
+        replicas += [replica(n, is_leader=n == leader) | cluster for n in BROKERS]
     rows = compute(fetch_faults.result(), fetches=facts, replicas=replicas)
     got = {row["cluster_id"]: row for row in rows}
     assert len(got) == len(rows)

@@ -141,8 +141,8 @@ def test_any_split_gives_the_same_table(result: Result, seed: int, cuts: list[in
     dice = random.Random(seed)
     make = made_up_fetch if result.facts.name == "fetches" else made_up_request
     facts = [make(dice) for _ in range(FACTS)]
-    looked_up = {lookup.table.name for lookup in result.lookups}
-    snapshots = {name: rows for name, rows in made_up_snapshots(dice).items() if name in looked_up}
+    lookups = {lookup.table.name for lookup in result.lookups}
+    snapshots = {name: rows for name, rows in made_up_snapshots(dice).items() if name in lookups}
     rows = of_cluster({result.facts.name: facts, **snapshots})
     shuffled = dice.sample(rows[result.facts.name], FACTS)
     starts = [at(60 * cut) for cut in cuts]

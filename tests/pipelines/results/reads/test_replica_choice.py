@@ -72,7 +72,9 @@ def tables(case: dict[str, Any], cluster_id: str) -> dict[str, Rows]:
         ],
         "configs": configs,
     }
-    return {name: [row | {"cluster_id": cluster_id} for row in of] for name, of in rows.items()}
+    return {
+        name: [row | {"cluster_id": cluster_id} for row in listed] for name, listed in rows.items()
+    }
 
 
 def ruled(case: dict[str, Any], selector: str | None, rack: str | None) -> Preferred:
@@ -125,8 +127,8 @@ def test_the_text_chooses_what_the_rule_chooses() -> None:
     cases = {str(n): made_up(dice) for n in range(CASES)}
     rows: dict[str, Rows] = {"fetches": [], "replicas": [], "brokers": [], "configs": []}
     for cluster_id, case in cases.items():
-        for name, of in tables(case, cluster_id).items():
-            rows[name] += of
+        for name, listed in tables(case, cluster_id).items():
+            rows[name] += listed
     got = compute(preferred_replicas.result(NETWORKS), **rows)
     assert len(got) == len(cases)
     reasons = Counter[str]()
