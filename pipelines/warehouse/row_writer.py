@@ -11,9 +11,9 @@ at the same time write a folder's table by one of the two:
 - Spark: all other tables. These are facts, `fetch_sessions`, `quarantine` and `query_progress` in a
   run, and tables of commands, such as snapshots, plans and `quality_results`.
 
-`Warehouse.ensure` and upkeep change tables of both kinds by Spark. They run under the warehouse's
-lock, before queries start or without any. A table with a feature that delta-rs does not know is
-written by Spark alone.
+`Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
+the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
+not know is written by Spark alone.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.spark import failures, frames
-from quotaflow.pipelines.warehouse import clustering, delta_files
+from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -164,8 +164,7 @@ def _append_by_delta_rs(
 def _commit(live: "DeltaTable", folder: Path, rows: pa.Table, **how: Any) -> None:
     from deltalake import write_deltalake  # noqa: PLC0415  as above
 
-    # delta-rs replaces this file without its checksum: Spark would wait 3 s for one that fits.
-    (folder / "_delta_log" / "._last_checkpoint.crc").unlink(missing_ok=True)
+    folder_tables.drop_checksum(folder)
     write_deltalake(live, _as_stored(rows, live), **how)
 
 

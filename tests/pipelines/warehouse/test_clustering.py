@@ -149,4 +149,7 @@ def test_a_table_with_another_feature_stays_and_spark_writes_it(
     assert writers(clustered)[-1] == "Apache-S"
     changes = f"table_changes_by_path('{clustered}', {before.version() + 1})"
     assert [row["n"] for row in spark.sql(f"SELECT n FROM {changes}").collect()] == [4]
+    warehouse.set_property(spark, TABLE.name, "quotaflow.kept_since", "2026-11-21T00:00:00+00:00")
+    assert warehouse.kept_since(spark, TABLE.name) == NOON.replace(hour=0)
+    assert writers(clustered)[-1] == "Apache-S"
     assert DeltaTable(clustered).protocol() == before.protocol()

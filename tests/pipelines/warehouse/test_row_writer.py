@@ -61,7 +61,7 @@ def arrow(rows: Iterable[Row]) -> pa.Table:
 
 def make(warehouse: Warehouse, table: Table = TABLE, **columns: pa.DataType) -> Path:
     """The table as Spark creates it, with further columns."""
-    schema = pa.schema([*table.arrow, *(pa.field(name, of) for name, of in columns.items())])
+    schema = pa.schema([*table.arrow, *(pa.field(name, kind) for name, kind in columns.items())])
     folder = warehouse.folder(table.name)
     properties = {"delta.dataSkippingStatsColumns": "event_time,owner"}
     DeltaTable.create(folder, schema, partition_by=["event_date"], configuration=properties)
@@ -210,13 +210,13 @@ def test_the_checksum_of_a_file_that_delta_rs_replaces_does_not_stay(
 
 @pytest.mark.parametrize("write", ["replace", "append"])
 def test_a_column_that_was_renamed_is_null_in_new_rows(warehouse: Warehouse, write: str) -> None:
-    folder = make(warehouse, old_n=pa.int64(), held=pa.list_(pa.struct([("topic", pa.string())])))
+    folder = make(warehouse, old_n=pa.int64(), old_list=pa.list_(pa.struct([("topic", pa.string())])))
     if write == "append":
         append(warehouse, OLD[:1], 0)
     else:
         replace(warehouse, OLD[:1], Replaced([EVER]))
     (row,) = DeltaTable(folder).to_pyarrow_table().to_pylist()
-    assert (row["n"], row["old_n"], row["held"]) == (1, None, None)
+    assert (row["n"], row["old_n"], row["old_list"]) == (1, None, None)
 
 
 def test_columns_are_written_by_name(warehouse: Warehouse, folder: Path) -> None:
