@@ -39,13 +39,13 @@ def main(conf: str, point: str, *jobs: str) -> None:
 
     driver.keep_few_results()
     batches: list[Batch] = []
-    _tell_points(pass_by, batches)
-    _tell_points_of_delta_rs(pass_by, batches, point.rpartition(" files:")[2])
+    _add_points(pass_by, batches)
+    _add_points_of_delta_rs(pass_by, batches, point.rpartition(" files:")[2])
     error = driver.error_of(driver.conf_of(Path(conf)), jobs)
     assert error is None, error
 
 
-def _tell_points(pass_by: PassBy, batches: list[Batch]) -> None:
+def _add_points(pass_by: PassBy, batches: list[Batch]) -> None:
     start = sinks.start
 
     def reporting(frame: "DataFrame", job: str, warehouse: Any, write: Write, trigger: Any) -> Any:
@@ -70,7 +70,7 @@ def _with_point(method: Callable[..., None], pass_by: PassBy) -> Callable[..., N
     return write
 
 
-def _tell_points_of_delta_rs(pass_by: PassBy, batches: list[Batch], uncommitted: str) -> None:
+def _add_points_of_delta_rs(pass_by: PassBy, batches: list[Batch], uncommitted: str) -> None:
     """`batches` are those that began; one job runs at a time. `uncommitted` is a table's name."""
     write_deltalake = deltalake.write_deltalake
 

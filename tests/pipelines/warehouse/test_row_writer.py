@@ -210,7 +210,9 @@ def test_the_checksum_of_a_file_that_delta_rs_replaces_does_not_stay(
 
 @pytest.mark.parametrize("write", ["replace", "append"])
 def test_a_column_that_was_renamed_is_null_in_new_rows(warehouse: Warehouse, write: str) -> None:
-    folder = make(warehouse, old_n=pa.int64(), old_list=pa.list_(pa.struct([("topic", pa.string())])))
+    folder = make(
+        warehouse, old_n=pa.int64(), old_list=pa.list_(pa.struct([("topic", pa.string())]))
+    )
     if write == "append":
         append(warehouse, OLD[:1], 0)
     else:
