@@ -69,7 +69,10 @@ class Batch:
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
         ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
         commits = ours.collect()
-        return int(commits[0]["operationMetrics"]["numOutputRows"]) if commits else None
+        if not commits:
+            return None
+        metrics = commits[0]["operationMetrics"]
+        return int(metrics["numOutputRows" if "numOutputRows" in metrics else "num_added_rows"])
 
     @property
     def _name(self) -> str:

@@ -29,8 +29,14 @@ def is_clustered(live: "DeltaTable") -> bool:
 
 
 def is_plain(live: "DeltaTable") -> bool:
-    """Whether delta-rs can write the table."""
-    return set(live.protocol().writer_features or ()) <= _OF_VERSION_2
+    """Whether delta-rs can write the table: it has no feature beyond those of version 2.
+
+    Versions 3 to 6 have features that are not listed, such as constraints.
+    """
+    protocol = live.protocol()
+    if protocol.writer_features is None:
+        return int(protocol.min_writer_version) <= _PLAIN["minWriterVersion"]
+    return set(protocol.writer_features) <= _OF_VERSION_2
 
 
 def remove(spark: "SparkSession", target: str, folder: Path) -> None:

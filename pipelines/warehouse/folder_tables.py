@@ -44,7 +44,16 @@ def set_property(folder: Path, key: str, value: str) -> None:
     """Set a property of an existing table."""
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
+    drop_checksum(folder)
     _set(DeltaTable(folder), key, value)
+
+
+def drop_checksum(folder: Path) -> None:
+    """Remove Spark's checksum of `_last_checkpoint`, a file that a commit of delta-rs may replace.
+
+    Spark would wait 3 s for a file that fits, at the first read of the table in each session.
+    """
+    (folder / "_delta_log" / "._last_checkpoint.crc").unlink(missing_ok=True)
 
 
 def _set(live: "DeltaTable", key: str, value: str) -> None:

@@ -1,21 +1,33 @@
 """Writes Arrow rows into tables: by delta-rs in a folder, by Spark in a catalog.
 
 delta-rs replaces rows in milliseconds where Spark takes a second, so it writes what the driver
-holds as Arrow. It does not skip a batch that it has written: that is checked here. It takes only
+has as Arrow. It does not skip a batch that it has written: that is checked here. It takes only
 times in microseconds and UTC, because from others it makes a table that Spark cannot read.
+
+On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
+at the same time write a folder's table by one of the two:
+
+- delta-rs: the results, and `pipeline_progress`;
+- Spark: all other tables. These are facts, `fetch_sessions`, `quarantine` and `query_progress` in a
+  run, and tables of commands, such as snapshots, plans and `quality_results`.
+
+`Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
+the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
+not know is written by Spark alone.
 """
 
-import threading
+import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.warehouse import clustering, delta_files
+from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.spark import failures, frames
+from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -24,8 +36,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import SparkSession
 
-_LOCKS: dict[str, threading.Lock] = {}
-_LOCKS_LOCK = threading.Lock()
+_LOCK = ".writer.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,81 +59,97 @@ class AppId:
 def replace(
     spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, old: Replaced
 ) -> None:
-    """Replace old rows by these, which are all within the ranges and the scope."""
+    """Replace old rows by these, which are all within the ranges and the scope.
+
+    Raises JobError if delta-rs cannot write.
+    """
     rows = _checked(rows, table)
-    live = _live(warehouse, table)
-    if live is None:
+    with _one_writer(warehouse, table):
+        live = _live(warehouse, table)
+        if live is not None:
+            _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
+            return
         where = any_of(_dated(each, table, spark_sql=True) for each in old.ranges)
         writer = frames.from_arrow(spark, rows).write.format("delta").mode("overwrite")
         where = f"({old.scope}) AND ({where})"
         warehouse.write(writer.option("replaceWhere", where), table.name)
-        return
-    with _one_writer(table.name):
-        _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
 
 
 def append(
     spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, app: AppId
 ) -> None:
-    """Append rows; at most once per name and version of `app`."""
+    """Append rows; at most once per name and version of `app`.
+
+    Raises JobError if delta-rs cannot write.
+    """
     rows = _checked(rows, table)
-    live = _live(warehouse, table)
-    if live is None:
+    with _one_writer(warehouse, table):
+        live = _live(warehouse, table)
+        if live is not None:
+            _append_by_delta_rs(live, warehouse.folder(table.name), table, rows, app)
+            return
         writer = frames.from_arrow(spark, rows).write.format("delta").mode("append")
         writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
         warehouse.write(writer.option("userMetadata", app.metadata), table.name)
+
+
+@contextmanager
+def _one_writer(warehouse: Warehouse, table: Table) -> Iterator[None]:
+    """Be the only writer of rows to a folder's table: queries run in threads of a process.
+
+    Behind Spark Connect they run in processes. The kernel releases the lock when its holder dies.
+    """
+    if warehouse.conf.catalog_schema:
+        yield
         return
-    with _one_writer(table.name):
-        _append_by_delta_rs(live, rows, app)
+    path = warehouse.folder(table.name) / "_delta_log" / _LOCK
+    with _as_job_error(table):
+        opened = path.open("a", encoding="utf-8")
+    with opened as file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _as_job_error(table: Table) -> Iterator[None]:
+    """Turn errors of delta-rs within the block into one that names the table."""
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415  --help need not wait for it
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise JobError(f"{table.name}: cannot write: {failures.one_line(error)}") from error
 
 
 def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
-    """The table, if delta-rs writes it: in a folder, without features that it does not know.
-
-    Who writes is a property of the table: Spark and delta-rs would overwrite each other's commits
-    if two queries of one process wrote one table by both.
-    """
+    """The table, if delta-rs writes it: in a folder, without features that it does not know."""
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
     if warehouse.conf.catalog_schema:
         return None
-    live = DeltaTable(warehouse.folder(table.name))
+    with _as_job_error(table):
+        live = DeltaTable(warehouse.folder(table.name))
     return live if clustering.is_plain(live) else None
-
-
-@contextmanager
-def _one_writer(table: str) -> Iterator[None]:
-    """Be the only writer of a table in this process, whose queries run in threads."""
-    with _LOCKS_LOCK:
-        lock = _LOCKS.setdefault(table, threading.Lock())
-    with lock:
-        yield
 
 
 def _replace_by_delta_rs(
     live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, old: Replaced
 ) -> None:
-    from deltalake import write_deltalake  # noqa: PLC0415  --help need not wait for it
-
-    live.update_incremental()
     files = delta_files.of_version(live, folder, table.time)
     may_have_old = any(file.may_have(r.start, r.end) for file in files for r in old.ranges)
     if not rows.num_rows and not may_have_old:
         return
     where = any_of(_dated(each, table, spark_sql=False) for each in old.ranges)
-    predicate = f"({old.scope}) AND ({where})"
-    write_deltalake(live, _as_stored(rows, live), mode="overwrite", predicate=predicate)
+    with _as_job_error(table):
+        _commit(live, folder, rows, mode="overwrite", predicate=f"({old.scope}) AND ({where})")
 
 
-def _append_by_delta_rs(live: "DeltaTable", rows: pa.Table, app: AppId) -> None:
-    from deltalake import (  # noqa: PLC0415  --help need not wait for it
-        CommitProperties,
-        Transaction,
-        write_deltalake,
-    )
+def _append_by_delta_rs(
+    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, app: AppId
+) -> None:
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
 
-    live.update_incremental()
-    # Every writer has the warehouse's lock, so nobody commits this version in between.
+    # Only one batch of a query runs at a time, so nobody commits this version in between.
     written = live.transaction_version(app.name)
     if written is not None and written >= app.version:
         return
@@ -130,7 +157,15 @@ def _append_by_delta_rs(live: "DeltaTable", rows: pa.Table, app: AppId) -> None:
         custom_metadata={"userMetadata": app.metadata},
         app_transactions=[Transaction(app.name, app.version)],
     )
-    write_deltalake(live, _as_stored(rows, live), mode="append", commit_properties=properties)
+    with _as_job_error(table):
+        _commit(live, folder, rows, mode="append", commit_properties=properties)
+
+
+def _commit(live: "DeltaTable", folder: Path, rows: pa.Table, **how: Any) -> None:
+    from deltalake import write_deltalake  # noqa: PLC0415  as above
+
+    folder_tables.drop_checksum(folder)
+    write_deltalake(live, _as_stored(rows, live), **how)
 
 
 def _dated(time_range: TimeRange, table: Table, *, spark_sql: bool) -> str:

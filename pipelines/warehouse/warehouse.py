@@ -155,7 +155,7 @@ class Warehouse:
 
     def set_property(self, spark: "SparkSession", table: str, key: str, value: str) -> None:
         """Set a property of an existing table."""
-        if not self.conf.catalog_schema:
+        if not self.conf.catalog_schema and clustering.is_plain(self._opened(table)):
             folder_tables.set_property(self.folder(table), key, value)
             return
         pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"

@@ -4,10 +4,16 @@ tests/live/test_exactly_once.py kills at random; here each point is met, one aft
 same warehouse, and most of them within one batch.
 """
 
+import json
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -20,12 +26,21 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 BATCHES = 2
 INGEST = "ingest_request_log"
 OF_INGEST = [f"{INGEST} 1 {where}" for where in ("begin", "requests", "telemetry_pushes", "end")]
-OF_READERS = [
-    "client_metrics 1 client_metrics",
-    "fetches 1 fetches",
-    "request_results 1 traffic",
-    "request_results 1 end",
+OF_READERS = ["client_metrics 1 client_metrics", "fetches 1 fetches", "fetches 1 pipeline_progress"]
+# The results of a batch are written in this order.
+OF_RESULTS = [
+    f"request_results 1 {where}"
+    for where in (
+        "files:traffic",
+        "traffic",
+        "quota_usage",
+        "files:pipeline_progress",
+        "pipeline_progress",
+        "end",
+    )
 ]
+# Older than what VACUUM keeps in any case.
+MONTH_S = 30 * 86_400
 
 
 @pytest.fixture(scope="module")
@@ -78,17 +93,61 @@ def _is_reported_after(row: str) -> bool:
 def test_a_kill_at_any_point_of_what_reads_tables_changes_no_table(
     calm: Path, tmp_path: Path
 ) -> None:
-    jobs = ("client_metrics", "fetches", "request_results")
-    expected, killed = tmp_path / "expected", tmp_path / "found"
-    for folder, points in ((expected, []), (killed, OF_READERS)):
-        conf = conf_file(folder)
-        shutil.copytree(calm / "warehouse", folder / "warehouse")
-        dies_at(conf, points, *jobs)
-    of_calm, of_killed = (contents(where / "warehouse", jobs) for where in (expected, killed))
+    jobs = ("client_metrics", "fetches")
+    of_calm, of_killed = calm_and_killed(calm, tmp_path, jobs, OF_READERS)
     for where in (of_calm, of_killed):
         where["pipeline_progress"] = Counter(
             {row: n for row, n in where["pipeline_progress"].items() if not _is_reported_after(row)}
         )
-    for name, rows in of_calm.items():
-        assert of_killed[name] == rows, name
+    assert of_killed == of_calm
     assert {name for name, rows in of_calm.items() if rows} >= {"client_metrics", "fetches"}
+
+
+def test_a_kill_at_any_point_of_results_changes_no_table_and_upkeep_deletes_what_it_left(
+    calm: Path, tmp_path: Path
+) -> None:
+    jobs = ("request_results",)
+    of_calm, of_killed = calm_and_killed(calm, tmp_path, jobs, OF_RESULTS)
+    assert of_killed == of_calm
+    assert {name for name, rows in of_calm.items() if rows} >= {"traffic", "pipeline_progress"}
+    warehouse = tmp_path / "killed" / "warehouse"
+    left = {name: left_files(warehouse / name) for name in ("traffic", "pipeline_progress")}
+    assert all(left.values()), left
+    for file in left["traffic"] + left["pipeline_progress"]:
+        time_s = file.stat().st_mtime - MONTH_S
+        os.utime(file, (time_s, time_s))
+    program = [sys.executable, "-m", "quotaflow.pipelines", "upkeep", *left]
+    kept = [f"--set=upkeep.retention_days.{name}=null" for name in left]
+    conf = warehouse.parent / "conf.yaml"
+    subprocess.run([*program, *kept, "--conf", conf], check=True, timeout=600)
+    assert not any(left_files(warehouse / name) for name in left)
+    assert contents(warehouse, jobs) == of_calm
+
+
+def calm_and_killed(
+    calm: Path, folder: Path, jobs: Sequence[str], points: list[str]
+) -> tuple[dict[str, Counter[str]], dict[str, Counter[str]]]:
+    """What the tables have after a run, and after one that was killed at these points."""
+    for name, met in (("expected", []), ("killed", points)):
+        conf = conf_file(folder / name)
+        shutil.copytree(calm / "warehouse", folder / name / "warehouse")
+        dies_at(conf, met, *jobs)
+    expected, killed = (
+        contents(folder / name / "warehouse", jobs) for name in ("expected", "killed")
+    )
+    return expected, killed
+
+
+def left_files(folder: Path) -> list[Path]:
+    """The data files that no version of a table names."""
+    named = {unquote(path) for path in versions_files(folder)}
+    files = [file for file in folder.rglob("*.parquet") if file.parent.name != "_delta_log"]
+    return [file for file in files if str(file.relative_to(folder)) not in named]
+
+
+def versions_files(folder: Path) -> Iterator[str]:
+    """The paths of all files that the log of a table adds."""
+    for log in (folder / "_delta_log").glob("*.json"):
+        for line in log.read_text(encoding="utf-8").splitlines():
+            if "add" in (action := json.loads(line)):
+                yield action["add"]["path"]

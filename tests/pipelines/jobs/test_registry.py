@@ -37,3 +37,14 @@ def test_a_job_of_results_reads_and_fills_and_looks_up_what_they_declare(name: s
     assert {table.name for table in job.looks_up} == {
         lookup.table.name for result in declared for lookup in result.lookups
     }
+
+
+def test_no_table_of_a_run_is_written_by_delta_rs_and_by_spark() -> None:
+    """On a plain file system one of them could overwrite the other one's commit."""
+    by_delta_rs = {result.table.name for job in RESULTS.values() for result in job}
+    others = [job for name, job in JOBS.items() if name not in RESULTS]
+    by_spark = {table.name for job in others for table in job.fills} - {PIPELINE_PROGRESS.name}
+    assert by_delta_rs
+    assert by_spark
+    assert not by_delta_rs & by_spark
+    assert PIPELINE_PROGRESS.name not in by_delta_rs

@@ -109,6 +109,8 @@ def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
     shown = sorted((row["outcome"], row["target"], row["reason"], row["row_count"]) for row in rows)
     assert shown == [("in", None, None, 3), ("late", "numbers", "too_late", 1)]
     assert {row["event_time"].astimezone(UTC) for row in rows} == {TIME}
+    replayed = Batch(warehouse, "job", "q1", 7, replayed=True)
+    assert replayed.appended(spark, PIPELINE_PROGRESS) == len(rows)
 
 
 @pytest.mark.spark
@@ -137,16 +139,6 @@ def test_times_are_told_in_utc_wherever_the_machine_is(
         time.tzset()
     times = warehouse.read(spark, "pipeline_progress").select(F.unix_seconds("event_time"))
     assert [row[0] for row in times.collect()] == [TIME.timestamp()]
-
-
-@pytest.mark.spark
-def test_a_recomputed_span_is_replaced_again_by_a_replay(
-    spark: SparkSession, warehouse: Warehouse, frame: Frame
-) -> None:
-    batch = Batch(warehouse, "job", "q1", 1)
-    batch.recompute(frame(5), NUMBERS, "n >= 5 AND n < 9")
-    batch.recompute(frame(5, 6), NUMBERS, "n >= 5 AND n < 9")
-    assert content(warehouse, spark) == [5, 6]
 
 
 @pytest.mark.spark

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import tarfile
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,9 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import clustering, row_writer
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.row_writer import AppId
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.migrations import SCHEMA_VERSION_PROPERTY, Step
@@ -47,6 +50,7 @@ NEW = Table(
     time="event_time",
 )
 NOW = migrations.SCHEMA_VERSION
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 STEPS = (
     Step(
         NOW + 1,
@@ -174,11 +178,58 @@ def renamed_values(warehouse: Warehouse, place: int) -> dict[str, "Counter[str]"
     return values
 
 
+ARCHIVES = sorted(RELEASED.glob("*.tar.gz"))
+
+
+def unpacked(archive: Path, folder: Path) -> Warehouse:
+    """The warehouse of a release."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return Warehouse(config.WarehouseSection(path=str(folder / "warehouse")))
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda file: file.name)
+def test_a_table_of_a_release_has_no_feature_but_clustering(archive: Path, tmp_path: Path) -> None:
+    warehouse = unpacked(archive, tmp_path)
+    made = [name for name in TABLES if warehouse.folder(name).exists()]
+    assert len(made) > 10
+    for name in made:
+        live = DeltaTable(warehouse.folder(name))
+        is_clustered = clustering.is_clustered(live)
+        assert is_clustered == bool(TABLES[name].clustering), name
+        assert is_clustered or clustering.is_plain(live), name
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda file: file.name)
+def test_delta_rs_writes_every_table_of_a_release(
+    spark: SparkSession, tmp_path: Path, archive: Path
+) -> None:
+    warehouse = unpacked(archive, tmp_path)
+    made = {name: TABLES[name] for name in TABLES if warehouse.folder(name).exists()}
+    before = {name: warehouse.read(spark, name).count() for name in made}
+    ids = {name: DeltaTable(warehouse.folder(name)).metadata().id for name in made}
+    warehouse.ensure(spark, TABLES.values())
+    for name, table in made.items():
+        live = DeltaTable(warehouse.folder(name))
+        assert (clustering.is_plain(live), live.metadata().id) == (True, ids[name]), name
+        row = pa.Table.from_pylist([{table.time: NOON}], schema=table.arrow)
+        row_writer.append(spark, warehouse, table, row, AppId("a query", 0, "a query 0"))
+        (newest,) = DeltaTable(warehouse.folder(name)).history(1)
+        assert newest["engineInfo"].startswith("delta-rs"), name
+    after = {name: warehouse.read(spark, name).count() for name in made}
+    assert after == {name: rows + 1 for name, rows in before.items()}
+    versions = {name: DeltaTable(warehouse.folder(name)).version() for name in made}
+    warehouse.ensure(spark, TABLES.values())
+    assert {name: DeltaTable(warehouse.folder(name)).version() for name in made} == versions
+
+
 @pytest.mark.spark
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "archive",
-    [*sorted(RELEASED.glob("*.tar.gz")), None],
+    [*ARCHIVES, None],
     ids=lambda file: file.name if file else "this version",
 )
 def test_a_warehouse_and_its_checkpoints_of_a_release_go_on(
@@ -189,8 +240,7 @@ def test_a_warehouse_and_its_checkpoints_of_a_release_go_on(
     if archive is None:
         made.fill(conf, 0)
     else:
-        with tarfile.open(archive) as packed:
-            packed.extractall(tmp_path, filter="data")
+        unpacked(archive, tmp_path)
     warehouse = Warehouse(conf.warehouse)
 
     def rows(table: str) -> int:
