@@ -1,8 +1,10 @@
 """What one Spark task runs: rules over some time, each result's rows as Arrow streams."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+import duckdb
 import pyarrow as pa
 
 from quotaflow.schemas.table import BINARY, INT, STRING
@@ -104,7 +106,9 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 def _run(number: int, task: Task, memory_mb: int) -> Batches:
     with opened(task.relations, memory_mb, _cores()) as database:
         for kept in task.kept:
-            database.keep(kept.relation, kept.columns, kept.where)
+            # A piece that reads this relation meets the same error; the others do not need it.
+            with suppress(duckdb.Error):
+                database.keep(kept.relation, kept.columns, kept.where)
         for piece in task.pieces:
             yield from _piece(number, piece, database)
 

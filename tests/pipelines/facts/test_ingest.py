@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -40,6 +41,11 @@ class Interrupted(Batch):
             raise InterruptedError
         # Without arguments super() would look for the class before slots made it anew.
         Batch.append(self, frame, table)
+
+    def append_rows(self, spark: SparkSession, rows: pa.Table, table: Table) -> None:
+        if table.name == self.at:
+            raise InterruptedError
+        Batch.append_rows(self, spark, rows, table)
 
 
 @pytest.fixture
