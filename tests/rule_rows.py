@@ -1,18 +1,32 @@
 """Rules over rows of a test, without a JVM."""
 
+import atexit
 from collections.abc import Iterable
 from datetime import datetime
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.engine import local
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.database import Database, opened
 
 Rows = list[dict[str, Any]]
+_MACROS: set[str] = set()
+"""Macros that the connection of all tests has."""
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    """One connection for all tests: to open one takes as long as to compute a rule."""
+    database = opened({})
+    atexit.register(database.__exit__, None, None, None)
+    return database.__enter__().connection
 
 
 def compute(
@@ -38,8 +52,8 @@ def compute(
         relations["carried_rows"] = pa.Table.from_pylist(
             carried_rows or [], schema=result.table.arrow
         )
-    computed = local.compute_over(result.computation(ranges, max_lateness_s), relations)
-    return computed.to_pylist()
+    database = Database(_connection(), relations, _MACROS)
+    return local.compute_in(database, result.computation(ranges, max_lateness_s)).to_pylist()
 
 
 def compute_in_parts(result: Result, starts: Iterable[datetime], **rows: Rows) -> Rows:

@@ -11,7 +11,7 @@ from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
-from quotaflow.udfs.engine.database import opened
+from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
 from quotaflow.udfs.engine.task import OUTPUT, over_relations
 
@@ -41,11 +41,14 @@ def compute(computation: Computation, folder: Path) -> pa.Table:
 
 def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:
     """The rows of a computation over these relations."""
-    ranges = computation.ranges
     with opened(relations) as database:
-        rows = database.compute(
-            computation.rule_over(ranges),
-            computation.selections(ranges),
-            computation.where(ranges),
-        )
-        return pa.Table.from_batches(rows, computation.rule.schema)
+        return compute_in(database, computation)
+
+
+def compute_in(database: Database, computation: Computation) -> pa.Table:
+    """The rows of a computation over the relations of a database."""
+    ranges = computation.ranges
+    rows = database.compute(
+        computation.rule_over(ranges), computation.selections(ranges), computation.where(ranges)
+    )
+    return pa.Table.from_batches(rows, computation.rule.schema)

@@ -30,11 +30,14 @@ class Selection:
 
 @dataclass(slots=True)
 class Database:
-    """A DuckDB database of one task. Rules run in it one after the other."""
+    """A DuckDB database of one task. Rules run in it one after the other.
+
+    `macros` are the texts of macros that the connection has.
+    """
 
     connection: duckdb.DuckDBPyConnection
     relations: Mapping[str, Relation]
-    _macros: set[str] = field(default_factory=set)
+    macros: set[str] = field(default_factory=set)
     _kept: set[str] = field(default_factory=set)
     _shared: dict[str, str] = field(default_factory=dict)
     _registered: int = 0
@@ -86,9 +89,9 @@ class Database:
         return self.connection.sql(sql, params=used).to_arrow_reader(_BATCH_ROWS)
 
     def _add_macros(self, macros: str) -> None:
-        if macros and macros not in self._macros:
+        if macros and macros not in self.macros:
             self.connection.execute(macros)
-            self._macros.add(macros)
+            self.macros.add(macros)
 
     def _add_view(self, name: str, sql: str) -> None:
         if self._views.get(name) != sql:
