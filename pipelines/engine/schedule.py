@@ -148,6 +148,6 @@ def _density(
     per_s = 0.0
     for start, end in pairwise(edges):
         per_s += starts.get(start, 0.0)
-        count = per_s * (end - start).total_seconds()
-        if count > 0:
-            yield start, end, count
+        between = per_s * (end - start).total_seconds()
+        if between > 0:
+            yield start, end, between
