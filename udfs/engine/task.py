@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BINARY, INT, STRING
 from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, Database, Selection, opened
@@ -100,7 +101,7 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield numbers[0], rows
         return
     for number in numbers:
-        yield number, rows.filter(pa.compute.equal(tasks, number))
+        yield number, rows.filter(pc.equal(tasks, number))
 
 
 def _run(number: int, task: Task, memory_mb: int) -> Batches:
