@@ -12,6 +12,7 @@ BENCHMARKS = (
     "producer_ids",
     "fetch_sessions",
     "fetch_results",
+    "batch",
     "jobs",
     "snapshots",
     "producer_ids_stream",

@@ -3,11 +3,13 @@
 No table is clustered there, because delta-rs writes rows there and cannot keep clustering.
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 
@@ -15,10 +17,20 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _OF_DELTA = "delta."
+_NOT_IN_PATHS = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
+"""delta-rs ends the process, or reads another folder, where a path has one of these."""
 
 
 def create(folder: Path, table: Table) -> None:
-    """Make an empty table with the declared columns and properties, unless it exists."""
+    """Make an empty table with the declared columns and properties, unless it exists.
+
+    Raises ConfigError for a folder whose path delta-rs cannot read.
+    """
+    if odd := _NOT_IN_PATHS.search(str(folder)):
+        raise ConfigError(
+            f"warehouse.path: {folder.parent} has {odd[0]} in it, with which Delta tables "
+            "cannot be read: name another folder with --set warehouse.path=FOLDER"
+        )
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
     columns = [

@@ -1,0 +1,38 @@
+"""Tables that delta-rs makes in a folder."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import folder_tables
+from quotaflow.schemas import ddl
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_a_new_table_has_the_declared_columns_comments_and_properties(
+    tmp_path: Path, table: Table
+) -> None:
+    for _ in range(2):
+        folder_tables.create(tmp_path, table)
+    live = DeltaTable(tmp_path)
+    assert pa.schema(live.schema()).remove_metadata().equals(table.arrow)
+    columns = json.loads(live.schema().to_json())["fields"]
+    assert [column["metadata"]["comment"] for column in columns] == [
+        column.comment for column in table.columns
+    ]
+    metadata, protocol = live.metadata(), live.protocol()
+    assert (metadata.description, metadata.configuration) == (table.comment, ddl.properties(table))
+    assert metadata.partition_columns == list(table.partitioning)
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["a[b]", "a|b", "a%20b", "a^b", "a\\b"])
+def test_a_path_that_delta_rs_cannot_read_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"warehouse\.path: .* has .* in it .* --set"):
+        folder_tables.create(tmp_path / name / "requests", TABLES["requests"])
