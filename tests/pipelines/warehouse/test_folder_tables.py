@@ -34,5 +34,5 @@ def test_a_new_table_has_the_declared_columns_comments_and_properties(
 
 @pytest.mark.parametrize("name", ["a[b]", "a|b", "a%20b", "a^b", "a\\b"])
 def test_a_path_that_delta_rs_cannot_read_is_one_clear_error(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match=r"warehouse\.path: .* has .* in it .* --set"):
+    with pytest.raises(ConfigError, match=r"warehouse\.path: .* has .* in it, .* --set"):
         folder_tables.create(tmp_path / name / "requests", TABLES["requests"])
