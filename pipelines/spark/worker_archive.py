@@ -14,7 +14,7 @@ _ON_WORKERS = ("schemas", "udfs")
 def package() -> Path:
     """A zip of the packages whose functions run on workers; removed when this process ends.
 
-    Workers must have the compiled packages that these import (pyarrow, mmh3, protobuf ...).
+    Workers must have the compiled packages that these import (pyarrow, duckdb, protobuf ...).
     """
     folder = tempfile.mkdtemp(prefix="quotaflow-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
