@@ -223,7 +223,7 @@ RULES = (
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @example(readings=[reading(20 * n, client_id=f"at {n}") for n in range(900)], minutes={1, 280})
 @given(readings=steady_readings(), minutes=st.sets(st.integers(0, 600), min_size=1, max_size=3))
 def test_parts_of_time_and_parts_of_series_equal_the_whole(

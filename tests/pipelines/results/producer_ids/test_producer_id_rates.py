@@ -257,7 +257,7 @@ MINUTES = st.sets(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @example(bursts=[("low", 0, 20, 0, 5), ("low", 0, 90, 7, 5)], minutes={1}, conf=KIP_936)
 @given(
     bursts=BURSTS, minutes=MINUTES, conf=st.sampled_from([KIP_936, FEW_LONG_WINDOWS, ONE_WINDOW])

@@ -132,7 +132,7 @@ ANY_REQUESTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(requests=ANY_REQUESTS, minutes=st.sets(st.integers(0, 3)), seed=st.integers(0, 9))
 def test_parts_of_time_and_any_order_equal_the_whole(
     requests: Rows, minutes: set[int], seed: int

@@ -342,7 +342,7 @@ def test_a_window_is_as_long_as_the_rate_period_of_conf() -> None:
     assert (result.bucket_s, result.lookback_s) == (6, 6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.integers(0, 2**32),
     st.sets(st.integers(-2, 8).map(lambda window: at(window * RATE_PERIOD_S)), max_size=4),

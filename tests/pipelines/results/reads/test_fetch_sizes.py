@@ -209,7 +209,7 @@ def made_up_fetches(dice: random.Random) -> Rows:
     ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.integers(0, 2**32),
     st.sets(st.integers(-1, 7).map(lambda minute: at(minute * 60)), max_size=4),
