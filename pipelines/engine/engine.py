@@ -74,7 +74,7 @@ class Engine:
     def run(self, computations: Sequence[Computation]) -> Iterator[Computed]:
         """Compute rules on the same facts; each wave of time is yielded when it is computed.
 
-        A rule that fails in one wave is not computed in the next ones.
+        Of a rule that fails in one wave, no rows of the next ones are yielded.
         """
         tasks = self.open_tasks()
         ranges = merged(time_range for each in computations for time_range in each.ranges)
