@@ -11,8 +11,8 @@ SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 VIEWS := tests/schemas/views tests/docs/test_view_queries.py
-# Two at a time, in this order: the long ones first, so that neither core waits for the other.
-LANES := spark lint types live views unit
+# Three at a time, in this order: live tests mostly wait for brokers, and leave a core to the others.
+LANES := live spark unit views types lint
 FAULT_LANES := faults-live faults-spark faults-docs
 DOCS := tests/live/test_docs_commands.py
 
@@ -26,7 +26,7 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=2 $(LANES)
+	@$(MAKE) --no-print-directory --jobs=3 $(LANES)
 
 lint: $(READY)
 	$(BIN)/ruff check .
