@@ -1,6 +1,8 @@
 """Tasks over the tables of a folder: they read the tables' files themselves."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 from quotaflow.pipelines.engine.relations import FolderRelations, named_in, time_read
 from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, in_duckdb
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
 from quotaflow.schemas.table import sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine import task
@@ -18,6 +20,7 @@ from quotaflow.udfs.engine.task import OUTPUT, Kept, Piece, Task
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_KEPT_FACTS = 100_000
 OUTPUT_SQL = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in OUTPUT)
 
 
@@ -46,7 +49,7 @@ def folder_task(plan: TaskPlan, relations: FolderRelations) -> Task:
 
 
 def _kept(plan: TaskPlan) -> list[Kept]:
-    """What the parts of a task read: the facts of its time, and lookup tables.
+    """What a task reads from files once: lookup tables, and the facts of its time if they are few.
 
     Texts name the same tables many times, and to bind files takes longer than to bind a table.
     """
@@ -55,9 +58,10 @@ def _kept(plan: TaskPlan) -> list[Kept]:
     where: dict[str, str] = {}
     for part in plan.parts:
         computation = part.computation
-        # A task of keys reads all facts and keeps few.
-        if not computation.reads_all_facts and part.keys is None:
-            where[computation.facts] = within
+        # To keep many facts takes longer than to read them again, and a task of keys needs few.
+        is_small = plan.facts <= _KEPT_FACTS and part.keys is None
+        if is_small and not computation.reads_all_facts:
+            where[computation.facts] = f"({within}) AND ({_relevant_to_any(plan.parts)})"
         for name, is_within in computation.lookups.items():
             where[name] = within if is_within and where.get(name) != "true" else "true"
     return [
@@ -66,15 +70,29 @@ def _kept(plan: TaskPlan) -> list[Kept]:
     ]
 
 
+def _relevant_to_any(parts: Sequence[Part]) -> str:
+    conditions = {part.computation.relevant for part in parts}
+    return "true" if "true" in conditions else any_of(sorted(conditions))
+
+
 def pieces(plan: TaskPlan) -> list[Piece]:
-    """What a task computes of each of its parts."""
-    return [_piece(part) for part in plan.parts]
+    """What a task computes of each of its parts.
+
+    All rules get the facts of the longest lookback, so that those with one condition on facts share
+    the views that they read. Facts before a rule's own lookback change no row that is needed.
+    """
+    lookback = max(
+        (part.computation.lookback for part in plan.parts if part.computation.carry is None),
+        default=timedelta(0),
+    )
+    return [_piece(part, lookback) for part in plan.parts]
 
 
-def _piece(part: Part) -> Piece:
+def _piece(part: Part, lookback: timedelta) -> Piece:
     computation, ranges = part.computation, part.ranges
+    read = computation if computation.carry else replace(computation, lookback=lookback)
     return Piece(
         computation.rule_over(ranges),
-        computation.selections(ranges, part.keys),
+        read.selections(ranges, part.keys),
         computation.where(ranges),
     )

@@ -9,7 +9,7 @@ from quotaflow.pipelines.engine.computation import Computation, KeyPart
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 
-ROWS_PER_TASK = 500_000
+ROWS_PER_TASK = 1_000_000
 """Facts that one task reads: enough to outweigh its start, and few enough for its memory."""
 ROWS_PER_WAVE = 2_000_000
 """Facts that are computed before rows are written: a bound of what the driver holds."""
