@@ -13,6 +13,7 @@ BENCHMARKS = (
     "fetch_sessions",
     "fetch_results",
     "batch",
+    "results",
     "jobs",
     "snapshots",
     "producer_ids_stream",

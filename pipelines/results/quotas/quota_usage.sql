@@ -11,8 +11,8 @@ WITH charged AS (
         cluster_id, broker_id, principal, coalesce(client_id, '') AS client_id, event_time, api,
         body, floored(event_time, $rate_period_s) AS start, weight_of(weight) AS weight,
         coalesce(list_sum([p.bytes FOR p IN partitions]), 0) * weight_of(weight) AS bytes,
-        CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
-        CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
+        TRY_CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
+        TRY_CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
             AS throttle_us,
         CASE
             WHEN api = 'PRODUCE' THEN 'producer_byte_rate'

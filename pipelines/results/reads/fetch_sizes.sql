@@ -85,7 +85,7 @@ limited AS (
             ELSE 'drained'
         END AS limiter,
         -- Of answers with records: 2^power bytes or more.
-        CASE WHEN size > 0 THEN least(CAST(floor(log2(size)) AS INT), 31) END AS power,
+        CASE WHEN size > 0 THEN least(TRY_CAST(floor(log2(size)) AS INT), 31) END AS power,
         CASE WHEN is_filled THEN list_filter(partitions, lambda p: p.bytes > 0)[1] END AS first_read
     FROM bounded
 ),

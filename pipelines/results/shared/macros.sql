@@ -280,5 +280,5 @@ LEFT JOIN quota_levels AS l ON l.level = f.quota_level;
 
 -- A number as text without needless digits: 5, not 5.0.
 CREATE MACRO number_text(n) AS
-    CASE WHEN n = floor(n) AND abs(n) < 1e18 THEN CAST(CAST(n AS BIGINT) AS VARCHAR)
+    CASE WHEN n = floor(n) AND abs(n) < 1e18 THEN CAST(TRY_CAST(n AS BIGINT) AS VARCHAR)
     ELSE CAST(n AS VARCHAR) END;

@@ -337,6 +337,19 @@ def test_what_counts_against_client_quotas() -> None:
     assert picked(usage, "consumer_byte_rate", *names) == []
 
 
+@pytest.mark.parametrize("time_ms", [float("nan"), float("inf"), 1e300, -1e300])
+def test_a_time_that_no_request_can_take_fails_no_other_row(time_ms: float) -> None:
+    times = {"local_time_ms": time_ms, "throttle_time_ms": time_ms}
+    requests = [
+        request(1, "PRODUCE", **of_bytes(5), **times),
+        request(2, "PRODUCE", **of_bytes(7), local_time_ms=1.0),
+    ]
+    rows = {row["quota_type"]: row for row in compute(RESULT, requests=requests)}
+    assert rows["producer_byte_rate"]["usage"] == 12 / RATE_PERIOD_S
+    assert rows["producer_byte_rate"]["throttled_requests"] == 0
+    assert rows["request_percentage"]["usage"] == pytest.approx(0.1 / RATE_PERIOD_S)
+
+
 def test_a_window_is_as_long_as_the_rate_period_of_conf() -> None:
     result = quota_usage.result(QuotasSection(num_windows=3, window_ms=2_000))
     assert (result.bucket_s, result.lookback_s) == (6, 6)
