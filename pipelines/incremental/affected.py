@@ -12,14 +12,14 @@ from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
-from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.table import sql_columns
 from quotaflow.udfs.engine.arrivals import ARRIVALS, Interest, count_arrivals
 from quotaflow.udfs.engine.rule import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_ARRIVALS_SQL = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in ARRIVALS)
+_ARRIVALS_SQL = sql_columns(ARRIVALS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,22 @@ class NewRows:
 class LookupChanges:
     """New rows of lookup tables, and the time since which facts are kept.
 
-    Each table is read once per batch.
+    Each table is read once per batch. `relations` are those of a folder; None in a catalog.
     """
 
     spark: "SparkSession"
     batch: Batch
-    relations: FolderRelations
+    relations: FolderRelations | None
     _new_rows: dict[tuple[str, str, datetime | None], NewRows] = field(default_factory=dict)
     _kept: dict[str, datetime | None] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, spark: "SparkSession", batch: Batch) -> "LookupChanges":
+        """Open the tables of the batch's warehouse."""
+        conf = batch.warehouse.conf
+        # A catalog has no folder, and a machine that reads one may have no home.
+        folder = None if conf.catalog_schema else conf.folder.resolve()
+        return cls(spark, batch, FolderRelations(folder) if folder else None)
 
     def changes_for(
         self, result: Result, state: ResultState
@@ -86,28 +94,33 @@ class LookupChanges:
         key = lookup.table.name, valid_from, seen
         if key not in self._new_rows:
             # Read before the result is computed: rows that arrive later are new to the next batch.
-            in_folder = not self.batch.warehouse.conf.catalog_schema
-            read = self._in_folder if in_folder else self._in_catalog
-            self._new_rows[key] = read(lookup, valid_from, seen)
+            self._new_rows[key] = (
+                self._in_catalog(lookup, valid_from, seen)
+                if self.relations is None
+                else _in_folder(self.relations, lookup, valid_from, seen)
+            )
         return self._new_rows[key]
-
-    def _in_folder(self, lookup: LookupTable, valid_from: str, seen: datetime | None) -> NewRows:
-        name, time = lookup.table.name, lookup.table.time
-        files = self.relations.files(name)
-        paths = [file.path for file in files if seen is None or file.may_have(seen, None)]
-        if not paths:
-            return NewRows()
-        after = "true" if seen is None else f"{time} > {in_duckdb(seen)}"
-        relation = Files(tuple(paths), lookup.table.arrow, bool(lookup.table.partitioning))
-        with opened({name: relation}) as database:
-            rows = database.query(_newest(lookup, valid_from, after).format(source=name), _NEWEST)
-            return NewRows(**next(rows).to_pylist()[0])
 
     def _in_catalog(self, lookup: LookupTable, valid_from: str, seen: datetime | None) -> NewRows:
         target = self.batch.warehouse.target(lookup.table.name)
         after = "true" if seen is None else f"{lookup.table.time} > {in_spark(seen)}"
         rows = self.spark.sql(_newest(lookup, valid_from, after).format(source=target)).toArrow()
         return NewRows(**rows.cast(_NEWEST).to_pylist()[0])
+
+
+def _in_folder(
+    relations: FolderRelations, lookup: LookupTable, valid_from: str, seen: datetime | None
+) -> NewRows:
+    name, time = lookup.table.name, lookup.table.time
+    files = relations.files(name)
+    paths = [file.path for file in files if seen is None or file.may_have(seen, None)]
+    if not paths:
+        return NewRows()
+    after = "true" if seen is None else f"{time} > {in_duckdb(seen)}"
+    relation = Files(tuple(paths), lookup.table.arrow, bool(lookup.table.partitioning))
+    with opened({name: relation}) as database:
+        rows = database.query(_newest(lookup, valid_from, after).format(source=name), _NEWEST)
+        return NewRows(**next(rows).to_pylist()[0])
 
 
 def _newest(lookup: LookupTable, valid_from: str, after: str) -> str:

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.engine.engine import Engine, RuleError, spark_engine
-from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.incremental.affected import (
     AffectedBuckets,
@@ -57,7 +56,7 @@ class ResultMaintainer:
         return arrivals(self.results, facts, self.conf.results.max_lateness_s)
 
     def write(self, arrived: "DataFrame", batch: Batch) -> None:
-        """Recompute and replace the buckets that new facts affect, one result after the other.
+        """Recompute and replace the buckets that new facts affect.
 
         A result whose rule fails is recorded as not up to date. If all rules fail, the batch fails.
         """
@@ -73,8 +72,7 @@ class ResultMaintainer:
         """Recompute and replace what these arrivals, and new rows of lookup tables, affect."""
         checkpoint = batch.warehouse.checkpoint(batch.job)
         previous = result_state.load(checkpoint)
-        relations = FolderRelations(batch.warehouse.conf.folder.resolve())
-        lookup_changes = LookupChanges(spark, batch, relations)
+        lookup_changes = LookupChanges.open(spark, batch)
         update = _Update({}, dict(previous), [], [])
         needed = dict[str, list[TimeRange]]()
         for result in self.results:

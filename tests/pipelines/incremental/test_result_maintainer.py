@@ -12,9 +12,13 @@ from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.engine.engine import RuleError
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental import result_state
+from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
 from quotaflow.pipelines.incremental.maintainer import levels
 from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -22,7 +26,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CONFIGS
 from quotaflow.udfs.engine.rule import Rule
 
-from .maintained import Maintained
+from .maintained import NO_SPARK, Maintained
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CONFIG_AT_MINUTE = """
@@ -228,3 +232,13 @@ def test_a_result_is_computed_after_those_it_looks_up() -> None:
 def test_a_batch_fails_when_every_rule_does(query: Callable[..., Query]) -> None:
     with pytest.raises(RuleError, match="no such rule"):
         query(result("bad", is_broken=True)).requests_at(0)
+
+
+def test_a_catalog_needs_no_folder_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise ConfigError("no home")
+
+    monkeypatch.setattr("quotaflow.pipelines.config.runtime.home", no_home)
+    conf = config.WarehouseSection(catalog_schema="a.b", checkpoints="/Volumes/x")
+    changes = LookupChanges.open(NO_SPARK, Batch(Warehouse(conf), "job", "query", 0))
+    assert changes.relations is None
