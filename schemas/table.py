@@ -31,6 +31,11 @@ def sql_type(arrow: pa.DataType) -> str:
     return _SQL_NAMES[arrow]
 
 
+def sql_columns(schema: pa.Schema) -> str:
+    """The columns of an Arrow schema as Spark's DDL text."""
+    return ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in schema)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name (with the unit in it), its type, and what it means."""
@@ -69,4 +74,4 @@ class Table:
     @property
     def sql_schema(self) -> str:
         """The table's columns as Spark's DDL text, for from_json, mapInArrow and readers."""
-        return ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in self.columns)
+        return sql_columns(self.arrow)

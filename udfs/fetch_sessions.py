@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from quotaflow.schemas.table import LONG, STRING, sql_type
+from quotaflow.schemas.table import LONG, STRING, sql_columns
 from quotaflow.schemas.tables import fetches, requests
 from quotaflow.udfs.fetch_columns import (
     LineColumns,
@@ -45,7 +45,7 @@ ROWS = pa.schema(
     ]
 )
 FOLLOWED = pa.schema([*_FETCH, *_OF_SESSION, pa.field("kind", STRING)])
-FOLLOWED_SQL = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in FOLLOWED)
+FOLLOWED_SQL = sql_columns(FOLLOWED)
 
 _Batches = Iterator[pa.RecordBatch]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
 from quotaflow.udfs.engine.database import Selection
@@ -26,6 +26,14 @@ class Carry:
     warm_up: timedelta
     split_by: tuple[str, ...]
     scope: str
+
+    def since(self, start: datetime) -> datetime:
+        """The time from which the rule computes, for rows that are needed from `start` on."""
+        return start - self.warm_up
+
+    def before(self, start: datetime) -> TimeRange:
+        """The time whose rows the rule continues from."""
+        return TimeRange(self.since(start) - self.reach, self.since(start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class Computation:
         """The rule for these ranges, which a sequential one computes from `$since` on."""
         if self.carry is None:
             return self.rule
-        since = (ranges[0].start - self.carry.warm_up).astimezone(UTC).replace(tzinfo=None)
+        since = self.carry.since(ranges[0].start).astimezone(UTC).replace(tzinfo=None)
         return replace(self.rule, parameters={**self.rule.parameters, "since": since})
 
     def where(self, ranges: tuple[TimeRange, ...]) -> str:
@@ -90,8 +98,7 @@ class Computation:
             conditions = [f"({within})", f"({self.relevant})", self._in_time(), of_keys]
             selected[self.facts] = Selection(" AND ".join(conditions))
         if self.carry is not None:
-            since = ranges[0].start - self.carry.warm_up
-            before = TimeRange(since - self.carry.reach, since)
+            before = self.carry.before(ranges[0].start)
             condition = f"({self.carry.scope}) AND {before.condition('event_time', in_duckdb)}"
             condition = f"{condition} AND {of_keys}"
             selected[CARRIED] = Selection(condition, last_of=self.carry.key)

@@ -12,7 +12,7 @@ from quotaflow.pipelines.engine.relations import FolderRelations, named_in, time
 from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
-from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine import task
 from quotaflow.udfs.engine.task import OUTPUT, Kept, Piece, Task
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _KEPT_FACTS = 100_000
-OUTPUT_SQL = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in OUTPUT)
+OUTPUT_SQL = sql_columns(OUTPUT)
 
 
 class FolderTasks:

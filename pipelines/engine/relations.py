@@ -70,8 +70,8 @@ def reads(part: Part) -> Iterable[_Read]:
     if not computation.reads_all_facts:
         yield computation.facts, computation.facts, start, end
     if computation.carry is not None:
-        since = first - computation.carry.warm_up
-        yield CARRIED, computation.table, since - computation.carry.reach, since
+        before = computation.carry.before(first)
+        yield CARRIED, computation.table, before.start, before.end
 
 
 def _files(name: str, paths: set[str]) -> Files:

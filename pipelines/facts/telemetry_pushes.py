@@ -5,12 +5,12 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.facts.requests import source
-from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.table import sql_columns, sql_type
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 
-_STATUS = ", ".join(f"`{f.name}` {sql_type(f.type)}" for f in decode.STATUS)
+_STATUS = sql_columns(decode.STATUS)
 _REJECTED_REASON, _REJECTED_DETAIL = "rejected_reason", "rejected_detail"
 _DETAIL_CHARS = 200
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.table import sql_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +20,7 @@ def from_arrow(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
     if rows.num_rows:
         return spark.createDataFrame(rows)
     # Spark Connect drops the types of a table without rows.
-    columns = ", ".join(f"`{field.name}` {sql_type(field.type)}" for field in rows.schema)
-    return spark.createDataFrame([], columns)
+    return spark.createDataFrame([], sql_columns(rows.schema))
 
 
 def null_safe(names: Iterable[str], left: str, right: str) -> Column:
