@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
 import yaml
+from cpu import cpu_s
 from rich.console import Console
 from rich.table import Table
 
@@ -36,13 +36,6 @@ from quotaflow.pipelines.spark import session
 SEED, SCALE = 7, 1.0
 PARTS = ("session", "ingest", "fetches", "snapshot", "results", "check")
 JAAS = "BENCH_JAAS"
-
-
-def cpu_s() -> float:
-    """CPU seconds of this process and its descendants, ended ones included."""
-    here = psutil.Process()
-    times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pyarrow as pa
+from cpu import cpu_s
 from deltalake import write_deltalake
 from rich.console import Console
 from rich.table import Table
@@ -92,13 +92,6 @@ def write_records(folder: Path, count: int) -> None:
         for number, line in enumerate(lines(count))
     ]
     write_deltalake(folder, pa.Table.from_pylist(rows, schema=RECORDS))
-
-
-def cpu_s() -> float:
-    """CPU seconds of this process and its descendants, ended ones included."""
-    here = psutil.Process()
-    times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import duckdb
-import psutil
 import pyarrow as pa
+from cpu import cpu_s
 from deltalake import DeltaTable, write_deltalake
 from rich.console import Console
 from rich.table import Table
@@ -34,13 +34,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 MEASURED = ("request_results", "fetch_results")
 APART_US = 180 * 1_000_000
 COPIES_AT_ONCE = 10
-
-
-def cpu_s() -> float:
-    """CPU seconds of this process and its descendants, ended ones included."""
-    here = psutil.Process()
-    times = [each.cpu_times() for each in (here, *here.children(recursive=True))]
-    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 def paths(folder: Path) -> list[str]:
