@@ -64,8 +64,7 @@ def replace(
     Raises JobError if delta-rs cannot write.
     """
     rows = _checked(rows, table)
-    with _one_writer(warehouse, table):
-        live = _live(warehouse, table)
+    with _one_writer(warehouse, table) as live:
         if live is not None:
             _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
             return
@@ -83,8 +82,7 @@ def append(
     Raises JobError if delta-rs cannot write.
     """
     rows = _checked(rows, table)
-    with _one_writer(warehouse, table):
-        live = _live(warehouse, table)
+    with _one_writer(warehouse, table) as live:
         if live is not None:
             _append_by_delta_rs(live, warehouse.folder(table.name), table, rows, app)
             return
@@ -94,20 +92,21 @@ def append(
 
 
 @contextmanager
-def _one_writer(warehouse: Warehouse, table: Table) -> Iterator[None]:
+def _one_writer(warehouse: Warehouse, table: Table) -> "Iterator[DeltaTable | None]":
     """Be the only writer of rows to a folder's table: queries run in threads of a process.
 
+    Yields the table if delta-rs writes it: in a folder, without features that it does not know.
     Behind Spark Connect they run in processes. The kernel releases the lock when its holder dies.
     """
     if warehouse.conf.catalog_schema:
-        yield
+        yield None
         return
     path = warehouse.folder(table.name) / "_delta_log" / _LOCK
     with _as_job_error(table):
         opened = path.open("a", encoding="utf-8")
     with opened as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        yield
+        yield _live(warehouse, table)
 
 
 @contextmanager
@@ -122,11 +121,8 @@ def _as_job_error(table: Table) -> Iterator[None]:
 
 
 def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
-    """The table, if delta-rs writes it: in a folder, without features that it does not know."""
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
-    if warehouse.conf.catalog_schema:
-        return None
     with _as_job_error(table):
         live = DeltaTable(warehouse.folder(table.name))
     return live if clustering.is_plain(live) else None
