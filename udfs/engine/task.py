@@ -120,6 +120,8 @@ def _piece(number: int, piece: Piece, database: Database) -> Batches:
         for rows in database.compute(piece.rule, piece.selections, piece.where):
             yield _output(number, name, rows=_as_stream(rows))
     except Exception as error:
+        # A walk is Python and may raise any error. One result's error must not end the others: the
+        # driver reports it by name, keeps that result as not up to date, and computes it again.
         yield _output(number, name, error=str(error), error_type=type(error).__name__)
 
 

@@ -23,7 +23,7 @@ WITH suspects AS (
         OR (part.high_watermark >= 0 AND part.fetch_offset > part.high_watermark))
 ),
 -- A row: what one connection got for a partition and an offset in a minute. All answers that name a
--- replica are one row, whatever their offsets.
+-- replica are one row for all their offsets.
 counted AS (
     SELECT
         cluster_id, event_time, minute_end, topic, topic_id, "partition",

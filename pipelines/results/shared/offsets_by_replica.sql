@@ -1,6 +1,6 @@
 -- Offsets of replicas by fetches: a row is a replica of a partition in a minute. A broker reports
--- its own replica in answers without an error. A follower reports its own in its fetches, whatever
--- the answer is: it fetches from its log end. To Kafka an offset below 0 is none.
+-- its own replica in answers without an error. A follower reports its own in all of its fetches,
+-- also those that fail: it fetches from its log end. To Kafka an offset below 0 is none.
 WITH reports AS (
     -- A row: what a broker, and a client or follower of it, report of a partition in a minute.
     SELECT

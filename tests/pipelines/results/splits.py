@@ -13,7 +13,7 @@ from ...rule_rows import Rows, compute
 
 
 def sorted_rows(rows: Rows) -> list[str]:
-    """Rows that compare, whatever their order."""
+    """Rows as text in one order, so that two lists of rows compare."""
     return sorted(map(str, rows))
 
 

@@ -1,4 +1,4 @@
-"""Results of reads are the same however time and facts are split, and in whatever order."""
+"""Results of reads are the same for any split of time and facts, and for any order."""
 
 import json
 import random
