@@ -112,7 +112,7 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
     count = fill(warehouse, lines, partitions)
-    warehouse.ensure(spark, list(FILLED))
+    warehouse.ensure(lambda: spark, list(FILLED))
     requests = warehouse.read(spark, REQUESTS.name)
     sum_s = _seconds(lambda: _sum(requests))
     follow, fetch_lines = fetches.Fetches(conf.fetch_sessions), fetches.lines(requests)

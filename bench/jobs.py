@@ -107,7 +107,7 @@ def costs(spark: "SparkSession", folder: Path, count: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         conf = config.load(overrides=[f"warehouse.path={name}", "ingest.receiver_topic=null"])
         warehouse = Warehouse(conf.warehouse)
-        warehouse.ensure(spark, TABLES.values())
+        warehouse.ensure(lambda: spark, TABLES.values())
         setting, took = JobEnvironment(spark, conf, warehouse, "cluster"), {}
         for job in MEASURED:
             before_s = cpu_s()

@@ -114,7 +114,7 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     """The measured ways; each takes the number of its run."""
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder / "warehouse")))
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, TABLES.values())
+    warehouse.ensure(lambda: spark, TABLES.values())
     log = RequestLogIngest(conf, "cluster")
 
     def records() -> DataFrame:

@@ -86,7 +86,7 @@ def follow(
     """Run batches, one after another or one every `every_s` seconds."""
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
+    warehouse.ensure(lambda: spark, [REQUESTS, PIPELINE_PROGRESS, *FILLED])
     results = (producer_id_uses.result(), producer_id_rates.result(conf.producer_ids))
     maintainer = ResultMaintainer(results, conf)
     began = time.monotonic()

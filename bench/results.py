@@ -89,7 +89,7 @@ def measure(demo: Path, times: int, rounds: int) -> list[dict[str, float]]:
             if (results := JOBS[job].results)
         }
         needed = [r.table for each in maintainers.values() for r in each.results]
-        warehouse.ensure(spark, [*needed, *TABLES.values()])
+        warehouse.ensure(lambda: spark, [*needed, *TABLES.values()])
         spark.range(1).count()
         for number in range(rounds):
             for job, maintainer in maintainers.items():

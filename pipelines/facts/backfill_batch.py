@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 # A row's time is at most a bound of conf after its record's, and two programs may differ by that.
 _AROUND = "INTERVAL 1 DAY"
@@ -55,10 +56,14 @@ class BackfillBatch(Batch):
         return stored.where(F.col(table.time).between(*around.collect()[0])).select(_RECORD)
 
     def report(
-        self, spark: "SparkSession", counts: list[Count], cluster_id: str | None, time: datetime
+        self,
+        open_session: OpenSession,
+        counts: list[Count],
+        cluster_id: str | None,
+        time: datetime,
     ) -> None:
         """Append the counts of records that came in, and of rows added or already there."""
         came = [count for count in counts if count.outcome in ("in", "left_out")]
         added = [Count("out", n, name) for name, n in self.added.items()]
         there = [Count("left_out", n, name, "already_there") for name, n in self.present.items()]
-        Batch.report(self, spark, [*came, *added, *there], cluster_id, time)
+        Batch.report(self, open_session, [*came, *added, *there], cluster_id, time)

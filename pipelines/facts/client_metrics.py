@@ -71,7 +71,7 @@ class PointIngest:
         only_pushes = self.conf.ingest.otlp_topic is None
         counts, cluster_id = (_append if only_pushes else _append_unseen)(points, batch)
         if any(count.rows for count in counts):
-            batch.report(pushes.sparkSession, counts, cluster_id, datetime.now(UTC))
+            batch.report(lambda: pushes.sparkSession, counts, cluster_id, datetime.now(UTC))
 
     def replace(
         self, spark: "SparkSession", batch: Batch, time_range: TimeRange

@@ -69,7 +69,7 @@ class Fetches:
                 return
             counts = _counts(summary["rows"], kept.groupBy("dropped").count().collect())
             batch.append(fetched, FETCHES)
-            batch.report(spark, counts, summary["cluster_id"], summary["newest"])
+            batch.report(lambda: spark, counts, summary["cluster_id"], summary["newest"])
             batch.replace(kept.where("dropped IS NULL"), FETCH_SESSIONS, _EVER)
 
 

@@ -65,7 +65,7 @@ class RequestLogIngest:
         elif bad_lines is not None:
             batch.append(bad_lines, QUARANTINE)
         if counted["in"]:
-            batch.report(records.sparkSession, counts, self.cluster_id, counted["latest"])
+            batch.report(lambda: records.sparkSession, counts, self.cluster_id, counted["latest"])
 
     def _parsed(self, records: "DataFrame") -> "DataFrame":
         whole = requests.parse(records, self.conf.ingest, self.cluster_id)
@@ -97,7 +97,7 @@ class PushIngest:
         if rows:
             latest = records.agg(F.max("timestamp")).collect()[0][0]
             batch.report(
-                records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest
+                lambda: records.sparkSession, [Count("in", rows), *counts], self.cluster_id, latest
             )
 
 

@@ -33,7 +33,7 @@ def acquired(
     spark: "SparkSession", warehouse: Warehouse, cluster_id: str, holder: str, now: datetime
 ) -> Iterator[None]:
     """Hold the lock of a cluster. `holder` is unique to this run. Raises LockedError."""
-    warehouse.ensure(spark, [FEEDBACK_LOCKS])
+    warehouse.ensure(lambda: spark, [FEEDBACK_LOCKS])
     target = warehouse.target(FEEDBACK_LOCKS.name)
     _take(spark, target, cluster_id, holder, now)
     (lock,) = spark.sql(

@@ -109,9 +109,11 @@ def acquired(
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock(), open_cluster(conf) as (cluster_id, configs):
         spark = session.get(session.short_lived(conf.spark), report)
-        warehouse.ensure(spark, [CONFIG_CHANGES, PLANS])
+        warehouse.ensure(lambda: spark, [CONFIG_CHANGES, PLANS])
         # A restore reads these, and must work on tables that an upgrade has not migrated yet.
-        warehouse.ensure(spark, [t for t in _READ_TABLES if warehouse.exists(spark, t.name)])
+        warehouse.ensure(
+            lambda: spark, [t for t in _READ_TABLES if warehouse.exists(spark, t.name)]
+        )
         rows, run_id, since = RowAppender(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
             # Only now, under the lock: an earlier reading could lack another run's records.

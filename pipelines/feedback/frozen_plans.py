@@ -38,7 +38,7 @@ def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
-        warehouse.ensure(spark, [PLANS])
+        warehouse.ensure(lambda: spark, [PLANS])
         tables = open_tables(conf)
         ledger = journal.read_ledger(tables)
         max_age = timedelta(seconds=conf.plan.max_plan_age_s)

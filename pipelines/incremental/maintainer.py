@@ -94,7 +94,7 @@ class ResultMaintainer:
         result_state.save(checkpoint, update.states)
         if latest := [each.latest for each in update.affected.values() if each.latest]:
             time, cluster_id = max(latest)
-            batch.report(spark, update.counts, cluster_id, time)
+            batch.report(lambda: spark, update.counts, cluster_id, time)
 
     def rebuild(
         self, batch: Batch, spark: "SparkSession", time_range: TimeRange
@@ -135,7 +135,9 @@ class ResultMaintainer:
                     continue
                 result = due[computed.computation.table]
                 replaced = Replaced(computed.ranges, result.scope)
-                row_writer.replace(spark, batch.warehouse, result.table, computed.rows, replaced)
+                row_writer.replace(
+                    lambda: spark, batch.warehouse, result.table, computed.rows, replaced
+                )
                 outcome.add(computed.rows)
         return outcomes
 

@@ -112,7 +112,7 @@ def accept(
         counts.append(Count("lost", skipped, None, "cut_off_and_deleted"))
         begins |= ends
     _last_batch(environment.warehouse, gaps.job, "/lost").report(
-        environment.spark, counts, environment.cluster_id, now
+        lambda: environment.spark, counts, environment.cluster_id, now
     )
     identity.restart_from(checkpoint, {gaps.topic: {str(p): at for p, at in begins.items()}})
     return sum(count.rows for count in counts)

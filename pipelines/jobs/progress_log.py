@@ -190,4 +190,4 @@ class ProgressLog:
             Count("late", late, target, "past_max_lateness"),
         ]
         time = datetime.fromisoformat(progress["timestamp"])
-        batch.report(self.environment.spark, counts, row["cluster_id"], time)
+        batch.report(lambda: self.environment.spark, counts, row["cluster_id"], time)

@@ -67,7 +67,7 @@ def run(
         for job in chosen:
             needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
         with failures.as_job_error("making the tables"):
-            warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
+            warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
         written = identity.batches_written(spark, warehouse)
         for job in chosen:
             checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})

@@ -51,7 +51,7 @@ def backfill(
     with warehouse.lock():
         cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
         spark = session.get(conf.spark, report)
-        warehouse.ensure(spark, JOBS[name].fills)
+        warehouse.ensure(lambda: spark, JOBS[name].fills)
         write = _writer(name, conf, cluster_id)
         records = partial(sources.read_topic_between, spark, conf, topic)
         slices = sliced(

@@ -159,7 +159,9 @@ class Rebuild:
                 f"{run_id} {cluster_id}" if cluster_id else run_id,
                 len(time_ranges),
             )
-            batch.report(self.spark, [Count("out", n, name)], cluster_id, time_ranges[0].start)
+            batch.report(
+                lambda: self.spark, [Count("out", n, name)], cluster_id, time_ranges[0].start
+            )
         return written.total()
 
     def _computable_since(
@@ -188,7 +190,7 @@ class Rebuild:
 
 def _ensure(warehouse: Warehouse, spark: "SparkSession", needed: list[Table]) -> None:
     by_name = {table.name: table for table in [*needed, PIPELINE_PROGRESS]}
-    warehouse.ensure(spark, by_name.values())
+    warehouse.ensure(lambda: spark, by_name.values())
 
 
 def _read_by(of_table: dict[str, list[Result]], table: str) -> list[str]:

@@ -132,7 +132,7 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
         if n
     ]
     records = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch.append_rows(spark, records, PIPELINE_PROGRESS)
+    batch.append_rows(lambda: spark, records, PIPELINE_PROGRESS)
 
 
 def _newest_of_queries(progress: "DataFrame") -> str:

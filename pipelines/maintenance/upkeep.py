@@ -66,7 +66,7 @@ def run_upkeep(
         ]
         if not dry and chosen:
             needed = {PIPELINE_PROGRESS.name, *(table.name for table in chosen)}
-            warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
+            warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
         upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
         # One after the other: each appends to pipeline_progress, which is the last table.
         pending = [upkeep.without_old_rows(table) for table in chosen]

@@ -83,7 +83,7 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         validation = Validation(now)
-        warehouse.ensure(spark, [QUALITY_RESULTS])
+        warehouse.ensure(lambda: spark, [QUALITY_RESULTS])
         results = QualityResults(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
         targets = _targets(results, chosen, request.since, max_lateness)

@@ -56,7 +56,7 @@ def take(
         chosen = [table for table in sections.SNAPSHOT_TABLES if not names or table.name in names]
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
-        warehouse.ensure(spark, [t for name, t in TABLES.items() if name in needed])
+        warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
         # No checkpoint: the time identifies a snapshot.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
@@ -86,7 +86,7 @@ def write(
                 report(_line(count))
         counts += written
     if any(count.rows or count.is_nothing_there for count in counts):
-        snapshot.batch.report(snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
+        snapshot.batch.report(lambda: snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
     of_cluster = [table for table in chosen if table != SETTINGS]
     if of_cluster and len(refusals) == len(of_cluster):
         reasons = ", ".join(sorted(set(refusals)))

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import AppId
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
@@ -56,10 +56,10 @@ class Batch:
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
-    def append_rows(self, spark: "SparkSession", rows: pa.Table, table: Table) -> None:
+    def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         """As `append`, for rows that the driver has."""
         app = AppId(self.query_id + self.part, self.batch_id, self._name)
-        row_writer.append(spark, self.warehouse, table, rows, app)
+        row_writer.append(open_session, self.warehouse, table, rows, app)
 
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
         """How many rows this batch appended to a table before its replay; None if it did not."""
@@ -84,7 +84,11 @@ class Batch:
         return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
 
     def report(
-        self, spark: "SparkSession", counts: "list[Count]", cluster_id: str | None, time: datetime
+        self,
+        open_session: OpenSession,
+        counts: "list[Count]",
+        cluster_id: str | None,
+        time: datetime,
     ) -> None:
         """Append the batch's counts to pipeline_progress, with its cluster if one is known.
 
@@ -102,7 +106,7 @@ class Batch:
         }
         rows = [fixed | count.row() for count in counts if count.rows or count.is_nothing_there]
         table = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-        self.append_rows(spark, table, PIPELINE_PROGRESS)
+        self.append_rows(open_session, table, PIPELINE_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,11 @@ from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.spark import failures, frames
 from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyspark.sql import SparkSession
 
 _LOCK = ".writer.lock"
 
@@ -57,7 +56,7 @@ class AppId:
 
 
 def replace(
-    spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, old: Replaced
+    open_session: OpenSession, warehouse: Warehouse, table: Table, rows: pa.Table, old: Replaced
 ) -> None:
     """Replace old rows by these, which are all within the ranges and the scope.
 
@@ -69,15 +68,19 @@ def replace(
             _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
             return
         where = any_of(_dated(each, table, spark_sql=True) for each in old.ranges)
-        writer = frames.from_arrow(spark, rows).write.format("delta").mode("overwrite")
+        writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("overwrite")
         where = f"({old.scope}) AND ({where})"
         warehouse.write(writer.option("replaceWhere", where), table.name)
 
 
 def append(
-    spark: "SparkSession", warehouse: Warehouse, table: Table, rows: pa.Table, app: AppId
+    open_session: OpenSession,
+    warehouse: Warehouse,
+    table: Table,
+    rows: pa.Table,
+    app: AppId | None = None,
 ) -> None:
-    """Append rows; at most once per name and version of `app`.
+    """Append rows in one commit; at most once per name and version of `app`.
 
     Raises JobError if delta-rs cannot write.
     """
@@ -86,9 +89,11 @@ def append(
         if live is not None:
             _append_by_delta_rs(live, warehouse.folder(table.name), table, rows, app)
             return
-        writer = frames.from_arrow(spark, rows).write.format("delta").mode("append")
-        writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
-        warehouse.write(writer.option("userMetadata", app.metadata), table.name)
+        writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("append")
+        if app is not None:
+            writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
+            writer = writer.option("userMetadata", app.metadata)
+        warehouse.write(writer, table.name)
 
 
 @contextmanager
@@ -141,8 +146,12 @@ def _replace_by_delta_rs(
 
 
 def _append_by_delta_rs(
-    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, app: AppId
+    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, app: AppId | None
 ) -> None:
+    if app is None:
+        with _as_job_error(table):
+            _commit(live, folder, rows, mode="append")
+        return
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
 
     # Only one batch of a query runs at a time, so nobody commits this version in between.

@@ -65,7 +65,7 @@ def scene(
     conf = config.load(overrides=[*login, *ways, *ours])
     played = rack_scene.play(cluster, conf)
     runner.run(conf, JOBS, None, lambda _: None)
-    Warehouse(conf.warehouse).ensure(session.get(conf.spark), EMPTY)
+    Warehouse(conf.warehouse).ensure(lambda: session.get(conf.spark), EMPTY)
     return played
 
 

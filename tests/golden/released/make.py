@@ -103,7 +103,7 @@ def fill(conf: config.Conf, first: int) -> None:
     """Some facts from a number on, and every job on them once."""
     warehouse = Warehouse(conf.warehouse)
     spark = session.get(config.SparkSection(conf=session.SHORT_LIVED))
-    warehouse.ensure(spark, TABLES.values())
+    warehouse.ensure(lambda: spark, TABLES.values())
     produced = request(first, producer_id=first + 1)
     arrive(warehouse, REQUESTS, first, produced, fetch(first + 1))
     arrive(warehouse, TELEMETRY_PUSHES, first, push(first))

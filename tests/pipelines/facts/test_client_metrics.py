@@ -70,7 +70,7 @@ def run(
         results=config.ResultsSection(max_lateness_s=3_600),
     )
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, MADE)
+    warehouse.ensure(lambda: spark, MADE)
     lines = [encoded(line) for line in push_lines]
     log = RequestLogIngest(conf, "cluster")
     receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
@@ -247,7 +247,7 @@ def test_connections_of_one_node_id_stay_beside_a_collector(
     """librdkafka gives all but its brokers the node.id -1."""
     folder = config.WarehouseSection(path=str(tmp_path))
     warehouse = Warehouse(folder)
-    warehouse.ensure(spark, MADE)
+    warehouse.ensure(lambda: spark, MADE)
     conf = config.Conf(warehouse=folder, ingest=config.IngestSection(otlp_topic="otlp"))
     headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))[ALONE]
     data = MetricsData()
@@ -280,7 +280,7 @@ def test_a_clock_far_off_makes_a_batch_look_for_the_same_points_in_few_places(
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
     folder = config.WarehouseSection(path=str(tmp_path))
-    Warehouse(folder).ensure(spark, MADE)
+    Warehouse(folder).ensure(lambda: spark, MADE)
     return config.Conf(warehouse=folder, ingest=config.IngestSection(otlp_topic=request.param))
 
 

@@ -62,7 +62,7 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Callable[[str], Warehouse]
 
     def make(name: str) -> Warehouse:
         made = Warehouse(config.WarehouseSection(path=str(tmp_path / name)))
-        made.ensure(spark, [TABLES[table] for table in MADE])
+        made.ensure(lambda: spark, [TABLES[table] for table in MADE])
         return made
 
     return make

@@ -16,7 +16,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import telemetry_pushes
 from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -42,16 +42,16 @@ class Interrupted(Batch):
         # Without arguments super() would look for the class before slots made it anew.
         Batch.append(self, frame, table)
 
-    def append_rows(self, spark: SparkSession, rows: pa.Table, table: Table) -> None:
+    def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         if table.name == self.at:
             raise InterruptedError
-        Batch.append_rows(self, spark, rows, table)
+        Batch.append_rows(self, open_session, rows, table)
 
 
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
-    warehouse.ensure(spark, [TABLES[name] for name in (*FILLED, "pipeline_progress")])
+    warehouse.ensure(lambda: spark, [TABLES[name] for name in (*FILLED, "pipeline_progress")])
     return warehouse
 
 

@@ -30,7 +30,7 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
 ) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     made = (*FILLED, "pipeline_progress")
-    warehouse.ensure(spark, [TABLES[name] for name in made])
+    warehouse.ensure(lambda: spark, [TABLES[name] for name in made])
     files = [golden / "lines" / f"{api}.jsonl" for api in ("push_telemetry", "produce")]
     answers = golden / "lines" / "get_telemetry_subscriptions.jsonl"
     lines = [line for file in (*files, answers) for line in file.read_bytes().splitlines()[:4]]

@@ -99,7 +99,7 @@ def test_no_name_of_a_client_or_machine_is_in_a_file_of_the_request_log_s_tables
     push_lines: list[dict[str, Any]],
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [TABLES[name] for name in FILLED])
+    warehouse.ensure(lambda: spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
     RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     assert_hidden(conf)
@@ -127,7 +127,7 @@ def test_the_same_client_has_one_name_in_every_table_and_way_in(
     push_lines: list[dict[str, Any]],
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [TABLES[name] for name in FILLED])
+    warehouse.ensure(lambda: spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
     RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     headers = {

@@ -96,7 +96,7 @@ def setting(spark: "SparkSession", folder: Path, jobs: Iterable[str]) -> JobEnvi
     warehouse = Warehouse(conf.warehouse)
     names = {t.name for job in jobs for t in (*JOBS[job].fills, *JOBS[job].looks_up)}
     names |= {JOBS[job].reads for job in jobs} & TABLES.keys()
-    warehouse.ensure(spark, [TABLES[name] for name in sorted(names)])
+    warehouse.ensure(lambda: spark, [TABLES[name] for name in sorted(names)])
     return JobEnvironment(spark, conf, warehouse, CLUSTER)
 
 

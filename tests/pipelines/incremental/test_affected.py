@@ -99,7 +99,7 @@ def read(frame: DataFrame) -> dict[str, str]:
 @pytest.fixture
 def stored(spark: SparkSession, warehouse: Warehouse) -> Callable[[Table], DataFrame]:
     def empty(table: Table) -> DataFrame:
-        warehouse.ensure(spark, [table])
+        warehouse.ensure(lambda: spark, [table])
         return warehouse.read(spark, table.name)
 
     return empty

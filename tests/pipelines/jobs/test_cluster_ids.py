@@ -56,7 +56,7 @@ def test_what_is_read_from_tables_counts_for_the_cluster_of_its_rows(
     spark: SparkSession, conf: config.Conf
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    warehouse.ensure(spark, [REQUESTS])
+    warehouse.ensure(lambda: spark, [REQUESTS])
     read_topic(conf, "ingest_request_log", "c1")
     for second, cluster_id in enumerate(("c1", "c2")):
         rows = pa.Table.from_pylist([fetched(cluster_id, second)], schema=REQUESTS.arrow)

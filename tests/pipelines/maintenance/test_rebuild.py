@@ -54,7 +54,7 @@ class Place:
         self.spark = spark
         self.conf = config.load(overrides=[f"warehouse.path={folder}"])
         self.warehouse = Warehouse(self.conf.warehouse)
-        self.warehouse.ensure(spark, [REQUESTS, TRAFFIC, PIPELINE_PROGRESS])
+        self.warehouse.ensure(lambda: spark, [REQUESTS, TRAFFIC, PIPELINE_PROGRESS])
         self.batches = 0
         self.messages: list[str] = []
 

@@ -102,7 +102,7 @@ class Place:
     def put(self, name: str, *rows: dict[str, Any]) -> None:
         """Append rows as one commit with one file."""
         table = TABLES[name]
-        self.warehouse.ensure(self.spark, [table])
+        self.warehouse.ensure(lambda: self.spark, [table])
         content = pa.Table.from_pylist([{"cluster_id": "c"} | row for row in rows], table.arrow)
         frame = self.spark.createDataFrame(content).coalesce(1)
         self.warehouse.write(frame.write.format("delta").mode("append"), name)

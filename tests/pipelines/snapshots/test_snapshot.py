@@ -57,7 +57,7 @@ def at(minute: float) -> datetime:
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     made = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     names = {*NEEDED, "configs", "client_subscriptions"}
-    made.ensure(spark, [TABLES[name] for name in names])
+    made.ensure(lambda: spark, [TABLES[name] for name in names])
     return made
 
 
@@ -100,7 +100,7 @@ def history(spark: SparkSession, warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 @pytest.mark.spark
 def test_only_what_changed_is_written(spark: SparkSession, warehouse: Warehouse) -> None:
-    warehouse.ensure(spark, [TOPICS])
+    warehouse.ensure(lambda: spark, [TOPICS])
     assert written(spark, warehouse, 1, EVERY_S) == 2
     assert written(spark, warehouse, 2, EVERY_S) == 0
     assert written(spark, warehouse, 3, {"all": {"metrics": "*", "interval.ms": "500"}}) == 1
@@ -191,7 +191,7 @@ QUOTA = ({"user": "alice"}, {"request_percentage": 5.0})
 def test_a_refusal_costs_what_it_concerns_and_is_counted(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    warehouse.ensure(spark, CHOSEN)
+    warehouse.ensure(lambda: spark, CHOSEN)
     whole = MadeCluster(
         topics={"a": 1, "b": 1}, quotas=[QUOTA], transactions={1: [("t1", 1)], 2: [("t2", 2)]}
     )
@@ -369,7 +369,7 @@ def test_what_resources_give_a_client_beside_what_it_got(
     schema = TELEMETRY_SUBSCRIPTIONS.arrow
     frame = spark.createDataFrame(pa.Table.from_pylist(answers, schema=schema))
     warehouse.write(frame.write.format("delta").mode("append"), "telemetry_subscriptions")
-    warehouse.ensure(spark, [TOPICS])
+    warehouse.ensure(lambda: spark, [TOPICS])
     assert written(spark, warehouse, 1, resources) == sum(map(len, resources.values()))
     for minute in (6, 7):
         observer = ClusterObserver(ClusterState(configured(resources)), set)

@@ -113,7 +113,7 @@ def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
 def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables in which every job but one has written batches 0 to 2 of query q1."""
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("warehouse"))))
-    warehouse.ensure(spark, [PIPELINE_PROGRESS])
+    warehouse.ensure(lambda: spark, [PIPELINE_PROGRESS])
     rows = [
         {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
         for job in ("fits", "planned", "lost", "copied", "replaced", "nameless", "accepted")

@@ -53,7 +53,7 @@ def frame(spark: SparkSession) -> Frame:
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
-    warehouse.ensure(spark, [NUMBERS, EVENS])
+    warehouse.ensure(lambda: spark, [NUMBERS, EVENS])
     return warehouse
 
 
@@ -99,10 +99,10 @@ def test_a_replacement_takes_what_matches_away_even_without_rows(
 def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    warehouse.ensure(spark, [PIPELINE_PROGRESS])
+    warehouse.ensure(lambda: spark, [PIPELINE_PROGRESS])
     counts = [Count("in", 3), Count("out", 0, "numbers"), Count("late", 1, "numbers", "too_late")]
     for _ in range(2):
-        Batch(warehouse, "job", "q1", 7).report(spark, counts, "c", TIME)
+        Batch(warehouse, "job", "q1", 7).report(lambda: spark, counts, "c", TIME)
     rows = [row.asDict() for row in warehouse.read(spark, "pipeline_progress").collect()]
     fixed = {"cluster_id": "c", "job": "job", "query_id": "q1", "batch_id": 7}
     assert all(fixed.items() <= row.items() for row in rows)
@@ -117,9 +117,9 @@ def test_what_a_batch_counted_is_told_once_and_zeros_are_not(
 def test_a_clock_that_is_ahead_makes_nothing_look_fresh(
     spark: SparkSession, warehouse: Warehouse
 ) -> None:
-    warehouse.ensure(spark, [PIPELINE_PROGRESS])
+    warehouse.ensure(lambda: spark, [PIPELINE_PROGRESS])
     ahead = datetime.now(UTC) + timedelta(days=1)
-    Batch(warehouse, "job", "q1", 7).report(spark, [Count("in", 1)], "c", ahead)
+    Batch(warehouse, "job", "q1", 7).report(lambda: spark, [Count("in", 1)], "c", ahead)
     (row,) = warehouse.read(spark, "pipeline_progress").collect()
     assert row["event_time"].astimezone(UTC) <= datetime.now(UTC)
 
@@ -128,12 +128,12 @@ def test_a_clock_that_is_ahead_makes_nothing_look_fresh(
 def test_times_are_told_in_utc_wherever_the_machine_is(
     spark: SparkSession, warehouse: Warehouse, frame: Frame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    warehouse.ensure(spark, [PIPELINE_PROGRESS])
+    warehouse.ensure(lambda: spark, [PIPELINE_PROGRESS])
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     time.tzset()
     try:
         latest = frame(1).agg(F.max("event_time")).collect()[0][0]
-        Batch(warehouse, "job", "q1", 7).report(spark, [Count("in", 1)], "c", latest)
+        Batch(warehouse, "job", "q1", 7).report(lambda: spark, [Count("in", 1)], "c", latest)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -145,7 +145,7 @@ def test_times_are_told_in_utc_wherever_the_machine_is(
 def test_two_parts_of_a_batch_append_to_one_table(
     spark: SparkSession, warehouse: Warehouse, frame: Frame
 ) -> None:
-    warehouse.ensure(spark, [NUMBERS])
+    warehouse.ensure(lambda: spark, [NUMBERS])
     for _ in range(2):
         Batch(warehouse, "job", "q1", 0).append(frame(1), NUMBERS)
         Batch(warehouse, "job", "q1", 0, "/source").append(frame(2), NUMBERS)
@@ -157,7 +157,7 @@ def test_queries_go_on_after_a_crash_between_writing_and_committing(
     spark: SparkSession, warehouse: Warehouse, frame: Frame
 ) -> None:
     conf = config.Conf()
-    warehouse.ensure(spark, [COPIES])
+    warehouse.ensure(lambda: spark, [COPIES])
     Batch(warehouse, "source", "q0", 0).append(frame(1, 2, 3), NUMBERS)
 
     def write(rows: DataFrame, batch: Batch) -> None:
@@ -225,7 +225,7 @@ def test_a_catalog_takes_the_same_writes(spark: SparkSession, tmp_path: Path, fr
             catalog_schema="spark_catalog.sinks", checkpoints=str(tmp_path / "checkpoints")
         )
         warehouse = Warehouse(place)
-        warehouse.ensure(spark, [NUMBERS, EVENS])
+        warehouse.ensure(lambda: spark, [NUMBERS, EVENS])
         for _ in range(2):
             Batch(warehouse, "job", "q1", 0).append(frame(1, 2), NUMBERS)
         Batch(warehouse, "job", "q1", 1).replace(frame(3), NUMBERS, "n = 2 OR n = 3")

@@ -89,20 +89,20 @@ def test_queries_of_a_table_continue_after_its_migration(
     table_id = DeltaTable(clustered).metadata().id
     assert clustering.is_clustered(DeltaTable(clustered))
 
-    warehouse.ensure(spark, [TABLE])
+    warehouse.ensure(lambda: spark, [TABLE])
     live = DeltaTable(clustered)
     assert (live.metadata().id, clustering.is_plain(live)) == (table_id, True)
     assert content(spark, warehouse) == [0, 1, 2, 3]
-    warehouse.ensure(spark, [TABLE])
+    warehouse.ensure(lambda: spark, [TABLE])
     assert DeltaTable(clustered).version() == live.version()
 
     of_ingest = Batch(warehouse, "ingest", "of the release", 1)
-    of_ingest.append_rows(spark, arrow(4), TABLE)
+    of_ingest.append_rows(lambda: spark, arrow(4), TABLE)
     Batch(warehouse, "ingest", "of the release", 2).append(
         frames.from_arrow(spark, arrow(5)), TABLE
     )
-    of_ingest.append_rows(spark, arrow(4), TABLE)
-    Batch(warehouse, "ingest", "of the release", 0).append_rows(spark, arrow(0), TABLE)
+    of_ingest.append_rows(lambda: spark, arrow(4), TABLE)
+    Batch(warehouse, "ingest", "of the release", 0).append_rows(lambda: spark, arrow(0), TABLE)
     assert content(spark, warehouse) == [0, 1, 2, 3, 4, 5]
     assert writers(clustered)[-2:] == ["delta-rs", "Apache-S"]
 
@@ -112,7 +112,7 @@ def test_queries_of_a_table_continue_after_its_migration(
     assert sorted(running.numbers) == sorted(stopped.numbers) == [0, 1, 2, 3, 4, 5]
     DeltaTable(clustered).create_checkpoint()
     spark.sql(f"OPTIMIZE {warehouse.target(TABLE.name)}")
-    of_ingest.append_rows(spark, arrow(4), TABLE)
+    of_ingest.append_rows(lambda: spark, arrow(4), TABLE)
     assert content(spark, warehouse) == [0, 1, 2, 3, 4, 5]
 
 
@@ -124,12 +124,12 @@ def test_a_crash_between_the_two_commits_heals(
 
     monkeypatch.setattr(clustering, "_commit", crash)
     with pytest.raises(InterruptedError):
-        warehouse.ensure(spark, [TABLE])
+        warehouse.ensure(lambda: spark, [TABLE])
     monkeypatch.undo()
     assert clustering.is_clustered(DeltaTable(clustered))
-    Batch(warehouse, "ingest", "of the release", 1).append_rows(spark, arrow(4), TABLE)
+    Batch(warehouse, "ingest", "of the release", 1).append_rows(lambda: spark, arrow(4), TABLE)
     assert writers(clustered)[-1] == "Apache-S", "until then Spark writes"
-    warehouse.ensure(spark, [TABLE])
+    warehouse.ensure(lambda: spark, [TABLE])
     assert clustering.is_plain(DeltaTable(clustered))
     assert content(spark, warehouse) == [0, 1, 2, 3, 4]
 
@@ -140,16 +140,18 @@ def test_a_table_with_another_feature_stays_and_spark_writes_it(
     target = warehouse.target(TABLE.name)
     spark.sql(f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     before = DeltaTable(clustered)
-    warehouse.ensure(spark, [TABLE])
+    warehouse.ensure(lambda: spark, [TABLE])
     assert DeltaTable(clustered).version() == before.version()
     for _ in range(2):
         batch = Batch(warehouse, "ingest", "of the release", 1)
-        batch.append_rows(spark, arrow(4), TABLE)
+        batch.append_rows(lambda: spark, arrow(4), TABLE)
     assert content(spark, warehouse) == [0, 1, 2, 3, 4]
     assert writers(clustered)[-1] == "Apache-S"
     changes = f"table_changes_by_path('{clustered}', {before.version() + 1})"
     assert [row["n"] for row in spark.sql(f"SELECT n FROM {changes}").collect()] == [4]
-    warehouse.set_property(spark, TABLE.name, "quotaflow.kept_since", "2026-11-21T00:00:00+00:00")
+    warehouse.set_property(
+        lambda: spark, TABLE.name, "quotaflow.kept_since", "2026-11-21T00:00:00+00:00"
+    )
     assert warehouse.kept_since(spark, TABLE.name) == NOON.replace(hour=0)
     assert writers(clustered)[-1] == "Apache-S"
     assert DeltaTable(clustered).protocol() == before.protocol()

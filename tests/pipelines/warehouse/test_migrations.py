@@ -68,7 +68,7 @@ def test_steps_run_with_data_once_and_a_newer_table_is_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
-    warehouse.ensure(spark, [OLD])
+    warehouse.ensure(lambda: spark, [OLD])
     rows = spark.createDataFrame(
         pa.Table.from_pylist([{"size": 1, "unit": "KiB"}, {"size": 4}], OLD.arrow)
     )
@@ -76,7 +76,7 @@ def test_steps_run_with_data_once_and_a_newer_table_is_refused(
 
     monkeypatch.setattr(migrations, "STEPS", STEPS)
     monkeypatch.setattr(migrations, "SCHEMA_VERSION", NOW + 2)
-    warehouse.ensure(spark, [NEW])
+    warehouse.ensure(lambda: spark, [NEW])
     names = ("size", "size_bytes", "unit", "unit_name", "owner")
     migrated = warehouse.read(spark, "sizes").orderBy("size").select(*names)
     assert [tuple(row) for row in migrated.collect()] == [
@@ -86,12 +86,12 @@ def test_steps_run_with_data_once_and_a_newer_table_is_refused(
     properties = warehouse.properties(spark, "sizes")
     assert (properties[SCHEMA_VERSION_PROPERTY], properties["of"]) == (str(NOW + 2), "three")
     commits = len(list((tmp_path / "sizes" / "_delta_log").glob("*.json")))
-    warehouse.ensure(spark, [NEW])
+    warehouse.ensure(lambda: spark, [NEW])
     assert len(list((tmp_path / "sizes" / "_delta_log").glob("*.json"))) == commits
 
     monkeypatch.setattr(migrations, "SCHEMA_VERSION", NOW + 1)
     with pytest.raises(ConfigError, match="sizes was written by a newer quotaflow"):
-        warehouse.ensure(spark, [NEW])
+        warehouse.ensure(lambda: spark, [NEW])
 
 
 STORED = {
@@ -124,7 +124,7 @@ def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> W
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     for step in migrations.STEPS:
         make_released(spark, warehouse, step)
-    warehouse.ensure(spark, [TABLES[step.table] for step in migrations.STEPS])
+    warehouse.ensure(lambda: spark, [TABLES[step.table] for step in migrations.STEPS])
     return warehouse
 
 
@@ -225,7 +225,7 @@ def test_delta_rs_writes_every_table_of_a_release(
     made = {name: TABLES[name] for name in TABLES if warehouse.folder(name).exists()}
     before = {name: warehouse.read(spark, name).count() for name in made}
     ids = {name: DeltaTable(warehouse.folder(name)).metadata().id for name in made}
-    warehouse.ensure(spark, TABLES.values())
+    warehouse.ensure(lambda: spark, TABLES.values())
     for name, table in made.items():
         live = DeltaTable(warehouse.folder(name))
         assert (clustering.is_plain(live), live.metadata().id) == (True, ids[name]), name
@@ -236,7 +236,7 @@ def test_delta_rs_writes_every_table_of_a_release(
     after = {name: warehouse.read(spark, name).count() for name in made}
     assert after == {name: rows + 1 for name, rows in before.items()}
     versions = {name: DeltaTable(warehouse.folder(name)).version() for name in made}
-    warehouse.ensure(spark, TABLES.values())
+    warehouse.ensure(lambda: spark, TABLES.values())
     assert {name: DeltaTable(warehouse.folder(name)).version() for name in made} == versions
 
 
@@ -265,7 +265,7 @@ def test_a_warehouse_and_its_checkpoints_of_a_release_go_on(
     if archive is not None:
         with pytest.raises(ConfigError, match=r"of schema version 1.*`quotaflow upkeep`"):
             Reader(warehouse).rows("SELECT * FROM quota_headroom")
-        warehouse.ensure(spark, TABLES.values())
+        warehouse.ensure(lambda: spark, TABLES.values())
         assert renamed_values(warehouse, 1) == old
         assert Reader(warehouse).rows("SELECT quota_bucket_usage FROM quota_usage")
 

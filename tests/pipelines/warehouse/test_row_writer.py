@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import deltalake
 import pyarrow as pa
@@ -74,13 +74,17 @@ def folder(warehouse: Warehouse) -> Path:
     return make(warehouse)
 
 
+def no_session() -> NoReturn:
+    raise AssertionError("a folder's table was written by Spark")
+
+
 def replace(warehouse: Warehouse, rows: Iterable[Row], old: Replaced) -> None:
-    row_writer.replace(None, warehouse, TABLE, arrow(rows), old)  # type: ignore[arg-type]  no Spark
+    row_writer.replace(no_session, warehouse, TABLE, arrow(rows), old)
 
 
 def append(warehouse: Warehouse, rows: Iterable[Row], version: int, name: str = "query") -> None:
     app = AppId(name, version, f"{name} {version}")
-    row_writer.append(None, warehouse, TABLE, arrow(rows), app)  # type: ignore[arg-type]  no Spark
+    row_writer.append(no_session, warehouse, TABLE, arrow(rows), app)
 
 
 def content(folder: Path) -> list[Row]:
@@ -223,14 +227,14 @@ def test_a_column_that_was_renamed_is_null_in_new_rows(warehouse: Warehouse, wri
 
 def test_columns_are_written_by_name(warehouse: Warehouse, folder: Path) -> None:
     rows = arrow(OLD).select(["n", "owner", "event_time", "event_date"])
-    row_writer.replace(None, warehouse, TABLE, rows, Replaced([EVER]))  # type: ignore[arg-type]
+    row_writer.replace(no_session, warehouse, TABLE, rows, Replaced([EVER]))
     assert content(folder) == OLD
 
 
 def test_a_row_without_its_time_is_refused(warehouse: Warehouse, folder: Path) -> None:
     rows = pa.Table.from_pylist([{"owner": "a"}, {"event_time": MIDNIGHT}], schema=TABLE.arrow)
     with pytest.raises(ValueError, match="counts: 1 rows have no event_time"):
-        row_writer.replace(None, warehouse, TABLE, rows, Replaced([EVER]))  # type: ignore[arg-type]
+        row_writer.replace(no_session, warehouse, TABLE, rows, Replaced([EVER]))
     assert DeltaTable(folder).version() == 0
 
 
@@ -239,7 +243,7 @@ def test_times_are_microseconds_of_utc(warehouse: Warehouse, folder: Path, unit:
     """From others delta-rs would add features that Spark cannot read."""
     other = pa.field("event_time", pa.timestamp(unit, tz="Asia/Tokyo"))
     rows = arrow(OLD).cast(TABLE.arrow.set(1, other))
-    row_writer.replace(None, warehouse, TABLE, rows, Replaced([EVER]))  # type: ignore[arg-type]
+    row_writer.replace(no_session, warehouse, TABLE, rows, Replaced([EVER]))
     assert content(folder) == OLD
     live = DeltaTable(folder)
     assert {field.name: str(field.type) for field in live.schema().fields}["event_time"] == (
@@ -318,6 +322,7 @@ def test_a_table_with_a_feature_that_delta_rs_lacks_is_written_by_spark(
     (folder / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"protocol": protocol}))
     writer = Recorded()
     monkeypatch.setattr(row_writer.frames, "from_arrow", lambda *_: writer)
+    monkeypatch.setitem(globals(), "no_session", lambda: None)
     rows = OLD[:1]
     if kind == "append":
         append(warehouse, rows, 3)

@@ -77,7 +77,7 @@ def test_a_catalog_is_read_through_one_session(
         tables = open_tables(conf)
         assert isinstance(tables, CatalogTables)
         assert not tables.is_made("brokers")
-        Warehouse(section).ensure(spark, [BROKERS])
+        Warehouse(section).ensure(lambda: spark, [BROKERS])
         assert tables.is_made("brokers")
         assert tables.rows(COUNT) == [{"n": 0}]
         assert tables.rows("SELECT * FROM current_brokers") == []
