@@ -5,14 +5,11 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from quotaflow.schemas.table import sql_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def from_arrow(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
@@ -23,7 +20,9 @@ def from_arrow(spark: "SparkSession", rows: "pa.Table") -> "DataFrame":
     return spark.createDataFrame([], sql_columns(rows.schema))
 
 
-def null_safe(names: Iterable[str], left: str, right: str) -> Column:
+def null_safe(names: Iterable[str], left: str, right: str) -> "Column":
     """Whether the frames with these aliases are equal in all of `names`; null equals null."""
+    from pyspark.sql import functions as F  # noqa: PLC0415  pyspark is not a base dependency
+
     equal = (F.col(f"{left}.{name}").eqNullSafe(F.col(f"{right}.{name}")) for name in names)
     return reduce(and_, equal, F.lit(True))

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
 from quotaflow.pipelines.warehouse import row_writer
@@ -65,6 +64,8 @@ class Batch:
         """How many rows this batch appended to a table before its replay; None if it did not."""
         if not self.replayed:
             return None
+        from pyspark.sql import functions as F  # noqa: PLC0415  rows need no Spark in a folder
+
         target = self.warehouse.target(table.name)
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
         ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
@@ -135,6 +136,8 @@ class Count:
 
 def rows_by_cluster(rows: "DataFrame") -> dict[str | None, int]:
     """The number of rows by cluster; under None if they have no cluster_id."""
+    from pyspark.sql import functions as F  # noqa: PLC0415  as above
+
     cluster_id = F.col("cluster_id") if "cluster_id" in rows.columns else F.lit(None).cast("string")
     return {
         row["of"]: row["count"] for row in rows.groupBy(cluster_id.alias("of")).count().collect()

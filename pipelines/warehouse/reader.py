@@ -151,6 +151,11 @@ class Reader:
             rows: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
         return rows
 
+    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
+        """The same rows as Arrow, in columns of these names and types."""
+        with engine_errors(sql):
+            return self.query(sql).read_all().select(schema.names).cast(schema)
+
     def _table(self, name: str) -> Any:
         from deltalake import DeltaTable  # noqa: PLC0415
 

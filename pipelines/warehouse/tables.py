@@ -1,16 +1,17 @@
 """The tables of a warehouse, opened once by a command and handed down to all that reads them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import spark_reader
 from quotaflow.pipelines.warehouse.reader import Reader, check_query
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
@@ -28,6 +29,10 @@ class Tables(Protocol):
         """
         ...
 
+    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
+        """The same rows as Arrow, in columns of these names and types."""
+        ...
+
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         ...
@@ -37,34 +42,42 @@ class Tables(Protocol):
 class CatalogTables:
     """The tables of a catalog schema, read through one Spark session."""
 
-    conf: Conf
+    warehouse: Warehouse
+    open_session: OpenSession
 
     @cached_property
     def _spark(self) -> "SparkSession":
-        return session.get(self.conf.spark)
+        return self.open_session()
 
     @cached_property
     def _registered(self) -> set[str]:
         return set()
 
-    @cached_property
-    def _warehouse(self) -> Warehouse:
-        return Warehouse(self.conf.warehouse)
-
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query that bounds their number. Raises QueryError."""
-        check_query(sql)
-        answer = spark_reader.answer(self._spark, self._warehouse, sql, None, self._registered)
-        rows: list[dict[str, Any]] = answer.read_all().to_pylist()
+        rows: list[dict[str, Any]] = self._answer(sql).to_pylist()
         return rows
+
+    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
+        """The same rows as Arrow, in columns of these names and types."""
+        return self._answer(sql).select(schema.names).cast(schema)
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        return self._warehouse.exists(self._spark, table)
+        return self.warehouse.exists(self._spark, table)
+
+    def _answer(self, sql: str) -> "pa.Table":
+        check_query(sql)
+        answer = spark_reader.answer(self._spark, self.warehouse, sql, None, self._registered)
+        return answer.read_all()
 
 
-def open_tables(conf: Conf) -> Tables:
-    """The tables of conf: of a folder without a JVM, of a catalog through one Spark session."""
+def open_tables(conf: Conf, open_session: OpenSession | None = None) -> Tables:
+    """The tables of conf: of a folder without a JVM, of a catalog through one Spark session.
+
+    That is the session of conf, unless a function opens another.
+    """
+    warehouse = Warehouse(conf.warehouse)
     if conf.warehouse.catalog_schema:
-        return CatalogTables(conf)
-    return Reader(Warehouse(conf.warehouse))
+        return CatalogTables(warehouse, open_session or partial(session.get, conf.spark))
+    return Reader(warehouse)

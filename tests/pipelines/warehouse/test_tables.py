@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
+import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
@@ -55,6 +56,16 @@ def test_opened_tables_keep_their_version_until_they_are_opened_again(
     fill("brokers", [ROW])
     assert tables.rows(COUNT) == [{"n": 1}]
     assert open_tables(conf).rows(COUNT) == [{"n": 2}]
+
+
+def test_rows_are_read_as_arrow_in_the_types_that_a_table_declares(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("brokers", [ROW])
+    schema = pa.schema([BROKERS.arrow.field(name) for name in ("event_time", "host", "broker_id")])
+    query = "SELECT broker_id, host, event_time FROM brokers"
+    rows = open_tables(config.Conf(warehouse=warehouse.conf)).read(query, schema)
+    assert rows == pa.Table.from_pylist([ROW], schema=schema)
 
 
 @pytest.mark.spark
