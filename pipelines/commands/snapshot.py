@@ -33,14 +33,15 @@ def snapshot(
     What a broker refuses or does not answer is reported and counted in pipeline_progress, and its
     rows stay as they were; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on
     the cluster, DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE
-    on transactional ids. Run it on a schedule, after `quotaflow run`. Needs a JDK, as run does.
+    on transactional ids. Run it on a schedule, after `quotaflow run`. Where the tables are in a
+    folder it needs no JVM, except for tables of an older release.
 
     Example: quotaflow snapshot
 
     Example: quotaflow snapshot client_quotas configs
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  import kafka and DuckDB
 
     names = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:

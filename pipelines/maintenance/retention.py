@@ -72,7 +72,8 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
         before = min(before, _needed_since(rows) or before)
     where = is_old(table, before)
     if "is_removed" in table.column_names:
-        stay = changes.current_rows(rows.where(where), table)
+        newest = changes.newest_rows(table, batch.warehouse.target(table.name), where)
+        stay = spark.sql(newest).where("NOT is_removed")
         kept = rows_by_cluster(stay)
         counted = {
             cluster_id: n - kept.get(cluster_id, 0)

@@ -5,24 +5,16 @@ So a row holds from its event_time to that of the next row of its identity.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from quotaflow.pipelines.snapshots.observations import UnansweredPart
-from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
+from quotaflow.pipelines.warehouse.time_ranges import in_duckdb
 from quotaflow.schemas.table import Table
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_UNANSWERED = "is_unanswered"
+from quotaflow.udfs.engine.database import opened
 
 
 def identity(table: Table) -> list[str]:
@@ -30,70 +22,94 @@ def identity(table: Table) -> list[str]:
     return [name for name in table.key if name != table.time]
 
 
-def current_rows(rows: "DataFrame", table: Table) -> "DataFrame":
-    """The current rows: the newest of each identity, unless it is removed."""
-    newest = F.max_by(F.struct(*table.column_names), table.time).alias("newest")
-    return rows.groupBy(*identity(table)).agg(newest).select("newest.*").where("NOT is_removed")
+def newest_rows(table: Table, source: str, where: str) -> str:
+    """SQL of any engine for the newest row of each identity, of rows for which `where` is true.
+
+    It is current unless it is removed. That is no condition here, because with it DuckDB sorts the
+    whole history.
+    """
+    return newest_of(table.column_names, identity(table), table.time, source, where)
+
+
+def newest_of(
+    columns: Iterable[str], about: Iterable[str], time: str, source: str, where: str
+) -> str:
+    """SQL of any engine for the newest row of each value of `about`."""
+    listed = ", ".join(columns)
+    place = f"row_number() OVER (PARTITION BY {', '.join(about)} ORDER BY {time} DESC) AS place"
+    ranked = f"SELECT {listed}, {place} FROM {source} WHERE {where}"
+    return f"SELECT {listed} FROM ({ranked}) AS ranked WHERE place = 1"
+
+
+def current_rows(newest: pa.Table) -> pa.Table:
+    """Those of the newest rows that are current."""
+    return newest.filter(pc.invert(newest["is_removed"]))
 
 
 def changes(
-    observed: "DataFrame",
-    current_state: "DataFrame",
+    observed: pa.Table,
+    current: pa.Table,
     table: Table,
     now: datetime,
     unanswered: Iterable[UnansweredPart] = (),
-) -> "DataFrame":
+) -> pa.Table:
     """Rows to append for what is new, changed, or removed.
 
-    `current_state` must have the scope of `observed`: its other rows count as removed, except those
-    of `unanswered` parts. A column that `observed` does not have keeps its current value. A removed
+    `current` must have the scope of `observed`: its other rows count as removed, except those of
+    `unanswered` parts. A column that `observed` does not have keeps its current value. A removed
     row keeps the values of the columns that the table is clustered by.
     """
     about, kept = identity(table), {*identity(table), *table.clustering}
-    compared = [name for name in observed.columns if name not in {*about, table.time, "is_removed"}]
-    marked = _with_unanswered(current_state, table, unanswered)
-    both = observed.alias("observed").join(
-        marked.alias("current"), null_safe(about, "observed", "current"), "full_outer"
-    )
-    is_missing = F.col("observed.is_removed").isNull()
-    is_new = F.col("current.is_removed").isNull()
+    compared = [n for n in observed.column_names if n not in {*about, table.time, "is_removed"}]
 
-    def column(name: str) -> Column:
-        if name not in observed.columns:
-            return F.when(~is_missing, F.col(f"current.{name}"))
+    def column(name: str) -> str:
+        if name == table.time:
+            return in_duckdb(now)
+        if name == "is_removed":
+            return "observed.is_removed IS NULL"
+        if name not in observed.column_names:
+            return f'CASE WHEN observed.is_removed IS NOT NULL THEN marked."{name}" END'
         if name in kept:
-            return F.coalesce(f"observed.{name}", f"current.{name}")
-        return F.col(f"observed.{name}")
+            return f'coalesce(observed."{name}", marked."{name}")'
+        return f'observed."{name}"'
 
-    columns = {name: column(name) for name in table.column_names}
-    columns |= {"is_removed": is_missing, table.time: F.lit(now)}
-    changed = both.where(
-        (is_missing & ~F.col(_UNANSWERED))
-        | is_new
-        | (~is_missing & ~null_safe(compared, "observed", "current"))
-    )
-    return changed.select(*(columns[n].alias(n) for n in table.column_names))
+    columns = ", ".join(f'{column(name)} AS "{name}"' for name in table.column_names)
+    is_unanswered, parts = _unanswered(table, unanswered)
+    sql = f"""
+        WITH marked AS (SELECT *, {is_unanswered} AS is_unanswered FROM current_rows)
+        SELECT {columns}
+        FROM observed FULL JOIN marked ON {same(about, "observed", "marked")}
+        WHERE CASE
+            WHEN observed.is_removed IS NULL THEN NOT marked.is_unanswered
+            ELSE marked.is_removed IS NULL OR NOT ({same(compared, "observed", "marked")})
+        END
+    """
+    with opened({"observed": observed, "current_rows": current} | parts) as database:
+        return pa.Table.from_batches(database.query(sql, table.arrow), table.arrow)
 
 
-def _with_unanswered(
-    current_state: "DataFrame", table: Table, gaps: Iterable[UnansweredPart]
-) -> "DataFrame":
-    """Mark the rows about which the cluster did not answer."""
-    of_rows = [gap.identity for gap in gaps if not gap.columns]
-    marked = current_state.withColumn(_UNANSWERED, F.lit(not all(of_rows)))
-    by_names: dict[tuple[str, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for key in of_rows:
-        by_names[tuple(sorted(key))].append(key)
-    for names, keys in filter(itemgetter(0), by_names.items()):
+def same(names: Iterable[str], left: str, right: str) -> str:
+    """SQL of DuckDB that is true where two relations are equal in all of `names`; null is null."""
+    equal = (f'{left}."{name}" IS NOT DISTINCT FROM {right}."{name}"' for name in names)
+    return " AND ".join(equal) or "true"
+
+
+def _unanswered(table: Table, parts: Iterable[UnansweredPart]) -> tuple[str, dict[str, pa.Table]]:
+    """SQL that is true for current rows about which the cluster did not answer.
+
+    It reads the relations returned, which have the identities of the parts.
+    """
+    by_names: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for part in parts:
+        if not (part.identity or part.columns):
+            return "true", {}
+        if not part.columns:
+            by_names[tuple(sorted(part.identity))].append(part.identity)
+    conditions, relations = ["false"], dict[str, pa.Table]()
+    for names, identities in by_names.items():
         schema = pa.schema([table.arrow.field(name) for name in names])
-        content = pa.Table.from_pylist(keys, schema=schema)
-        named = frames.from_arrow(current_state.sparkSession, content).distinct()
-        marks = named.select("*", F.lit(True).alias("is_found")).alias("gap")
-        joined = marked.alias("row").join(
-            F.broadcast(marks), null_safe(names, "row", "gap"), "left"
-        )
-        is_unanswered = F.col(f"row.{_UNANSWERED}") | F.col("gap.is_found").isNotNull()
-        marked = joined.select(
-            *(f"row.{n}" for n in current_state.columns), is_unanswered.alias(_UNANSWERED)
-        )
-    return marked
+        relation = f"unanswered_{len(relations)}"
+        relations[relation] = pa.Table.from_pylist(identities, schema=schema)
+        is_of_part = same(names, relation, "current_rows")
+        conditions.append(f"EXISTS (SELECT 1 FROM {relation} WHERE {is_of_part})")
+    return " OR ".join(conditions), relations

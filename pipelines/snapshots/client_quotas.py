@@ -2,26 +2,25 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from quotaflow.pipelines.engine import local
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.snapshots.changes import identity, same
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
-from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from quotaflow.udfs.engine.database import opened
 
 SETTER = ("set_at", "set_by")
-_READ = [n for n in REQUESTS.column_names if n in {*CONFIG_ALTERATIONS.column_names, "body"}]
+_OF_ALTERATIONS = {*CONFIG_ALTERATIONS.column_names, "body"}
+READ = pa.schema([field for field in REQUESTS.arrow if field.name in _OF_ALTERATIONS])
+"""The columns of `alter_requests`."""
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
@@ -42,47 +41,58 @@ def observe(state: ClusterState) -> Iterator[Row | UnansweredPart]:
             yield entity | {"config_key": value.key, "quota": value.value}
 
 
-def with_setter(changed: "DataFrame", requests: "DataFrame", since: datetime | None) -> "DataFrame":
+def alter_requests(is_of_cluster: str, since: datetime | None) -> str:
+    """SQL of any engine for the requests that altered quotas after `since`, in columns READ."""
+    is_later = f" AND event_time > {literal(since)}" if since else ""
+    return (
+        f"SELECT {', '.join(READ.names)} FROM {REQUESTS.name} "
+        f"WHERE api = {literal(config_alterations.QUOTAS)} AND {is_of_cluster}{is_later}"
+    )
+
+
+def with_setter(changed: pa.Table, requests: pa.Table) -> pa.Table:
     """Add when and by whom a quota was set or removed, if the request log has it.
 
-    That is the last request since `since` that altered it, if it set the value that was observed.
+    That is the last of these `alter_requests` that altered it, if it set the value that was
+    observed.
     """
-    table = CLIENT_QUOTAS
-    last = _last_ops(requests.where(F.col("event_time") > since) if since else requests)
-    entity = [name for name in table.key if name != table.time]
-    same = null_safe(entity, "changed", "last")
-    is_it = F.col("changed.quota").eqNullSafe(F.col("last.quota"))
-    joined = changed.alias("changed").join(last.alias("last"), same, "left")
-    setter = {name: F.when(is_it, F.col(f"last.{name}")).alias(name) for name in SETTER}
-    return joined.select(*(setter.get(n, F.col(f"changed.{n}")) for n in table.column_names))
-
-
-def _last_ops(requests: "DataFrame") -> "DataFrame":
-    """The newest request that changed each quota, with the value it set; null if it removed it."""
     # These requests are few, so the rule runs in this process, whether its job has run or not.
-    alter_requests = requests.where(F.col("api") == config_alterations.QUOTAS).select(*_READ)
     alterations = local.compute_over(
-        config_alterations.result().computation([EVER]), {REQUESTS.name: alter_requests.toArrow()}
+        config_alterations.result().computation([EVER]), {REQUESTS.name: requests}
     )
-    done = frames.from_arrow(requests.sparkSession, alterations).where("error_code = 0")
-    kind, name, client_id = (F.col(n) for n in ("entity_type", "entity_name", "entity_client_id"))
-    parts = {
-        "user": F.when(kind == "user", name),
-        "client_id": F.when(kind == "client-id", name).otherwise(client_id),
-        "ip": F.when(kind == "ip", name),
-    }
-    rows = done.select(
-        "cluster_id",
-        "config_key",
-        *(F.nullif(part, F.lit("")).alias(column) for column, part in parts.items()),
-        *(
-            F.coalesce(part == "", F.lit(False)).alias(f"is_default_{column}")
-            for column, part in parts.items()
-        ),
-        F.col("config_value").cast("double").alias("quota"),
-        F.col("event_time").alias("set_at"),
-        F.col("principal").alias("set_by"),
-    )
-    entity = [name for name in rows.columns if name not in {"quota", *SETTER}]
-    newest = F.max_by(F.struct("quota", *SETTER), "set_at").alias("newest")
-    return rows.groupBy(*entity).agg(newest).select(*entity, "newest.*")
+    columns = CLIENT_QUOTAS.arrow
+    with opened({"changed": changed, CONFIG_ALTERATIONS.name: alterations}) as database:
+        return pa.Table.from_batches(database.query(_WITH_SETTER, columns), columns)
+
+
+_SAME = same((*identity(CLIENT_QUOTAS), "quota"), "changed", "newest")
+_WITH_SETTER = f"""
+WITH done AS (
+    -- The name of a part is empty for the default, and null if the part is not in the entity.
+    SELECT
+        *,
+        CASE WHEN entity_type = 'user' THEN entity_name END AS user_name,
+        CASE WHEN entity_type = 'client-id' THEN entity_name ELSE entity_client_id END
+            AS client_name,
+        CASE WHEN entity_type = 'ip' THEN entity_name END AS address
+    FROM config_alterations
+    WHERE error_code = 0
+),
+newest AS (
+    SELECT
+        cluster_id,
+        nullif(user_name, '') AS user, coalesce(user_name = '', false) AS is_default_user,
+        nullif(client_name, '') AS client_id,
+        coalesce(client_name = '', false) AS is_default_client_id,
+        nullif(address, '') AS ip, coalesce(address = '', false) AS is_default_ip,
+        config_key, TRY_CAST(config_value AS DOUBLE) AS quota,
+        event_time AS set_at, principal AS set_by
+    FROM done
+    QUALIFY row_number() OVER (
+        PARTITION BY cluster_id, user_name, client_name, address, config_key
+        ORDER BY event_time DESC, position DESC
+    ) = 1
+)
+SELECT changed.* REPLACE (newest.set_at AS set_at, newest.set_by AS set_by)
+FROM changed LEFT JOIN newest ON {_SAME}
+"""

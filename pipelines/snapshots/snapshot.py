@@ -4,58 +4,61 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
-from quotaflow.pipelines.snapshots.changes import changes, current_rows
+from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.snapshots.observations import ObservedRows, UnansweredPart
-from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.table import Table
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Writes one snapshot. `batch` identifies it, so nothing is appended twice."""
+    """Writes one snapshot. `batch` identifies it, so nothing is appended twice.
 
-    spark: "SparkSession"
+    `open_tables` opens the tables as they are now. Only tables that Spark must write need
+    `open_session`.
+    """
+
     batch: Batch
+    open_tables: Callable[[], Tables]
+    open_session: OpenSession
     cluster_id: str
     now: datetime
 
     def append_changes(
-        self,
-        seen: ObservedRows,
-        finish: "Callable[[DataFrame], DataFrame]" = lambda changed: changed,
+        self, seen: ObservedRows, finish: Callable[[pa.Table], pa.Table] = lambda changed: changed
     ) -> list[Count]:
         """Append the rows that differ from the current rows of this cluster, after `finish`.
 
         `seen` has everything there is now, except its unanswered parts, which are counted.
         """
-        table = seen.table
-        fixed = {"cluster_id": self.cluster_id, table.time: self.now, "is_removed": False}
-        rows = frames.from_arrow(self.spark, seen.rows)
-        stamped = rows.withColumns({name: F.lit(value) for name, value in fixed.items()})
-        with cached(
-            changes(stamped, self.current_rows(table), table, self.now, seen.unanswered)
-        ) as changed:
-            written = changed.count()
-            if written:
-                self.batch.append(finish(changed), table)
-        came = seen.rows.num_rows
+        table, came = seen.table, seen.rows.num_rows
+        observed = seen.rows.append_column("cluster_id", pa.repeat(self.cluster_id, came))
+        observed = observed.append_column("is_removed", pa.repeat(False, came))
+        changed = changes.changes(
+            observed, self.current_rows(table), table, self.now, seen.unanswered
+        )
+        if changed.num_rows:
+            self.batch.append_rows(self.open_session, finish(changed), table)
         is_none = not came and not seen.is_unanswered
         in_count = Count("in", came, table.name, is_nothing_there=is_none)
-        return [in_count, Count("out", written, table.name), *left_out(table, seen.unanswered)]
+        out_count = Count("out", changed.num_rows, table.name)
+        return [in_count, out_count, *left_out(table, seen.unanswered)]
 
-    def current_rows(self, table: Table) -> "DataFrame":
+    def current_rows(self, table: Table) -> pa.Table:
         """The current rows of this cluster, by earlier snapshots."""
-        rows = self.batch.warehouse.read(self.spark, table.name)
-        return current_rows(rows.where(F.col("cluster_id") == self.cluster_id), table)
+        sql = changes.newest_rows(table, table.name, self.is_of_cluster)
+        return changes.current_rows(self.open_tables().read(sql, table.arrow))
+
+    @property
+    def is_of_cluster(self) -> str:
+        """SQL that is true for rows of this cluster."""
+        return f"cluster_id = {literal(self.cluster_id)}"
 
 
 def left_out(table: Table, gaps: tuple[UnansweredPart, ...]) -> list[Count]:

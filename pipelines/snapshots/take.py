@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cache, partial
 
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
@@ -17,6 +16,8 @@ from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -30,9 +31,6 @@ from quotaflow.schemas.tables.snapshots import (
 )
 from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 from quotaflow.schemas.tables.topology import TOPICS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 JOB = "snapshot"
 _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
@@ -52,14 +50,16 @@ def take(
     with warehouse.lock():
         properties = conf.kafka.properties
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
-        spark = session.get(session.short_lived(conf.spark), report)
+        # In a folder only a table of an older release opens it.
+        open_session = cache(partial(session.get, session.short_lived(conf.spark), report))
         chosen = [table for table in sections.SNAPSHOT_TABLES if not names or table.name in names]
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
-        warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
+        warehouse.ensure(open_session, [t for name, t in TABLES.items() if name in needed])
         # No checkpoint: the time identifies a snapshot.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
-        snapshot = Snapshot(spark, batch, cluster.cluster_id, now)
+        opened = partial(open_tables, conf, open_session)
+        snapshot = Snapshot(batch, opened, open_session, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
             topics_before = partial(current_topics, snapshot)
@@ -86,7 +86,7 @@ def write(
                 report(_line(count))
         counts += written
     if any(count.rows or count.is_nothing_there for count in counts):
-        snapshot.batch.report(lambda: snapshot.spark, counts, snapshot.cluster_id, snapshot.now)
+        snapshot.batch.report(snapshot.open_session, counts, snapshot.cluster_id, snapshot.now)
     of_cluster = [table for table in chosen if table != SETTINGS]
     if of_cluster and len(refusals) == len(of_cluster):
         reasons = ", ".join(sorted(set(refusals)))
@@ -105,19 +105,18 @@ def _written(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:
 
 def current_topics(snapshot: Snapshot) -> set[str]:
     """Names of the current topics, by earlier snapshots."""
-    return {row.topic for row in snapshot.current_rows(TOPICS).select("topic").collect()}
+    return set(snapshot.current_rows(TOPICS)["topic"].to_pylist())
 
 
-def _with_setter(snapshot: Snapshot, changed: "DataFrame") -> "DataFrame":
-    read = partial(snapshot.batch.warehouse.read, snapshot.spark)
-    before = read(PIPELINE_PROGRESS.name).where(
-        (F.col("job") == JOB)
-        & (F.col("cluster_id") == snapshot.cluster_id)
-        & (F.col("target") == CLIENT_QUOTAS.name)
-        & (F.col("outcome") != "left_out")
+def _with_setter(snapshot: Snapshot, changed: pa.Table) -> pa.Table:
+    tables = snapshot.open_tables()
+    of_quotas = f"job = {literal(JOB)} AND target = {literal(CLIENT_QUOTAS.name)}"
+    (before,) = tables.rows(
+        f"SELECT max(event_time) AS event_time FROM {PIPELINE_PROGRESS.name} "
+        f"WHERE {of_quotas} AND {snapshot.is_of_cluster} AND outcome <> 'left_out'"
     )
-    since = before.agg(F.max("event_time")).collect()[0][0]
-    return client_quotas.with_setter(changed, read(REQUESTS.name), since)
+    sql = client_quotas.alter_requests(snapshot.is_of_cluster, before["event_time"])
+    return client_quotas.with_setter(changed, tables.read(sql, client_quotas.READ))
 
 
 def _line(count: Count) -> str:

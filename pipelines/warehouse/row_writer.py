@@ -7,9 +7,9 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: the results, and `pipeline_progress`;
+- delta-rs: the results, `pipeline_progress`, and the tables of snapshots;
 - Spark: all other tables. These are facts, `fetch_sessions`, `quarantine` and `query_progress` in a
-  run, and tables of commands, such as snapshots, plans and `quality_results`.
+  run, and tables of commands, such as plans and `quality_results`.
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
