@@ -53,6 +53,10 @@ class NeverMadeError(QuotaflowError):
         self.table = table
 
 
+class QueryError(QuotaflowError):
+    """A query that cannot be answered, with the SQL engine's message in one line."""
+
+
 def nearest(name: str, candidates: Sequence[str]) -> str:
     """The end of an error on a wrong name: the candidate most like it, or all of them."""
     near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)

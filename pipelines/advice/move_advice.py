@@ -60,19 +60,18 @@ SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM (
         AND choices.event_time > {recent}
 ) AS reads WHERE topic IN ({topics}) GROUP BY topic, partition
 """
-# DataFusion refuses a union whose branches differ in column comments. A sum has none, so add 0.
 _CARRIED = f"""
 WITH moved AS (
-    SELECT event_time, broker_id + 0 AS node,
+    SELECT event_time, broker_id AS node,
         CASE WHEN flow = 'produced' THEN '{FOLLOWER}' ELSE '{LEADER}' END AS side,
-        bytes + 0 AS bytes, bytes + 0 AS other
+        bytes, bytes AS other
     FROM rack_traffic WHERE flow <> 'replicated' AND cluster_id = {{cluster}}
     UNION ALL
-    SELECT event_time, leader_id + 0 AS node, '{LEADER}' AS side, bytes + 0 AS bytes,
+    SELECT event_time, leader_id AS node, '{LEADER}' AS side, bytes,
         bytes - coalesce(leader_throttled_bytes, 0) AS other
     FROM replication_traffic WHERE follower_id IS NOT NULL AND cluster_id = {{cluster}}
     UNION ALL
-    SELECT event_time, follower_id + 0 AS node, '{FOLLOWER}' AS side, bytes + 0 AS bytes,
+    SELECT event_time, follower_id AS node, '{FOLLOWER}' AS side, bytes,
         bytes - coalesce(follower_throttled_bytes, 0) AS other
     FROM replication_traffic WHERE follower_id IS NOT NULL AND cluster_id = {{cluster}}
 ), minutes AS (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import reader, views
+from quotaflow.pipelines.warehouse import duckdb_ddl, reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
@@ -36,10 +36,36 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
 
 
 def create_statements(name: str | None) -> Iterator[str]:
-    """CREATE statements of one table or view, or of all."""
-    for each in [checked_name(name)] if name else [*TABLES, *views.load()]:
+    """CREATE statements of one table or view, or of all, in Spark's SQL."""
+    for each in _names(name):
         table = TABLES.get(each)
         yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
+
+
+def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:
+    """The same in DuckDB's SQL, over the tables of conf's folder; first what a session needs.
+
+    Raises ConfigError for tables in a catalog, whose files DuckDB does not know.
+    """
+    if conf.warehouse.catalog_schema:
+        raise ConfigError(
+            f"the tables are in the catalog {conf.warehouse.catalog_schema}: DuckDB reads tables "
+            "of a folder: name it with --set warehouse.path=FOLDER"
+        )
+    yield from duckdb_ddl.SETUP
+    for each in _names(name):
+        table = TABLES.get(each)
+        folder = conf.warehouse.folder.resolve()
+        text = (
+            duckdb_ddl.create_table(table, folder)
+            if table
+            else duckdb_ddl.create_view(views.load()[each])
+        )
+        yield f"{text};"
+
+
+def _names(name: str | None) -> list[str]:
+    return [checked_name(name)] if name else [*TABLES, *views.load()]
 
 
 def checked_name(name: str) -> str:

@@ -24,7 +24,7 @@ WITH counted AS (
     WHERE {where}
 )
 SELECT
-    cluster_id, broker_id, principal, source, CAST(allocated_at AS BIGINT) / 1000 AS at_ms
+    cluster_id, broker_id, principal, source, epoch_ms(allocated_at) AS at_ms
 FROM counted
 WHERE ids > {burst}
 ORDER BY cluster_id, principal, broker_id, source, at_ms

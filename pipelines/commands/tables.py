@@ -1,12 +1,20 @@
 """The commands tables, show, sql and ddl: read tables without a JVM."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output
+
+
+class Dialect(StrEnum):
+    """Whose SQL `ddl` prints."""
+
+    SPARK = "spark"
+    DUCKDB = "duckdb"
 
 
 def register(app: typer.Typer) -> None:
@@ -88,10 +96,13 @@ def sql(
 ) -> None:
     """Answer one SQL query over tables and views.
 
-    Needs no JVM, and cannot change anything. The dialect is DataFusion's, close to PostgreSQL; with
-    --spark it is Spark's, which needs a JDK.
+    Needs no JVM, and cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES,
+    SUMMARIZE, EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK. Conf
+    bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
 
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
+
+    Example: quotaflow sql "DESCRIBE requests"
     """
     options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
@@ -112,13 +123,25 @@ def print_ddl(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="One table or view; all without it.")
     ] = None,
+    *,
+    dialect: Annotated[
+        Dialect, typer.Option("--dialect", help="Whose SQL: spark, or duckdb over a folder.")
+    ] = Dialect.SPARK,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
 ) -> None:
-    """Print CREATE TABLE and CREATE VIEW in Spark's SQL.
+    """Print CREATE TABLE and CREATE VIEW with the meaning of each column.
 
-    Needs no JVM.
+    Needs no JVM. For DuckDB a table is a view over the Delta table in conf's folder.
 
     Example: quotaflow ddl requests
+
+    Example: quotaflow ddl --dialect duckdb > quotaflow.sql
     """
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
-    output.lines(answers.create_statements(table))
+    if dialect == Dialect.SPARK:
+        output.lines(answers.create_statements(table))
+    else:
+        settings = options.conf(conf, overrides)
+        output.lines(answers.create_statements_of_duckdb(table, settings))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import Section, matches
+from quotaflow.pipelines.config.base import Positive, Section, matches
 from quotaflow.pipelines.config.secrets import SHOWN_SECRET
 from quotaflow.pipelines.errors import ConfigError
 
@@ -34,6 +34,8 @@ class WarehouseSection(Section):
     """The places of Delta tables (a folder, or a Unity Catalog schema) and of their checkpoints.
 
     With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema.
+    `query_memory_mb` (MiB) and `query_timeout_s` bound each query that this machine answers over a
+    folder; what exceeds the memory goes to a temporary folder.
     """
 
     path: str | None = None
@@ -41,6 +43,8 @@ class WarehouseSection(Section):
         Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
     ) = None
     checkpoints: str | None = None
+    query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
+    query_timeout_s: Positive = 600
 
     @field_validator("path")
     @classmethod

@@ -1,4 +1,4 @@
-"""The questions of the dashboard: one dataset each, in SQL that Spark and DataFusion have."""
+"""The questions of the dashboard: one dataset each, in SQL that Spark and DuckDB have."""
 
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, Dataset
 

@@ -34,7 +34,7 @@ WHERE cluster_id = {cluster} AND event_time >= {since}
 _FLOWS = """
 SELECT
     direction,
-    CAST(event_time AS BIGINT) / 1000000 / {step} * {step} AS second,
+    epoch_us(event_time) // 1000000 // {step} * {step} AS second,
     sum(bytes) / 1e6 / {step} AS rate
 FROM traffic
 WHERE cluster_id = {cluster} AND event_time >= {since}

@@ -78,7 +78,7 @@ WITH ranked AS (
 )
 SELECT
     rates.principal,
-    CAST(rates.event_time AS BIGINT) / 1000000 / {{step}} * {{step}} AS second,
+    epoch_us(rates.event_time) // 1000000 // {{step}} * {{step}} AS second,
     max(rates.rate_per_s) AS rate_per_s
 FROM {_TABLE} AS rates
 INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {MAX_SERIES}

@@ -59,7 +59,7 @@ WITH ranked AS (
 )
 SELECT
     concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
-    CAST(rates.event_time AS BIGINT) / 1000000 / {{step}} * {{step}} AS second,
+    epoch_us(rates.event_time) // 1000000 // {{step}} * {{step}} AS second,
     max(rates.throttled_rate) / 1e6 AS rate
 FROM {_TABLE} AS rates
 INNER JOIN ranked

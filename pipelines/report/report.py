@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from quotaflow.pipelines.errors import NeverMadeError
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
     changes,
@@ -20,7 +20,6 @@ from quotaflow.pipelines.report import (
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
-from quotaflow.pipelines.warehouse.reader import QueryError
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),

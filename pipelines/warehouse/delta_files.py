@@ -42,7 +42,9 @@ def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
     be read wrong.
     """
     _check_features(table, folder)
-    actions: Any = pa.table(table.get_add_actions(flatten=True))
+    # By its stream: pa.table would import pandas, which takes a third of a second.
+    stream: Any = table.get_add_actions(flatten=True)
+    actions: Any = pa.RecordBatchReader.from_stream(stream).read_all()
     names = set(actions.column_names)
 
     def column(name: str) -> list[Any]:

@@ -1,25 +1,53 @@
 """Answers a query in Spark's dialect, over the same tables and views."""
 
 import logging
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, QueryError
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse import reader, views
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+_QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
+# Names, comments and text. A backslash escapes only in Spark's text.
+_NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
+_QUOTED = (
+    re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|" + _NAMED, re.S),
+    re.compile(r"'[^']*'|\"[^\"]*\"|" + _NAMED, re.S),
+)
+_WRITES = re.compile(
+    r"\b(?:insert\s+(?:into|overwrite)|merge\s+(?:with\s+schema\s+evolution\s+)?into|delete\s+from"
+    r"|update\b(?=[^(),]*?\bset\b))",
+    re.I,
+)
+
+
+def check_query(sql: str) -> None:
+    """Raise ConfigError unless the text is a query: engines can also write, and read files."""
+    check_encoding(sql)
+    if not _QUERY.match(sql):
+        word = (sql.split() or ["nothing"])[0]
+        raise ConfigError(f"only queries are run here (SELECT, WITH or VALUES), not {word[:40]}")
+    # In Spark, statements that write may start with WITH too.
+    for quoted in _QUOTED:
+        if match := _WRITES.search(quoted.sub(" ", sql)):
+            word = " ".join(match[0].split()).upper()
+            raise ConfigError(f"only queries are run here, and {word} writes")
 
 
 def query(
     conf: Conf, sql: str, limit: int | None, report: Callable[[str], None] = lambda _: None
 ) -> "pa.RecordBatchReader":
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
-    reader.check_query(sql)
+    check_query(sql)
     spark = session.get(conf.spark, report)
     return answer(spark, Warehouse(conf.warehouse), sql, limit, set())
 
@@ -41,7 +69,7 @@ def answer(
         return (rows if limit is None else rows.limit(limit)).toArrow().to_reader()
     except PySparkException as error:
         message = str(error).strip().splitlines()
-        raise reader.QueryError(message[0] if message else type(error).__name__) from None
+        raise QueryError(message[0] if message else type(error).__name__) from None
 
 
 def register(
@@ -60,10 +88,6 @@ def register(
             made.add(name)
     loaded = views.load()
     for name in named_views:
-        reads = {
-            *views.names_in(loaded[name].sql, TABLES),
-            *views.names_in(loaded[name].sql, loaded),
-        }
-        if name not in made and made.issuperset(reads - {name}):
+        if name not in made and made.issuperset(views.sources(loaded[name])):
             spark.sql(loaded[name].sql).createOrReplaceTempView(name)
             made.add(name)

@@ -1,10 +1,10 @@
-"""Values as SQL literals that Spark and DataFusion read alike."""
+"""Values as SQL literals that Spark and DuckDB read alike."""
 
 import re
 from datetime import UTC, datetime
 
 # In a literal, Spark reads a backslash as an escape, which can end the literal, and replaces
-# ${env:NAME} by the environment variable. DataFusion does neither.
+# ${env:NAME} by the environment variable. DuckDB does neither.
 _SPECIAL = re.compile(r"([\\$])")
 
 

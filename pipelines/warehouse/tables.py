@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import spark_reader
-from quotaflow.pipelines.warehouse.reader import Reader, check_query
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class CatalogTables:
         return self.warehouse.exists(self._spark, table)
 
     def _answer(self, sql: str) -> "pa.Table":
-        check_query(sql)
+        spark_reader.check_query(sql)
         answer = spark_reader.answer(self._spark, self.warehouse, sql, None, self._registered)
         return answer.read_all()
 

@@ -1,11 +1,7 @@
-"""SQL views, one file each in schemas/views, in the SQL that Spark and DataFusion share.
-
-Two functions that only Spark has are translated for DataFusion: unix_millis(column) and
-unix_micros(column), of a column in microseconds, as those of all Delta tables are.
-"""
+"""SQL views, one file each in schemas/views, in Spark's SQL. sql_dialects.py has it for DuckDB."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
@@ -15,10 +11,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View, parse, split
 
 _TEXT = re.compile(r"'(?:[^']|'')*'")
-_IN_DATAFUSION = {
-    re.compile(r"\bunix_millis\(([\w.]+)\)"): r"CAST(floor(CAST(\1 AS BIGINT) / 1e3) AS BIGINT)",
-    re.compile(r"\bunix_micros\(([\w.]+)\)"): r"CAST(\1 AS BIGINT)",
-}
 
 
 @cache
@@ -50,27 +42,30 @@ def _files(folder: Traversable) -> Iterator[Traversable]:
             yield each
 
 
-def create_in_datafusion(view: View) -> str:
-    """CREATE VIEW in DataFusion's SQL, for a session that has the tables under their names."""
-    text = f"CREATE OR REPLACE VIEW {view.name} AS\n{view.sql}"
-    for spark, datafusion in _IN_DATAFUSION.items():
-        text = spark.sub(datafusion, text)
-    return text
-
-
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
     """The `names` that occur as words in a SQL text (outside of its strings), in their order."""
     words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
     return [name for name in names if name in words]
 
 
-def dependencies(sql: str) -> tuple[list[str], list[str]]:
-    """Tables and views that a query and its views name; views come after those they read."""
+def read_by(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The named tables and views, and those that these views read; views come after their sources.
+
+    Tables first, then views.
+    """
     all_views = load()
-    needed = set(names_in(sql, all_views))
+    needed = set(names)
     for name in reversed(list(all_views)):
         if name in needed:
-            needed.update(names_in(all_views[name].sql, all_views))
-    in_order = [name for name in all_views if name in needed]
-    everything = " ".join([sql, *(all_views[name].sql for name in in_order)])
-    return names_in(everything, TABLES), in_order
+            needed.update(sources(all_views[name]))
+    return [name for name in TABLES if name in needed], [n for n in all_views if n in needed]
+
+
+def sources(view: View) -> list[str]:
+    """The tables and views that a view reads."""
+    return [name for name in names_in(view.sql, {**TABLES, **load()}) if name != view.name]
+
+
+def dependencies(sql: str) -> tuple[list[str], list[str]]:
+    """Tables and views that a query in any dialect names as words, as `read_by`."""
+    return read_by(names_in(sql, {**TABLES, **load()}))

@@ -15,7 +15,7 @@ from quotaflow.schemas.table import (
     Table,
 )
 
-# Views join rows of both tables on these, and DataFusion wants equal comments for that.
+# Views join rows of both tables on these.
 _CONTACT = (
     Column("event_time", TIMESTAMP, "when the broker answered, capped as in requests"),
     Column("broker_id", INT, "broker that answered"),

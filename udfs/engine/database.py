@@ -11,7 +11,7 @@ from importlib.resources import files
 import duckdb
 import pyarrow as pa
 
-from quotaflow.udfs.engine.rule import Relation, Rule, Walk
+from quotaflow.udfs.engine.rule import Files, Relation, Rule, Walk
 
 DEFAULT_MEMORY_MB = 512
 _BATCH_ROWS = 65_536
@@ -135,15 +135,19 @@ class Database:
             return _plain_times(f'"rows of {name}"', relation.schema)
         empty = f"columns of {name}"
         self.connection.register(empty, relation.schema.empty_table())
-        if not relation.paths:
-            return _plain_times(f'"{empty}"', relation.schema)
-        dates = "hive_partitioning = true, hive_types = {'event_date': DATE}"
-        hive = dates if relation.is_dated else "hive_partitioning = false"
-        paths = ", ".join(f"'{path.replace(chr(39), chr(39) * 2)}'" for path in relation.paths)
-        read = f"SELECT * FROM read_parquet([{paths}], union_by_name = true, {hive})"
-        # The empty relation gives columns that the files lack.
-        both = f'(SELECT * FROM "{empty}" UNION ALL BY NAME {read})'
-        return _plain_times(both, relation.schema)
+        return _plain_times(files_sql(f'"{empty}"', relation), relation.schema)
+
+
+def files_sql(empty: str, files: Files) -> str:
+    """The rows of files as a FROM clause. `empty` is a relation with the columns, without rows."""
+    if not files.paths:
+        return empty
+    dates = "hive_partitioning = true, hive_types = {'event_date': DATE}"
+    hive = dates if files.is_dated else "hive_partitioning = false"
+    paths = ", ".join(f"'{path.replace(chr(39), chr(39) * 2)}'" for path in files.paths)
+    read = f"SELECT * FROM read_parquet([{paths}], union_by_name = true, {hive})"
+    # The empty relation gives columns that the files lack.
+    return f"(SELECT * FROM {empty} UNION ALL BY NAME {read})"
 
 
 def _plain_times(source: str, schema: pa.Schema) -> str:

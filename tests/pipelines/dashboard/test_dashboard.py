@@ -15,7 +15,8 @@ from quotaflow.pipelines.dashboard.lakeview import CLUSTER, WIDTH
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader, check_query
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 

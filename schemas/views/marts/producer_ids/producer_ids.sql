@@ -57,10 +57,13 @@ active AS (
         producer_id,
         min(active_since) AS first_active_at,
         max(last_timestamp) AS last_write_at,
-        array_sort(array_agg(DISTINCT broker_id) FILTER (WHERE NOT is_removed)) AS leaders,
+        array_sort(array_agg(DISTINCT CASE WHEN NOT is_removed THEN broker_id END)) AS leaders,
         array_sort(
-            array_agg(DISTINCT concat(topic, '-', CAST(partition AS STRING)))
-                FILTER (WHERE NOT is_removed)
+            array_agg(
+                DISTINCT CASE
+                    WHEN NOT is_removed THEN concat(topic, '-', CAST(partition AS STRING))
+                END
+            )
         ) AS partitions,
         count(CASE WHEN NOT is_removed THEN 1 END) AS partition_count,
         count(CASE WHEN NOT is_removed AND current_transaction_start_offset >= 0 THEN 1 END)

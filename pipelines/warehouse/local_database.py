@@ -1,0 +1,216 @@
+"""DuckDB over the Delta tables of a folder, in this process and without a JVM.
+
+The database reads files of the warehouse alone, and nobody can change its settings. It has each
+table and view under its name from when a query first names it.
+"""
+
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
+from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
+from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.database import files_sql
+from quotaflow.udfs.engine.rule import Files
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_BATCH_ROWS = 65_536
+_MAX_TEMP_GIB = 20
+# Functions of Spark that DuckDB lacks, for queries from Spark users.
+_MACROS = """
+CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
+CREATE MACRO unix_millis(t) AS CAST(floor(epoch_us(t) / 1e3) AS BIGINT);
+CREATE MACRO unix_micros(t) AS epoch_us(t);
+CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
+"""
+
+
+@dataclass(frozen=True)
+class LocalDatabase:
+    """Tables and views of one folder, each table in the version that it has when first named."""
+
+    folder: Path
+    memory_mb: int
+    timeout_s: int
+    _opened: dict[str, "DeltaTable"] = field(default_factory=dict)
+    _made: set[str] = field(default_factory=set)
+    _opening: threading.RLock = field(default_factory=threading.RLock)
+
+    def is_made(self, table: str) -> bool:
+        """Whether a table exists."""
+        return (self.folder / table / "_delta_log").is_dir()
+
+    def table(self, name: str) -> "DeltaTable":
+        """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
+        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+
+        if not self.is_made(name):
+            raise NeverMadeError(name, self.folder)
+        with self._opening:
+            if name not in self._opened:
+                self._opened[name] = DeltaTable(self.folder / name)
+            return self._opened[name]
+
+    def open(self, names: frozenset[str]) -> None:
+        """Make sure that the database has these tables and views, and all that the views read.
+
+        Raises NeverMadeError for a table that does not exist, and ConfigError for one of another
+        schema version or that DuckDB cannot read.
+        """
+        tables, needed_views = views.read_by(names)
+        with self._opening:
+            for name in tables:
+                self._add(name, partial(self._table_sql, name))
+            for name in needed_views:
+                self._add(name, partial(in_duckdb, views.load()[name].sql))
+
+    def open_existing(self, names: Iterable[str]) -> None:
+        """The same for those of the tables that exist, and views that read only these."""
+        for name in names:
+            with suppress(NeverMadeError):
+                self.open(frozenset([name]))
+
+    def read(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
+
+        The text must have been checked. Reading a batch can fail too.
+        """
+        cursor = self._connection.cursor()
+        clock = _Clock(cursor, self.timeout_s)
+        with clock.running():
+            # The relation is bound, and not executed yet.
+            relation = cursor.sql(sql)
+            batches = relation.to_arrow_reader(_BATCH_ROWS)
+        schema = arrow_types.plain_schema(batches.schema)
+        return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
+            config={
+                "memory_limit": f"{self.memory_mb}MiB",
+                "temp_directory": self._scratch,
+                "max_temp_directory_size": f"{_MAX_TEMP_GIB}GiB",
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "allow_persistent_secrets": False,
+                "python_enable_replacements": False,
+            }
+        )
+        for statement in (
+            # By statement: as a setting of connect it fails, because icu is not loaded yet.
+            "SET TimeZone = 'UTC'",
+            _MACROS,
+            # Bounds of doubles in Parquet files leave NaN out, and by them DuckDB 2.0 drops
+            # conditions that NaN does not meet.
+            "SET disabled_optimizers = 'statistics_propagation'",
+            f"SET allowed_directories = [{literal(str(self.folder))}]",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            connection.execute(statement).fetchall()
+        return connection
+
+    @cached_property
+    def _scratch(self) -> str:
+        folder = tempfile.mkdtemp(prefix="quotaflow-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _add(self, name: str, sql: Callable[[], str]) -> None:
+        if name not in self._made:
+            cursor = self._connection.cursor()
+            cursor.execute(f'CREATE VIEW "{name}" AS {sql()}').fetchall()
+            self._made.add(name)
+
+    def _table_sql(self, name: str) -> str:
+        """SQL for the rows of a table, in the columns of its live schema."""
+        table = self.table(name)
+        try:
+            check_readable(name, table.metadata().configuration)
+        except SchemaVersionError as error:
+            raise ConfigError(str(error)) from None
+        folder = self.folder / name
+        paths = [file.path for file in delta_files.of_version(table, folder, TABLES[name].time)]
+        if outside := [path for path in paths if not Path(path).is_relative_to(self.folder)]:
+            raise ConfigError(
+                f"{folder} has a file outside of {self.folder}, which is not read: {outside[0]}"
+            )
+        schema = pa.schema(table.schema())
+        cursor = self._connection.cursor()
+        cursor.register("columns", schema.empty_table())
+        empty = f'"columns of {name}"'
+        cursor.execute(f"CREATE TABLE {empty} AS SELECT * FROM columns").fetchall()
+        cursor.unregister("columns")
+        files = Files(tuple(paths), schema, bool(TABLES[name].partitioning))
+        # Times keep the type of the files, so that conditions on them skip row groups.
+        columns = ", ".join(
+            f'CAST("{column.name}" AS TIMESTAMPTZ) AS "{column.name}"'
+            if pa.types.is_timestamp(column.type)
+            else f'"{column.name}"'
+            for column in schema
+        )
+        return f"SELECT {columns} FROM {files_sql(empty, files)}"
+
+
+def _plain(
+    batches: pa.RecordBatchReader, schema: pa.Schema, clock: "_Clock"
+) -> Iterator[pa.RecordBatch]:
+    while True:
+        with clock.running():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield arrow_types.plain_batch(batch, schema)
+
+
+class _Clock:
+    """Interrupts a query that works longer than its limit, without the time of who reads it."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, limit_s: float) -> None:
+        self.cursor = cursor
+        self.limit_s = limit_s
+        self.left_s = float(limit_s)
+        self.is_over = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        timer = threading.Timer(max(self.left_s, 0), self._interrupt)
+        timer.daemon = True
+        started = time.monotonic()
+        timer.start()
+        try:
+            yield
+        except duckdb.InterruptException:
+            if not self.is_over:
+                raise
+            raise QueryError(
+                f"stopped after {self.limit_s} s: narrow it, or allow more with "
+                "--set warehouse.query_timeout_s=SECONDS"
+            ) from None
+        finally:
+            timer.cancel()
+            # A thread that drops the last reference while Python ends would abort the process.
+            timer.join()
+            self.left_s -= time.monotonic() - started
+
+    def _interrupt(self) -> None:
+        self.is_over = True
+        self.cursor.interrupt()

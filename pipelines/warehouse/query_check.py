@@ -1,0 +1,165 @@
+"""Decides which SQL the local engine may run: one query that only reads tables and views.
+
+DuckDB can also write files, read any file, and change its settings. Its own parser says what a text
+would do. Everything that is not known to be harmless is refused: a kind of statement, also in a
+WITH clause, a table function, and a name that is no table, view or CTE (it may be that of a file).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import duckdb
+
+from quotaflow.pipelines.errors import ConfigError, QueryError, nearest
+
+_QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+_TABLE_FUNCTIONS = {"generate_series", "json_each", "json_tree", "range", "unnest"}
+_REFUSED_FUNCTIONS = {
+    *("current_setting", "getvariable"),
+    *("currval", "nextval"),
+    *("pg_sleep", "sleep_ms", "write_log"),
+    *("json_deserialize_sql", "json_serialize_sql", "json_serialize_plan"),
+}
+_QUERY_WORDS = {
+    *("SELECT", "WITH", "VALUES", "FROM", "TABLE"),
+    *("DESCRIBE", "SHOW", "SUMMARIZE", "PIVOT", "UNPIVOT"),
+}
+_INFORMATION_SCHEMA = "information_schema"
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?!\(?\s*ANALY[ZS]E\b)(?=[\w(])", re.I)
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|[(;])*([^\s(;]*)", re.S)
+# Python decodes bytes of an argument that are not UTF-8 to these.
+_UNREADABLE = re.compile("[\ud800-\udfff]")
+MESSAGE_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that may run, and the tables and views that it reads.
+
+    `perhaps`: names that are also those of CTEs, so that only the engine knows which are tables.
+    `describes_all`: it asks which tables and columns there are.
+    """
+
+    names: frozenset[str]
+    perhaps: frozenset[str]
+    describes_all: bool
+
+
+def check_encoding(sql: str) -> None:
+    """Raise ConfigError for a text that is not UTF-8."""
+    if _UNREADABLE.search(sql):
+        raise ConfigError("the query is not UTF-8: give it in UTF-8, under a locale of UTF-8")
+
+
+def checked(sql: str, declared: frozenset[str]) -> Query:
+    """The query of a text. `declared` are the names of tables and views.
+
+    Raises ConfigError for a text that is not one query or does more than to read, and QueryError
+    for one that cannot be parsed or names an unknown table.
+    """
+    check_encoding(sql)
+    explained = _EXPLAIN.match(sql)
+    tree = _parsed(sql[explained.end() :] if explained else sql)
+    nodes = list(_nodes(tree))
+    _check_kinds(nodes)
+    ctes = {entry["key"].lower() for node in nodes for entry in _ctes(node)}
+    names, describes_all = set[str](), False
+    for node in nodes:
+        match node.get("type"):
+            case "BASE_TABLE":
+                *schemas, name = (part.lower() for part in node["qualified_name"]["path"])
+                describes_all |= _check_schema(schemas, name)
+                if not schemas and name not in ctes and name not in declared:
+                    raise QueryError(f"no table {name}{nearest(name, sorted(declared))}")
+                names |= set() if schemas else {name}
+            case "SHOW_REF":
+                describes_all |= node["query"] is None
+    return Query(frozenset(names - ctes), frozenset(names & ctes & declared), describes_all)
+
+
+def one_line(error: Exception | str) -> str:
+    """An error of the engine without its excerpt of the query."""
+    text, *_ = re.split(r"\n+LINE \d+:", str(error))
+    return " ".join(text.split())[:MESSAGE_CHARS]
+
+
+def _parsed(sql: str) -> Any:
+    """The syntax tree of the only statement of a text."""
+    parser = _parser().cursor()
+    try:
+        statements = parser.extract_statements(sql)
+    except duckdb.Error as error:
+        if _first_word(sql).upper() not in _QUERY_WORDS:
+            raise ConfigError(_only_queries(_first_word(sql))) from None
+        raise QueryError(one_line(error)) from None
+    if len(statements) > 1:
+        raise ConfigError(f"only one query is run at a time, and this has {len(statements)}")
+    if not statements or statements[0].type.name != "SELECT":
+        raise ConfigError(_only_queries(_first_word(sql)))
+    ((text,),) = parser.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    tree = json.loads(text)
+    if tree["error"]:
+        raise QueryError(one_line(tree["error_message"]))
+    return tree["statements"]
+
+
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """A database that only parses: no query runs in it."""
+    return duckdb.connect(config={"threads": 1, "python_enable_replacements": False})
+
+
+def _only_queries(what: str) -> str:
+    kinds = "SELECT, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"
+    return f"only queries are run here ({kinds}), not {what}"
+
+
+def _first_word(sql: str) -> str:
+    match = _FIRST_WORD.match(sql)
+    return (match[1] if match else "")[:40] or "nothing"
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """All objects of a syntax tree."""
+    pending = [tree]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, dict):
+            yield each
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+
+
+def _ctes(node: dict[str, Any]) -> list[dict[str, Any]]:
+    ctes: list[dict[str, Any]] = node.get("cte_map", {}).get("map", [])
+    name = node.get("cte_name")
+    return [*ctes, {"key": name}] if name else ctes
+
+
+def _check_kinds(nodes: list[dict[str, Any]]) -> None:
+    for node in nodes:
+        kind = str(node.get("type", ""))
+        # As a part of a WITH clause also other statements count as a SELECT.
+        if kind.endswith("_NODE") and kind not in _QUERY_NODES:
+            raise ConfigError(_only_queries(kind.partition("_")[0]))
+        if kind == "TABLE_FUNCTION":
+            name = node["function"].get("function_name", "").lower()
+            if name not in _TABLE_FUNCTIONS:
+                raise ConfigError(f"the table function {name} is not allowed: name a table")
+        if kind == "FUNCTION" and node.get("function_name", "").lower() in _REFUSED_FUNCTIONS:
+            raise ConfigError(f"the function {node['function_name']} is not allowed")
+
+
+def _check_schema(schemas: list[str], name: str) -> bool:
+    """Whether a table is of the information schema; raises ConfigError for another schema."""
+    if schemas and schemas[-1] == _INFORMATION_SCHEMA:
+        return True
+    if schemas:
+        listed = ".".join([*schemas, name])
+        raise ConfigError(f"{listed} is not allowed: name a table or view without its schema")
+    return False

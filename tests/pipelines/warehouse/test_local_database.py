@@ -1,0 +1,208 @@
+"""The database that answers queries: locked, bounded, and exact about what files contain."""
+
+import gc
+import hashlib
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyarrow import parquet
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import QueryError, QuotaflowError
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+
+from ...delta_tables import NOON, Fill
+from .test_query_check import NO_QUERIES
+
+
+def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
+    with engine_errors(sql):
+        return list(reader.query(sql).read_all().to_pylist())
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """A checksum of each file below a folder."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def reader(warehouse: Warehouse, fill: Fill) -> Reader:
+    fill("requests", [{"event_time": NOON, "api": "FETCH"}])
+    return Reader(warehouse)
+
+
+def test_no_statement_changes_a_file_or_a_setting(
+    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "x.csv").write_text("a,b\n1,2\n")
+    monkeypatch.chdir(tmp_path / "home")
+    folder = reader.warehouse.folder("requests")
+    file = next(folder.glob("**/*.parquet"))
+    before = contents(tmp_path)
+    attacks = [
+        *NO_QUERIES,
+        *(f"COPY (SELECT 1) TO '{place}'" for place in (file, folder / "x", "x.csv", "/dev/null")),
+        f"COPY (SELECT * FROM requests) TO '{file}' (FORMAT parquet, use_tmp_file false)",
+        *(f"SELECT * FROM {read}('{file}')" for read in ("read_blob", "read_parquet", "read_text")),
+        *(f"SELECT * FROM '{place}'" for place in (file, "x.csv", "x.*", "/etc/passwd")),
+        f"SELECT * FROM '{folder}/_delta_log/{0:020}.json'",
+        f"ATTACH '{tmp_path}/home/x.db'",
+    ]
+    for sql in attacks:
+        with pytest.raises(QuotaflowError):
+            answer(reader, sql)
+    assert contents(tmp_path) == before
+    assert answer(reader, "SELECT api FROM requests") == [{"api": "FETCH"}]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/passwd')",
+        "COPY (SELECT 1) TO 'attack.csv'",
+        "INSTALL httpfs FROM 'http://127.0.0.1:1'",
+        "ATTACH 'attack.db' AS x",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "SET allowed_directories = ['/']",
+        "SET temp_directory = '/etc'",
+    ],
+)
+def test_the_engine_refuses_too_what_the_check_refuses(
+    reader: Reader, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer(reader, "SELECT * FROM requests")
+    with pytest.raises(duckdb.Error):
+        reader._database.read(sql).read_all()
+    assert list(tmp_path.glob("attack*")) == []
+
+
+def test_a_variable_of_python_is_no_table(reader: Reader) -> None:
+    requests_in_python = pa.table({"a": [1]})
+    with pytest.raises(QuotaflowError):
+        answer(reader, "SELECT * FROM requests_in_python")
+    with pytest.raises(duckdb.Error):
+        reader._database.read("SELECT * FROM requests_in_python")
+    assert requests_in_python.num_rows == 1
+
+
+def limited(warehouse: Warehouse, **bounds: int) -> Reader:
+    section = config.WarehouseSection(path=str(warehouse.conf.folder), **bounds)
+    return Reader(Warehouse(section))
+
+
+def test_a_query_that_takes_too_long_is_stopped(reader: Reader) -> None:
+    quick = limited(reader.warehouse, query_timeout_s=1)
+    endless = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
+    with pytest.raises(QueryError, match=r"stopped after 1 s: .* warehouse.query_timeout_s="):
+        answer(quick, endless)
+    assert answer(quick, "SELECT 1 AS n") == [{"n": 1}]
+
+
+def test_a_query_that_needs_too_much_memory_is_an_error(reader: Reader) -> None:
+    small = limited(reader.warehouse, query_memory_mb=256)
+    with pytest.raises(QueryError, match=r"(?i)memory"):
+        answer(small, "SELECT len(list(range)) AS n FROM range(100000000)")
+
+
+def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: Reader) -> None:
+    small = limited(reader.warehouse, query_memory_mb=256)
+    distinct = "SELECT DISTINCT range, md5(range::VARCHAR) FROM range(4000000)"
+    assert answer(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
+    scratch = Path(small._database._scratch)
+    assert scratch.is_dir()
+    del small
+    gc.collect()
+    assert not scratch.exists()
+
+
+def test_what_there_is_can_be_asked(reader: Reader) -> None:
+    (row,) = answer(
+        reader, "SELECT column_type FROM (DESCRIBE requests) WHERE column_name = 'event_time'"
+    )
+    assert row == {"column_type": "TIMESTAMP WITH TIME ZONE"}
+    assert {"name": "requests"} in answer(reader, "SHOW TABLES")
+    named = "SELECT table_type FROM information_schema.tables WHERE table_name = 'requests'"
+    assert answer(reader, named) == [{"table_type": "VIEW"}]
+    (row,) = answer(reader, "SELECT column_name, max FROM (SUMMARIZE SELECT api FROM requests)")
+    assert row == {"column_name": "api", "max": "FETCH"}
+    (row,) = answer(reader, "EXPLAIN SELECT * FROM requests")
+    assert row["explain_value"]
+
+
+def test_types_are_those_of_json_and_spark(reader: Reader) -> None:
+    sql = (
+        "SELECT sum(broker_id) AS whole, 1.5 AS decimal, 3000000000 * 3 AS large, "
+        "date_trunc('hour', max(event_time)) AS hour, TIMESTAMP '2026-11-21 12:00:00' AS plain, "
+        "max(event_time) - TIMESTAMPTZ '2026-11-20 10:29:59.5Z' AS long, "
+        "INTERVAL '14 months -3 seconds' AS odd, CAST(NULL AS INTERVAL) AS none FROM requests"
+    )
+    (row,) = answer(reader, sql)
+    assert row == {
+        "whole": None,
+        "decimal": 1.5,
+        "large": 9_000_000_000,
+        "hour": NOON,
+        "plain": NOON,
+        "long": "1 day 01:30:00.5",
+        "odd": "14 months -00:00:03",
+        "none": None,
+    }
+    with pytest.raises(QueryError, match=r"(?i)integer"):
+        answer(reader, "SELECT sum(x) AS s FROM (VALUES (9223372036854775807), (1)) AS t (x)")
+
+
+def test_a_condition_leaves_not_a_number_out_however_files_are_written(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    """Bounds of a file may leave NaN out: then a condition that they all meet is no shortcut."""
+    fill("client_metrics", [{"event_time": NOON, "value": v} for v in (50.0, float("nan"), 80.0)])
+    reader = Reader(warehouse)
+    for condition in ("value BETWEEN 0 AND 1e300", "value < 100", "NOT value > 100", "value <= 80"):
+        rows = answer(reader, f"SELECT value FROM client_metrics WHERE {condition} ORDER BY value")
+        assert rows == [{"value": 50.0}, {"value": 80.0}], condition
+
+
+def test_times_of_both_types_of_files_are_the_same(warehouse: Warehouse, fill: Fill) -> None:
+    """Files of old releases have times without a zone, those of delta-rs with one."""
+    fill("client_metrics", [{"event_time": NOON}])
+    folder = warehouse.folder("client_metrics")
+    rows = pa.Table.from_pylist([{"event_time": NOON + timedelta(1)}], CLIENT_METRICS.arrow)
+    write_deltalake(folder, rows, mode="append")
+    newest = max(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    parquet.write_table(rows, newest, use_deprecated_int96_timestamps=True)
+    sql = "SELECT event_time FROM client_metrics WHERE event_time >= {} ORDER BY 1"
+    reader = Reader(warehouse)
+    both = [{"event_time": NOON}, {"event_time": NOON + timedelta(1)}]
+    assert answer(reader, sql.format("timestamp '2026-11-21T12:00:00Z'")) == both
+    assert answer(reader, sql.format("timestamp '2026-11-21T12:00:01Z'")) == both[1:]
+
+
+def test_a_table_keeps_its_version_while_a_reader_is_open(reader: Reader, fill: Fill) -> None:
+    assert answer(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
+    fill("requests", [{"event_time": NOON}])
+    assert answer(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
+    assert answer(Reader(reader.warehouse), "SELECT count(*) AS n FROM requests") == [{"n": 2}]
+
+
+def test_the_rows_of_one_reader_can_be_read_by_turns(reader: Reader) -> None:
+    one = reader.query("SELECT range AS n FROM range(200000)")
+    other = reader.query("SELECT range AS n FROM range(5)")
+    assert one.read_next_batch().num_rows
+    assert other.read_all().num_rows == 5
+    assert one.read_all().num_rows > 100_000

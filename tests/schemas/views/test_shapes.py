@@ -1,0 +1,111 @@
+"""Ordinary queries of every view: each answers what the view's whole rows say."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from .filled_views import FILLED
+from .view_tables import make_tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Cells = Counter[tuple[str, ...]]
+_FILTERED = 3
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """Tables with rows for every view."""
+    folder = tmp_path_factory.mktemp("filled")
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
+    make_tables(warehouse, FILLED)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def reader(filled: Warehouse) -> Reader:
+    return Reader(filled)
+
+
+def shapes(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, Cells]]:
+    """Queries in Spark's SQL, each with its answer by the rows of the view."""
+    columns = list(rows[0])
+    yield f"SELECT count(*) AS n FROM {name}", Counter([(str(len(rows)),)])
+    clusters = Counter(row["cluster_id"] for row in rows)
+    pairs = sum(n * n for cluster, n in clusters.items() if cluster is not None)
+    joined = f"FROM {name} AS a INNER JOIN {name} AS b ON a.cluster_id = b.cluster_id"
+    yield f"SELECT count(*) AS n {joined}", Counter([(str(pairs),)])
+    yield (
+        f"WITH x AS (SELECT * FROM {name}) SELECT count(*) AS n FROM x",
+        Counter([(str(len(rows)),)]),
+    )
+    yield f"SELECT DISTINCT cluster_id FROM {name}", Counter((_cell(each),) for each in clusters)
+    grouped = Counter((_cell(each), str(n)) for each, n in clusters.items())
+    yield f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id", grouped
+    for column in columns:
+        cells = Counter((_cell(row[column]),) for row in rows)
+        yield f"SELECT {column} FROM {name}", cells
+    for column in _texts(rows)[:_FILTERED]:
+        value = next(row[column] for row in rows if row[column])
+        equal = sum(row[column] == value for row in rows)
+        query = f"SELECT count(*) AS n FROM {name} WHERE {column} = {literal(value)}"
+        yield query, Counter([(str(equal),)])
+
+
+def _texts(rows: list[dict[str, Any]]) -> list[str]:
+    """Columns of text, the last ones first: `cluster_id` is the first of nearly all."""
+    types = {name: value for row in rows for name, value in row.items() if value is not None}
+    is_time = re.compile(r"\d{4}-\d\d-\d\dT")
+    return [
+        name
+        for name, value in reversed(types.items())
+        if isinstance(value, str) and value and not is_time.match(value)
+    ]
+
+
+def _cell(value: Any) -> str:
+    return values.json_line({"": value})
+
+
+def cells_of(rows: list[dict[str, Any]]) -> Cells:
+    """The cells of an answer; a count as plain text."""
+    return Counter(
+        tuple(str(cell) if name == "n" else _cell(cell) for name, cell in row.items())
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize("name", views.load())
+def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) -> None:
+    rows = list(values.rows(reader.query(f"SELECT * FROM {name}")))
+    for sql, expected in shapes(name, rows):
+        assert cells_of(list(values.rows(reader.query(in_duckdb(sql))))) == expected, sql
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_the_same_in_spark(filled: Warehouse, spark: "SparkSession") -> None:
+    for name in TABLES:
+        filled.read(spark, name).createOrReplaceTempView(name)
+    for name, view in views.load().items():
+        frame = spark.sql(view.sql)
+        # Views that read this one read its rows: planned anew in each, deep ones take minutes.
+        spark.createDataFrame(frame.toArrow()).createOrReplaceTempView(name)
+        frame.createOrReplaceTempView(f"{name}_planned")
+        rows = list(values.rows(frame.toArrow().to_reader()))
+        for sql, expected in shapes(f"{name}_planned", rows):
+            batches = spark.sql(sql).toArrow().to_reader()
+            assert cells_of(list(values.rows(batches))) == expected, sql
