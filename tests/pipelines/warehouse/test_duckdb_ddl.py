@@ -1,0 +1,63 @@
+"""What `ddl --dialect duckdb` prints, pasted into DuckDB."""
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...schemas.views.filled_views import FILLED
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    place = ["--set", "warehouse.path=/data/it's"]
+    assert execute(["ddl", *words, "--dialect", "duckdb", *place]) == 0
+    return capsys.readouterr().out
+
+
+def pasted(text: str) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that has run the text. Its extension delta is not installed: a macro is for it."""
+    connection = duckdb.connect()
+    for name, table in TABLES.items():
+        connection.register("rows", pa.Table.from_pylist(FILLED.get(name, []), table.arrow))
+        connection.execute(f'CREATE TABLE "rows of {name}" AS SELECT * FROM rows').fetchall()
+        connection.unregister("rows")
+    tables = "query_table('rows of ' || parse_filename(path))"
+    connection.execute(f"CREATE MACRO delta_scan(path) AS TABLE SELECT * FROM {tables}").fetchall()
+    first, second, rest = text.split("\n", 2)
+    assert (first, second) == ("INSTALL delta;", "LOAD delta;")
+    for statement in connection.extract_statements(rest):
+        connection.execute(statement).fetchall()
+    return connection
+
+
+def test_all_of_it_makes_every_table_and_view_with_its_meaning(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys)
+    assert "delta_scan('/data/it''s/requests')" in text
+    connection = pasted(text)
+    for name in views.load():
+        assert connection.execute(f"SELECT * FROM {name}").fetchall() != [], name
+    rows = connection.execute("SELECT view_name, comment FROM duckdb_views() WHERE NOT internal")
+    comments = dict(rows.fetchall())
+    assert comments == {name: each.comment for name, each in (TABLES | dict(views.load())).items()}
+    columns = connection.execute(
+        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'top_talkers'"
+    )
+    described = {column.name: column.comment for column in views.load()["top_talkers"].columns}
+    assert dict(columns.fetchall()) == described
+
+
+def test_one_table_is_enough_to_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "quota_usage")
+    assert "CREATE OR REPLACE VIEW requests" not in text
+    assert pasted(text).execute("SELECT count(*) FROM quota_usage").fetchall() != [(0,)]
+
+
+def test_tables_of_a_catalog_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--set", "warehouse.catalog_schema=main.q"]
+    assert execute(["ddl", "--dialect", "duckdb", *place]) == 2
+    assert "the tables are in the catalog main.q" in capsys.readouterr().err
