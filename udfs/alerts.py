@@ -103,8 +103,6 @@ class _Walk:
             before = self.last or row
             if is_carried:
                 self.breach = _carried(rows.slice(at, 1), time_ms)
-            # DuckDB may select NaN in spite of isnan: it trusts the least and greatest values that
-            # Parquet files give, and writers leave NaN out of these.
             elif time_ms == self.last_ms or math.isnan(value):
                 continue
             else:

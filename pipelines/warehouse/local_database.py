@@ -25,7 +25,7 @@ from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.database import files_sql
+from quotaflow.udfs.engine.database import EXACT, files_sql
 from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
@@ -115,12 +115,8 @@ class LocalDatabase:
             }
         )
         for statement in (
-            # By statement: as a setting of connect it fails, because icu is not loaded yet.
-            "SET TimeZone = 'UTC'",
+            *EXACT,
             _MACROS,
-            # Bounds of doubles in Parquet files leave NaN out, and by them DuckDB 2.0 drops
-            # conditions that NaN does not meet.
-            "SET disabled_optimizers = 'statistics_propagation'",
             f"SET allowed_directories = [{literal(str(self.folder))}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",

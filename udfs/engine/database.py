@@ -14,6 +14,15 @@ import pyarrow as pa
 from quotaflow.udfs.engine.rule import Files, Relation, Rule, Walk
 
 DEFAULT_MEMORY_MB = 512
+EXACT = (
+    # By statement: as a setting of connect it fails, because icu is not loaded yet.
+    "SET TimeZone = 'UTC'",
+    # Parquet files leave NaN out of the bounds of doubles. By these DuckDB 2.0 removes conditions
+    # that NaN does not meet.
+    "SET disabled_optimizers = 'statistics_propagation'",
+)
+"""Settings without which rows are wrong."""
+
 _BATCH_ROWS = 65_536
 
 
@@ -191,8 +200,8 @@ def opened(
             "autoload_known_extensions": False,
         }
         with duckdb.connect(config=settings) as connection:
-            # By statement: as a setting of connect it fails, because icu is not loaded yet.
-            connection.execute("SET TimeZone = 'UTC'")
+            for statement in EXACT:
+                connection.execute(statement)
             connection.execute("SET parquet_metadata_cache = true")
             connection.execute(_macros())
             yield Database(connection, relations)
