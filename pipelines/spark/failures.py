@@ -1,5 +1,6 @@
 """Failures of queries: whether to start the query again, and one line for the user."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,8 @@ from quotaflow.pipelines.spark.spark_errors import spark_errors
 _LINE_CHARS = 500
 _CALL = "An error occurred while calling"
 _CAUSE = "Caused by: "
+# delta-rs writes each cause of an error into a line of its own, with an arrow in color.
+_CAUSE_OF_DELTA_RS = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
 _TRANSIENT = (
     # The cluster is unreachable, or a leader moved.
     "TimeoutException",
@@ -36,7 +39,7 @@ def is_transient(message: str) -> bool:
 
 def one_line(error: BaseException) -> str:
     """The error and its first cause, in one line."""
-    message = str(error)
+    message = _CAUSE_OF_DELTA_RS.sub(": ", str(error))
     no_space = next((words for words in _NO_SPACE if words in message), None)
     if no_space:
         return (

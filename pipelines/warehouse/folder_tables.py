@@ -4,12 +4,15 @@ No table is clustered there, because delta-rs writes rows there and cannot keep 
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, JobError
+from quotaflow.pipelines.spark import failures
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 
@@ -24,7 +27,7 @@ _NOT_IN_PATHS = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 def create(folder: Path, table: Table) -> None:
     """Make an empty table with the declared columns and properties, unless it exists.
 
-    Raises ConfigError for a folder whose path delta-rs cannot read.
+    Raises ConfigError for a folder whose path delta-rs cannot read, JobError if it cannot write.
     """
     if odd := _NOT_IN_PATHS.search(str(folder)):
         raise ConfigError(
@@ -38,26 +41,39 @@ def create(folder: Path, table: Table) -> None:
         for column in table.columns
     ]
     stated = ddl.properties(table)
-    live = DeltaTable.create(
-        folder,
-        pa.schema(columns),
-        mode="ignore",
-        partition_by=list(table.partitioning) or None,
-        description=table.comment,
-        configuration={k: v for k, v in stated.items() if k.startswith(_OF_DELTA)},
-    )
-    # delta-rs takes properties of others only for a table that exists.
-    for key, value in stated.items():
-        if not key.startswith(_OF_DELTA):
-            _set(live, key, value)
+    with as_job_error(table.name):
+        live = DeltaTable.create(
+            folder,
+            pa.schema(columns),
+            mode="ignore",
+            partition_by=list(table.partitioning) or None,
+            description=table.comment,
+            configuration={k: v for k, v in stated.items() if k.startswith(_OF_DELTA)},
+        )
+        # delta-rs takes properties of others only for a table that exists.
+        for key, value in stated.items():
+            if not key.startswith(_OF_DELTA):
+                _set(live, key, value)
 
 
 def set_property(folder: Path, key: str, value: str) -> None:
-    """Set a property of an existing table."""
+    """Set a property of an existing table. Raises JobError if delta-rs cannot write."""
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
-    drop_checksum(folder)
-    _set(DeltaTable(folder), key, value)
+    with as_job_error(folder.name):
+        drop_checksum(folder)
+        _set(DeltaTable(folder), key, value)
+
+
+@contextmanager
+def as_job_error(table: str) -> Iterator[None]:
+    """Turn errors of delta-rs and of files within the block into one that names the table."""
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415  --help need not wait for it
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise JobError(f"{table}: cannot write: {failures.one_line(error)}") from error
 
 
 def drop_checksum(folder: Path) -> None:

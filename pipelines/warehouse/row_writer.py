@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.spark import failures, frames
+from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -107,28 +106,17 @@ def _one_writer(warehouse: Warehouse, table: Table) -> "Iterator[DeltaTable | No
         yield None
         return
     path = warehouse.folder(table.name) / "_delta_log" / _LOCK
-    with _as_job_error(table):
+    with folder_tables.as_job_error(table.name):
         opened = path.open("a", encoding="utf-8")
     with opened as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         yield _live(warehouse, table)
 
 
-@contextmanager
-def _as_job_error(table: Table) -> Iterator[None]:
-    """Turn errors of delta-rs within the block into one that names the table."""
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415  --help need not wait for it
-
-    try:
-        yield
-    except (DeltaError, OSError) as error:
-        raise JobError(f"{table.name}: cannot write: {failures.one_line(error)}") from error
-
-
 def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
     from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
-    with _as_job_error(table):
+    with folder_tables.as_job_error(table.name):
         live = DeltaTable(warehouse.folder(table.name))
     return live if clustering.is_plain(live) else None
 
@@ -141,7 +129,7 @@ def _replace_by_delta_rs(
     if not rows.num_rows and not may_have_old:
         return
     where = any_of(_dated(each, table, spark_sql=False) for each in old.ranges)
-    with _as_job_error(table):
+    with folder_tables.as_job_error(table.name):
         _commit(live, folder, rows, mode="overwrite", predicate=f"({old.scope}) AND ({where})")
 
 
@@ -149,7 +137,7 @@ def _append_by_delta_rs(
     live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, app: AppId | None
 ) -> None:
     if app is None:
-        with _as_job_error(table):
+        with folder_tables.as_job_error(table.name):
             _commit(live, folder, rows, mode="append")
         return
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
@@ -162,7 +150,7 @@ def _append_by_delta_rs(
         custom_metadata={"userMetadata": app.metadata},
         app_transactions=[Transaction(app.name, app.version)],
     )
-    with _as_job_error(table):
+    with folder_tables.as_job_error(table.name):
         _commit(live, folder, rows, mode="append", commit_properties=properties)
 
 

@@ -32,6 +32,8 @@ OpenSession = Callable[[], "SparkSession"]
 
 _LOCK = ".lock"
 _TABLES_AT_ONCE = 4
+_OF_VERSIONS = {".json", ".parquet"}
+"""Commits and checkpoints; a commit that is being written has another suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Warehouse:
     def ensure(self, open_session: OpenSession, tables: Iterable[Table]) -> None:
         """Create missing tables, and bring live ones to this schema version.
 
-        In a folder, only a table of an older schema version needs a session.
+        In a folder, only a table of an older schema version needs a session. Raises JobError if a
+        folder's table cannot be written.
         """
         opening = Lock()
 
@@ -89,7 +92,8 @@ class Warehouse:
         elif not self.is_in_folder(table.name):
             folder_tables.create(self.folder(table.name), table)
         else:
-            live = self._opened(table.name)
+            with folder_tables.as_job_error(table.name):
+                live = self._opened(table.name)
             if clustering.is_clustered(live):
                 clustering.remove(open_session(), self.target(table.name), self.folder(table.name))
             self._migrate(open_session, table, dict(live.metadata().configuration))
@@ -145,8 +149,12 @@ class Warehouse:
             open_session().sql(sql.format(target=target))
 
     def is_in_folder(self, table: str) -> bool:
-        """Whether the table exists; only without a catalog."""
-        return (self.folder(table) / "_delta_log").is_dir()
+        """Whether the table exists; only without a catalog.
+
+        A full disk or a crash can leave a log without a commit, which is no table yet.
+        """
+        log = self.folder(table) / "_delta_log"
+        return any(path.suffix in _OF_VERSIONS for path in log.glob("[0-9]*"))
 
     def exists(self, spark: "SparkSession", table: str) -> bool:
         """Whether the table exists."""

@@ -27,6 +27,11 @@ CALL = "An error occurred while calling o119.start.\n"
         pytest.param("z: the disk\nCaused by: z: the disk", "z: the disk", id="but once"),
         pytest.param("a" * 9_999, "a" * 500, id="not too long"),
         pytest.param(
+            "File error\n   \x1b[31m↳\x1b[0m Unable to open a\n    \x1b[31m↳\x1b[0m denied (13)\n",
+            "File error: Unable to open a: denied (13)",
+            id="every cause of delta-rs",
+        ),
+        pytest.param(
             f"{CALL}: a\nCaused by: java.io.IOException: No space left on device",
             "no space left on device: free some where the tables are, and where temporary files "
             "are, then run it again; the tables are consistent",

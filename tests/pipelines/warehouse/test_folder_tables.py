@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.warehouse import folder_tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -36,3 +38,26 @@ def test_a_new_table_has_the_declared_columns_comments_and_properties(
 def test_a_path_that_delta_rs_cannot_read_is_one_clear_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"warehouse\.path: .* has .* in it, .* --set"):
         folder_tables.create(tmp_path / name / "requests", TABLES["requests"])
+
+
+def test_a_log_without_a_commit_is_no_table_and_becomes_one(warehouse: Warehouse) -> None:
+    """A full disk leaves this: the folder of the log, and perhaps the start of a commit."""
+    table = TABLES["plans"]
+    log = warehouse.folder(table.name) / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json#1").write_text("{")
+    assert not warehouse.is_in_folder(table.name)
+    warehouse.ensure(no_session, [table])
+    assert warehouse.is_in_folder(table.name)
+    assert DeltaTable(warehouse.folder(table.name)).metadata().description == table.comment
+
+
+def test_a_table_that_cannot_be_made_is_one_error_with_its_cause(warehouse: Warehouse) -> None:
+    warehouse.conf.folder.mkdir()
+    warehouse.folder("plans").write_text("a file, not a folder")
+    with pytest.raises(JobError, match=r"plans: cannot write: .*(Not a directory|File exists)"):
+        warehouse.ensure(no_session, [TABLES["plans"]])
+
+
+def no_session() -> NoReturn:
+    raise AssertionError("a folder's table was made by Spark")
