@@ -50,7 +50,7 @@ class Lines:
 
     def rows(self, content: IO[bytes]) -> Iterator[dict[str, Any]]:
         """Rows of `requests` in line order; unreadable lines are reported on stderr."""
-        spark = session.get(self.conf.spark, output.note)
+        spark = session.get(session.short_lived(self.conf.spark), output.note)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
             records = frames.from_arrow(spark, self._records(chunk))
