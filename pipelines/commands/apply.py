@@ -53,8 +53,9 @@ def apply(
     does Ctrl-C. With --json, one object per change, with its outcome.
 
     Exit code 0: all is as planned; 1: something was refused, had changed or did not answer; 3:
-    changes wait for --yes. Needs a JDK with --yes. The login needs ALTER_CONFIGS and
-    DESCRIBE_CONFIGS on the cluster and, for lists of throttled replicas, on topics.
+    changes wait for --yes. Needs no JVM where the tables are in a folder. The login needs
+    ALTER_CONFIGS and DESCRIBE_CONFIGS on the cluster and, for lists of throttled replicas, on
+    topics.
 
     Example: quotaflow apply
 
@@ -97,7 +98,8 @@ def restore(
     A later change of somebody else is never overwritten; it is reported. A client-metrics resource
     whose removal could crash a live client is blocked, and the command that removes it by hand is
     printed. Without --yes, nothing is written. Exit codes and --json are those of apply; exit code
-    1 also if something is blocked or refused. Run it on a schedule: without it no lease ends.
+    1 also if something is blocked or refused. Needs no JVM where the tables are in a folder. Run it
+    on a schedule: without it no lease ends.
 
     The guards of a plan apply here too, because only the table config_changes has the prior values:
     a value out of bounds, an excluded principal or the default of all users is refused, and the

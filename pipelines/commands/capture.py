@@ -11,7 +11,7 @@ import typer
 
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.errors import ConfigError, FeedbackError, KafkaError
+from quotaflow.pipelines.errors import ConfigError, FeedbackError, JobError, KafkaError
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _TICK_S = 5.0
 _NOT_RESTORED: tuple[type[Exception], ...] = (
     ConfigError,
     FeedbackError,
+    JobError,
     KafkaError,
     OSError,
 )
@@ -62,8 +63,9 @@ def capture(
     reach the topic, and restores the level at the end, at Ctrl-C and after an error. It is a lease
     in config_changes: after kill -9, `quotaflow restore --yes` restores it, and a broker that
     restarts forgets it. A broker that logs already stays as it is, and so does one whose level
-    Kafka does not let anyone set, such as OFF: it could not be restored. Needs a JDK with --yes;
-    the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ on the topic.
+    Kafka does not let anyone set, such as OFF: it could not be restored. Needs no JVM where the
+    tables are in a folder; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster, READ
+    on the topic.
 
     Example: quotaflow capture --for 10m --broker 1 --yes
     """

@@ -43,7 +43,7 @@ def show_plan(
 
     Writes nothing to the cluster: `quotaflow apply` does that. Exit code 3: changes wait; 0: none
     do. With --json, one object per change; stderr has the blocked changes with their reasons. Needs
-    no JVM, except for --save.
+    no JVM where the tables are in a folder.
 
     Example: quotaflow plan
 
@@ -75,7 +75,7 @@ def show_plan(
 
 
 def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
-    from quotaflow.pipelines.feedback import frozen_plans  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.feedback import frozen_plans  # noqa: PLC0415  imports pyarrow
 
     frozen_plans.save(settings, plan, now, output.note)
 

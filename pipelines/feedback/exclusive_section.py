@@ -1,17 +1,18 @@
 """The exclusive section: one process at a time writes to conf's cluster, and records it.
 
-Its holder has the lock of the warehouse, a Spark session that stores records, and an admin client.
-A stop file ends the section before the next write.
+Its holder has the lock of the warehouse, a journal that stores records, and an admin client. A stop
+file ends the section before the next write.
 """
 
 import socket
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,16 +24,14 @@ from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
-from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
-from quotaflow.pipelines.warehouse.warehouse import Warehouse, user
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import SETTINGS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 STOP_FILE = "STOP"
 _CLOCK_SLACK = timedelta(minutes=1)
@@ -41,15 +40,31 @@ _READ_TABLES = (SETTINGS, QUOTA_USAGE)
 
 @dataclass(frozen=True, slots=True)
 class RowAppender:
-    """Appends rows to tables of a warehouse through Spark."""
+    """Makes tables of a warehouse and appends rows to them.
 
-    spark: "SparkSession"
+    A folder's table needs a Spark session only if it is of an older release.
+    """
+
+    open_session: OpenSession
     warehouse: Warehouse
 
+    @classmethod
+    def from_conf(cls, conf: Conf, report: Callable[[str], None]) -> "RowAppender":
+        """For conf's tables; `report` gets a line if a Spark session starts."""
+        short = session.short_lived(conf.spark)
+        return cls(session.opener(short, report), Warehouse(conf.warehouse))
+
+    def ensure(self, tables: Iterable[Table]) -> None:
+        """Create missing tables, and bring live ones to this schema version.
+
+        Raises JobError if a folder's table cannot be written.
+        """
+        self.warehouse.ensure(self.open_session, tables)
+
     def append(self, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-        """One commit: all of them or none."""
-        frame = frames.from_arrow(self.spark, pa.Table.from_pylist(list(rows), schema=table.arrow))
-        self.warehouse.write(frame.write.format("delta").mode("append"), table.name)
+        """One commit: all of them or none. Raises as `ensure`."""
+        arrow = pa.Table.from_pylist(list(rows), schema=table.arrow)
+        row_writer.append(self.open_session, self.warehouse, table, arrow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ class DeltaJournal:
     run_by: str
 
     def add(self, records: Sequence[Record]) -> None:
-        """Store all of them or none."""
+        """Store all of them or none. Raises as `RowAppender.append`."""
         if records:
             rows = [journal.to_row(record, self.run_by) for record in records]
             self.rows.append(CONFIG_CHANGES, rows)
@@ -99,25 +114,23 @@ def acquired(
     """Enter the exclusive section, and end open records of earlier runs first.
 
     `stopped` says why nothing more may be written. `on_step` is called after each step. Raises
-    LockedError while another process writes, FeedbackError if nothing may be written.
+    LockedError while another process writes, FeedbackError if nothing may be written, JobError if a
+    folder's table cannot be written.
     """
-    from quotaflow.pipelines.spark import session  # noqa: PLC0415  needs pyspark
-
     stop = stop_file_reason(conf)
     if stop is not None:
         raise FeedbackError(stop)
-    warehouse = Warehouse(conf.warehouse)
-    with warehouse.lock(), open_cluster(conf) as (cluster_id, configs):
-        spark = session.get(session.short_lived(conf.spark), report)
-        warehouse.ensure(lambda: spark, [CONFIG_CHANGES, PLANS])
+    with Warehouse(conf.warehouse).lock(), open_cluster(conf) as (cluster_id, configs):
+        rows = RowAppender.from_conf(conf, report)
+        opened = partial(open_tables, conf, rows.open_session)
+        is_made = opened().is_made
         # A restore reads these, and must work on tables that an upgrade has not migrated yet.
-        warehouse.ensure(
-            lambda: spark, [t for t in _READ_TABLES if warehouse.exists(spark, t.name)]
-        )
-        rows, run_id, since = RowAppender(spark, warehouse), uuid.uuid4().hex, datetime.now(UTC)
+        read = [table for table in _READ_TABLES if is_made(table.name)]
+        rows.ensure([CONFIG_CHANGES, PLANS, *read])
+        run_id, since = uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
             # Only now, under the lock: an earlier reading could lack another run's records.
-            tables = open_tables(conf)
+            tables = opened()
             ledger = journal.read_ledger(tables)
             check_clock(ledger, datetime.now(UTC))
             apply = ChangeWriter(
@@ -131,7 +144,7 @@ def acquired(
                 on_step=on_step,
             )
             if apply.finish(for_cluster(ledger, cluster_id)):
-                tables = open_tables(conf)
+                tables = opened()
                 ledger = journal.read_ledger(tables)
             yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows, tables)
 
@@ -151,7 +164,7 @@ def _only(
     if not conf.warehouse.catalog_schema:
         return nullcontext()
     holder = f"{whoami()} {run_id}"
-    return delta_lock.acquired(rows.spark, rows.warehouse, cluster_id, holder, since)
+    return delta_lock.acquired(rows.open_session(), rows.warehouse, cluster_id, holder, since)
 
 
 def _stopped_by_lock(conf: Conf, since: datetime) -> str | None:

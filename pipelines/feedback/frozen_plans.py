@@ -10,7 +10,6 @@ from quotaflow.pipelines.feedback import journal, plan_rows
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.exclusive_section import RowAppender, next_record_time, whoami
 from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -34,15 +33,17 @@ class FrozenPlan:
 
 
 def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
-    """Freeze a plan, unless it is frozen already and waits to be applied."""
-    warehouse = Warehouse(conf.warehouse)
-    with warehouse.lock():
-        spark = session.get(session.short_lived(conf.spark), report)
-        warehouse.ensure(lambda: spark, [PLANS])
-        tables = open_tables(conf)
+    """Freeze a plan, unless it is frozen already and waits to be applied.
+
+    Raises LockedError while another process writes tables, JobError if plans cannot be written.
+    """
+    with Warehouse(conf.warehouse).lock():
+        rows = RowAppender.from_conf(conf, report)
+        rows.ensure([PLANS])
+        tables = open_tables(conf, rows.open_session)
         ledger = journal.read_ledger(tables)
         max_age = timedelta(seconds=conf.plan.max_plan_age_s)
-        refreeze(tables, RowAppender(spark, warehouse), ledger, plan, now, max_age=max_age)
+        refreeze(tables, rows, ledger, plan, now, max_age=max_age)
 
 
 def refreeze(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, KafkaError, LockedError
+from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, journal, restore_run
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs
@@ -35,7 +35,7 @@ QUIET = "FATAL"
 PLAN_ID = "capture"
 _KEY = REQUEST_LOGGER.key
 _URGENT = 0
-_UNRECORDED: tuple[type[Exception], ...] = (LockedError, OSError)
+_UNRECORDED: tuple[type[Exception], ...] = (LockedError, JobError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,9 @@ def restore_levels(
 ) -> tuple[RestorePlan, list[Outcome]]:
     """Restore the levels of these brokers; somebody else's later change is left alone.
 
-    If another process writes tables now, Spark's JVM died or the disk is full, a broker must not go
-    on logging. Then its level is restored without a record, and the next restore records it.
+    If another process writes tables now, a table cannot be written (a full disk, or a catalog whose
+    Spark session ended), a broker must not go on logging. Then its level is restored without a
+    record, and the next restore records it.
     """
     try:
         return restore_run.restore_configs(conf, report, keys=keys)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 
 import pyarrow as pa
 
@@ -51,7 +51,7 @@ def take(
         properties = conf.kafka.properties
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         # In a folder only a table of an older release opens it.
-        open_session = cache(partial(session.get, session.short_lived(conf.spark), report))
+        open_session = session.opener(session.short_lived(conf.spark), report)
         chosen = [table for table in sections.SNAPSHOT_TABLES if not names or table.name in names]
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}

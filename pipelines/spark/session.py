@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,16 @@ def get(conf: SparkSection, progress: Callable[[str], None] = lambda _: None) ->
     Raises MissingToolError without a JDK 17+, pyspark or the jars, or if the user has no name.
     """
     return _own(conf, progress) if owner() is None else _running()
+
+
+def opener(
+    conf: SparkSection, progress: Callable[[str], None] = lambda _: None
+) -> "Callable[[], SparkSession]":
+    """A function that opens the session at its first call, and returns it at later ones.
+
+    For what needs none as long as tables are in a folder. Raises as `get`.
+    """
+    return cache(partial(get, conf, progress))
 
 
 def owner() -> str | None:

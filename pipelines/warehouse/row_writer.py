@@ -7,13 +7,16 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: the results, `pipeline_progress`, and the tables of snapshots;
+- delta-rs: the results, `pipeline_progress`, the tables of snapshots, `plans` and `config_changes`;
 - Spark: all other tables. These are facts, `fetch_sessions`, `quarantine` and `query_progress` in a
-  run, and tables of commands, such as plans and `quality_results`.
+  run, and `quality_results` of a command.
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
 not know is written by Spark alone.
+
+A commit outlives its process from the moment it is made. Neither writer forces files to disk, so a
+power cut can lose commits of the last seconds.
 """
 
 import fcntl

@@ -17,7 +17,6 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import exclusive_section, journal
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
-from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import open_tables
 
 from . import advised_quotas
@@ -39,7 +38,6 @@ class Operator:
         on_cluster = {
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
-            "spark": {"conf": session.SHORT_LIVED},
             "plan": {"max_input_age_s": 86_400, "cooldown_s": 0},
         }
         self.file.write_text(yaml.safe_dump(on_cluster))

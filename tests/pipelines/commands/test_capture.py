@@ -14,7 +14,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.errors import KafkaError, LockedError
+from quotaflow.pipelines.errors import JobError, KafkaError, LockedError
 from quotaflow.pipelines.feedback import exclusive_section, journal
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
@@ -240,8 +240,9 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
         LockedError("the folder is being written by process 7"),
         Py4JNetworkError("Answer from Java side is empty"),
         OSError(28, "No space left on device"),
+        JobError("config_changes: cannot write: Permission denied"),
     ],
-    ids=["another process writes tables", "the JVM is gone", "the disk is full"],
+    ids=["another process", "a JVM that ended", "a full disk", "a table that cannot be written"],
 )
 def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
     run.locked_from, run.locked_by = 2, error
@@ -254,7 +255,8 @@ def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error:
 
 @pytest.mark.parametrize("later", ["the disk has room again", "the disk stays full"])
 def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: str) -> None:
-    adds, full = run.journal.add, OSError(28, "No space left on device")
+    full = JobError("config_changes: cannot write: no space left on device: free some")
+    adds = run.journal.add
     if later == "the disk stays full":
         run.locked_from, run.locked_by = 2, full
 

@@ -138,6 +138,19 @@ def test_help_imports_nothing_heavy() -> None:
     assert process.stdout.endswith("\n[]\n")
 
 
+def test_what_needs_no_jvm_imports_no_pyspark() -> None:
+    modules = (
+        *("feedback.apply_run", "feedback.frozen_plans", "feedback.request_logger"),
+        *("feedback.restore_run", "monitoring.health", "monitoring.notifier", "doctor.doctor"),
+    )
+    names = ", ".join(f"quotaflow.pipelines.{module}" for module in modules)
+    code = f"import sys, {names}\nprint({{'pyspark', 'py4j'}} & set(sys.modules))"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "set()\n"
+
+
 def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["jobs", "--csv"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -12,6 +12,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback import plan_policy
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, violation
@@ -44,6 +45,24 @@ def test_changes_wait_with_exit_code_three(
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
     assert "blocked: user broker in cluster c1: excluded" in printed.err
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
+
+
+def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
+    rates = [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]
+    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    code = (
+        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
+        "sys.modules['pyspark'] = None\n"
+        f"words = ['plan', '--save', '--set', 'warehouse.path={warehouse.conf.folder}']\n"
+        "sys.exit(execute(words))"
+    )
+    for _ in range(2):
+        command = [sys.executable, "-c", code]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert process.returncode == 3, process.stderr
+    (saved,) = open_tables(config.Conf(warehouse=warehouse.conf)).rows("SELECT * FROM plans")
+    assert f"quotaflow apply {saved['plan_id']} --yes" in process.stderr
+    assert (saved["entity_name"], saved["config_value"]) == ("mallory", "1.5")
 
 
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:

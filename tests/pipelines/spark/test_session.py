@@ -52,6 +52,21 @@ def test_a_user_without_a_name_is_one_error(monkeypatch: pytest.MonkeyPatch) -> 
         session.get(config.SparkSection())
 
 
+def test_a_session_is_opened_by_its_first_use_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    def get(conf: object, _: object) -> object:
+        opened.append(conf)
+        return "session"
+
+    monkeypatch.setattr(session, "get", get)
+    conf = config.SparkSection()
+    open_session = session.opener(conf)
+    assert opened == []
+    assert [open_session(), open_session()] == ["session"] * 2
+    assert opened == [conf]
+
+
 def gateways_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     return [
         child for child in psutil.Process(process.pid).children(recursive=True) if _is_jvm(child)
