@@ -54,7 +54,7 @@ def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> N
 
 
 def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
-    rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'left_over%'")
+    rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'stale_%'")
     findings = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
     assert findings == {
         ("stale_list", LEFT, "leader", None),
