@@ -1,5 +1,6 @@
 """The commands tables, show, sql and ddl: read tables without a JVM."""
 
+import sys
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -84,7 +85,12 @@ def show(
 
 
 def sql(
-    query: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over tables and views.")],
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="SQL", help="One query over tables and views; - reads it from stdin."
+        ),
+    ],
     *,
     spark: Annotated[
         bool, typer.Option("--spark", help="Spark's dialect, in a local Spark session (a JVM).")
@@ -103,19 +109,22 @@ def sql(
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
 
     Example: quotaflow sql "DESCRIBE requests"
+
+    Example: quotaflow sql - --csv < hourly.sql
     """
     options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
     settings = options.conf(conf, overrides)
+    text = sys.stdin.read() if query == "-" else query
     if spark:
         from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
 
         limit = None if as_json or as_csv else output.MAX_ROWS_ON_TERMINAL + 1
-        answer = spark_reader.query(settings, query, limit, output.note)
+        answer = spark_reader.query(settings, text, limit, output.note)
     else:
-        answer = answers.open_reader(settings).query(query)
-    names, rows = list(answer.schema.names), answers.rows(answer, query)
+        answer = answers.open_reader(settings).query(text)
+    names, rows = list(answer.schema.names), answers.rows(answer, text)
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
 
 

@@ -151,6 +151,13 @@ def test_times_no_calendar_has_are_shown_as_numbers(
     assert row == {"t": "9000000000000000000 us since 1970"}
 
 
+def test_a_query_may_come_from_stdin(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 1 AS n;\n-- the end\n"))
+    assert objects(run(capsys, warehouse, "sql", "-", "--json")) == [{"n": 1}]
+
+
 def test_sql_keeps_the_order_and_names_of_its_columns(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
 ) -> None:
