@@ -1,16 +1,46 @@
 """Translates SQL between Spark and DuckDB. Views are written once, in Spark's SQL."""
 
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
 
 
 @cache
 def in_duckdb(sql: str) -> str:
     """A query in Spark's SQL as DuckDB reads it. Raises sqlglot.errors.ParseError."""
-    import sqlglot  # noqa: PLC0415  takes a third of a second, and tables need none
+    return _parsed(sql).transform(_with_floored_millis).sql(dialect="duckdb", pretty=True)
 
-    (translated,) = sqlglot.transpile(sql, read=_spark(), write="duckdb", pretty=True)
-    return translated
+
+@cache
+def tables_in(sql: str) -> frozenset[str]:
+    """The tables and views that a query in Spark's SQL reads, without names of its WITH clauses.
+
+    Raises sqlglot.errors.ParseError.
+    """
+    from sqlglot import exp  # noqa: PLC0415  takes a third of a second, and tables need none
+
+    query = _parsed(sql)
+    own = {each.alias for each in query.find_all(exp.CTE)}
+    return frozenset({table.name for table in query.find_all(exp.Table)} - own)
+
+
+def _parsed(sql: str) -> "Expr":
+    import sqlglot  # noqa: PLC0415  as above
+
+    return sqlglot.parse_one(sql, read=_spark())
+
+
+def _with_floored_millis(node: "Expr") -> "Expr":
+    """unix_millis by floor, as Spark does it: DuckDB's epoch_ms rounds to the nearest one."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if not isinstance(node, exp.UnixMillis):
+        return node
+    micros = exp.UnixMicros(this=node.this.copy())
+    floor = exp.Floor(this=exp.Div(this=micros, expression=exp.Literal.number("1e3")))
+    return exp.Cast(this=floor, to=exp.DataType.build("BIGINT"))
 
 
 @cache
