@@ -2,7 +2,8 @@
 -- grain: one row per broker
 -- description: The state of each broker in the last snapshot.
 -- columns:
---   from broker_history: cluster_id, broker_id, host, port, rack, is_controller, is_fenced, valid_from
+--   from brokers: cluster_id, broker_id, host, port, rack, is_controller, is_fenced
+--   valid_from: time of the snapshot that saw this state first
 SELECT
     cluster_id,
     broker_id,
@@ -11,6 +12,13 @@ SELECT
     rack,
     is_controller,
     is_fenced,
-    valid_from
-FROM broker_history
-WHERE valid_to IS NULL
+    event_time AS valid_from
+FROM (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, broker_id ORDER BY event_time DESC
+        ) AS age
+    FROM brokers
+) AS aged
+WHERE age = 1 AND NOT is_removed

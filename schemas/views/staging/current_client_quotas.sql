@@ -2,8 +2,13 @@
 -- grain: one row per client quota
 -- description: The client quotas that the last snapshot found.
 -- columns:
---   from client_quota_history: cluster_id, user, is_default_user, client_id, is_default_client_id, ip,
---     is_default_ip, config_key, quota, set_by, valid_from
+--   from client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id, ip,
+--     is_default_ip, config_key
+--   quota: limit that applies: bytes per second, percent of a thread, mutations or connections
+--     per second, as config_key says
+--   set_by: principal that set this value; null: the request log does not show it
+--   valid_from: when the value was set by the request log, or else time of the snapshot that saw
+--     it first
 SELECT
     cluster_id,
     user,
@@ -15,6 +20,22 @@ SELECT
     config_key,
     quota,
     set_by,
-    valid_from
-FROM client_quota_history
-WHERE valid_to IS NULL
+    coalesce(set_at, event_time) AS valid_from
+FROM (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY
+                cluster_id,
+                user,
+                is_default_user,
+                client_id,
+                is_default_client_id,
+                ip,
+                is_default_ip,
+                config_key
+            ORDER BY event_time DESC
+        ) AS age
+    FROM client_quotas
+) AS aged
+WHERE age = 1 AND NOT is_removed

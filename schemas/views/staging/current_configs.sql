@@ -2,8 +2,10 @@
 -- grain: one row per config
 -- description: The value of each config in the last snapshot.
 -- columns:
---   from config_history: cluster_id, entity_type, entity_name, config_key, config_value, config_source,
---     is_sensitive, valid_from
+--   from configs: cluster_id, entity_type, entity_name, config_key
+--   config_value: its value; null: it is sensitive or unset
+--   from configs: config_source, is_sensitive
+--   valid_from: time of the snapshot that saw this value first
 SELECT
     cluster_id,
     entity_type,
@@ -12,6 +14,13 @@ SELECT
     config_value,
     config_source,
     is_sensitive,
-    valid_from
-FROM config_history
-WHERE valid_to IS NULL
+    event_time AS valid_from
+FROM (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time DESC
+        ) AS age
+    FROM configs
+) AS aged
+WHERE age = 1 AND NOT is_removed

@@ -2,7 +2,7 @@
 -- grain: one row per cluster
 -- description: The prices of traffic in conf (section prices), as the last snapshot stored them.
 -- columns:
---   from current_settings: cluster_id
+--   from settings: cluster_id
 --   currency: currency of the prices, as conf names it
 --   produced_per_gib: price of a GiB that clients produce, in currency
 --   consumed_per_gib: price of a GiB that clients consume, in currency
@@ -16,5 +16,12 @@ SELECT
         AS consumed_per_gib,
     max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
         AS cross_rack_per_gib
-FROM current_settings
+FROM (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, setting ORDER BY event_time DESC) AS age
+    FROM settings
+    WHERE setting LIKE 'prices.%'
+) AS aged
+WHERE age = 1 AND NOT is_removed
 GROUP BY cluster_id

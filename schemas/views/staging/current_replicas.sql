@@ -2,8 +2,9 @@
 -- grain: one row per replica of a partition
 -- description: The state of each replica in the last snapshot.
 -- columns:
---   from replica_history: cluster_id, topic_id, topic, partition, broker_id, is_preferred, is_leader,
---     is_in_sync, is_offline, valid_from
+--   from replicas: cluster_id, topic_id, topic, partition, broker_id, is_preferred, is_leader,
+--     is_in_sync, is_offline
+--   valid_from: time of the snapshot that saw this state first
 SELECT
     cluster_id,
     topic_id,
@@ -14,6 +15,13 @@ SELECT
     is_leader,
     is_in_sync,
     is_offline,
-    valid_from
-FROM replica_history
-WHERE valid_to IS NULL
+    event_time AS valid_from
+FROM (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic_id, partition, broker_id ORDER BY event_time DESC
+        ) AS age
+    FROM replicas
+) AS aged
+WHERE age = 1 AND NOT is_removed

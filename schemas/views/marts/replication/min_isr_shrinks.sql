@@ -97,10 +97,12 @@ in_order AS (
     SELECT
         *,
         lag(in_sync) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move' ORDER BY event_time
+            PARTITION BY cluster_id, topic_id, partition, source = 'move'
+            ORDER BY event_time, source
         ) AS in_sync_before,
         lag(nodes) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move' ORDER BY event_time
+            PARTITION BY cluster_id, topic_id, partition, source = 'move'
+            ORDER BY event_time, source
         ) AS nodes_before,
         max(CASE WHEN source = 'move' THEN event_time END) OVER (
             PARTITION BY cluster_id, topic_id, partition ORDER BY event_time

@@ -44,8 +44,13 @@ able AS (
     FROM clients
 ),
 subscribed AS (
-    SELECT DISTINCT cluster_id, principal, client_id, client_software_name, client_software_version
-    FROM telemetry_contacts
+    SELECT cluster_id, principal, client_id, client_software_name, client_software_version
+    FROM telemetry_pushes
+    WHERE client_instance_id IS NOT NULL
+    UNION
+    SELECT cluster_id, principal, client_id, client_software_name, client_software_version
+    FROM telemetry_subscriptions
+    WHERE client_instance_id IS NOT NULL
 )
 SELECT
     able.cluster_id,

@@ -1,13 +1,14 @@
 -- kind: mart
 -- grain: one row per series and event_time
--- description: How much each counter of a client grew, and its running total (see sum_points for the
---   points that count), in order of event_time. The increase of a delta is its value. The increase of a
---   cumulative point is the difference to the point before: 0 at the first point, and the value itself
---   after a reset. A client that restarts is a new series.
+-- description: How much each counter of a client grew, and its running total, in order of event_time.
+--   The increase of a delta is its value. The increase of a cumulative point is the difference to the
+--   point before: 0 at the first point, and the value itself after a reset. A client that restarts is a
+--   new series. Only finite values count, each series and time once. A delta that the broker rejected
+--   counts only if no accepted point of its series covers its span and no later rejected one does.
 -- columns:
---   from sum_points: cluster_id, event_time, start_time
+--   from client_metrics: cluster_id, event_time, start_time
 --   last_event_time: time of the point before in the series; null at the first
---   from sum_points: series_id, client_instance_id, principal, client_id, client_software_name,
+--   from client_metrics: series_id, client_instance_id, principal, client_id, client_software_name,
 --     client_software_version, broker_id, metric, unit, temporality, topic, partition, node_id,
 --     node_kind, group_id, attributes
 --   increase: growth since the point before, in unit
@@ -17,14 +18,72 @@
 --   is_overlap: a delta whose start_time is before the point before
 --   is_reset: a cumulative series restarted: its start_time changed, or a monotonic value fell
 --   is_negative: increase is below 0
---   from sum_points: is_recovered
-WITH ordered AS (
+--   is_recovered: the broker rejected the push, and the point counts because no other one covers its
+--     span
+WITH unique_points AS (
+    SELECT
+        *,
+        coalesce(accepted, TRUE) OR temporality = 'cumulative' AS is_counted,
+        row_number() OVER (
+            PARTITION BY cluster_id, series_id, event_time
+            ORDER BY accepted DESC NULLS LAST, start_time, value DESC, payload_sha256
+        ) AS choice
+    FROM client_metrics
+    WHERE kind = 'sum' AND temporality IN ('delta', 'cumulative') AND abs(value) < 1e300
+),
+covered AS (
+    SELECT
+        *,
+        max(CASE WHEN is_counted THEN event_time END) OVER (
+            PARTITION BY cluster_id, series_id ORDER BY event_time
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered_until,
+        min(start_time) OVER (
+            PARTITION BY cluster_id, series_id ORDER BY event_time DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered_from
+    FROM unique_points
+    WHERE choice = 1
+),
+points AS (
+    SELECT
+        cluster_id,
+        event_time,
+        start_time,
+        series_id,
+        client_instance_id,
+        principal,
+        client_id,
+        client_software_name,
+        client_software_version,
+        broker_id,
+        metric,
+        unit,
+        temporality,
+        is_monotonic,
+        value,
+        topic,
+        partition,
+        node_id,
+        node_kind,
+        group_id,
+        attributes,
+        NOT is_counted AS is_recovered
+    FROM covered
+    WHERE is_counted
+        OR (
+            start_time IS NOT NULL
+            AND coalesce(covered_until <= start_time, TRUE)
+            AND coalesce(covered_from >= event_time, TRUE)
+        )
+),
+ordered AS (
     SELECT
         *,
         lag(event_time) OVER series AS last_event_time,
         lag(start_time) OVER series AS last_start_time,
         lag(value) OVER series AS last_value
-    FROM sum_points
+    FROM points
     WINDOW series AS (PARTITION BY cluster_id, series_id ORDER BY event_time)
 ),
 compared AS (
