@@ -37,7 +37,9 @@ class PlanSection(Section):
     case. Exclusions and `max_step_factor` (downwards) limit a restore too.
 
     A row is blocked when its request log, results, telemetry or snapshot are older than
-    `max_input_age_s`, or when a program that is not one of `tolerated_managers` manages the entity.
+    `max_input_age_s`, when the answer that proposes it failed, or was computed longer ago from
+    inputs that changed since, or when a program that is not one of `tolerated_managers` manages the
+    entity.
     A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
     tables if conf names none), nothing is written to the cluster.
     """

@@ -53,7 +53,28 @@ RETENTION_DAYS: dict[str, int | None] = {
     "quality_results": _RESULTS,
 }
 """Days that rows are kept by default; None: they are never removed."""
-CURRENT_STATE_TABLES = {"fetch_sessions", "client_subscriptions", "feedback_locks"}
+CURRENT_STATE_TABLES = {
+    "fetch_sessions",
+    "client_subscriptions",
+    "feedback_locks",
+    "answer_state",
+    "producer_id_bursts",
+    "recent_violations",
+    "quota_advice",
+    "quota_proposals",
+    "client_coverage",
+    "subscription_proposals",
+    "partition_write_rates",
+    "broker_degradation",
+    "throttle_checks",
+    "throttled_replica_proposals",
+    "replication_demand",
+    "replication_proposals",
+    "reassignments",
+    "rack_pairs",
+    "read_problems",
+    "top_talkers",
+}
 """Tables with only the current state, whose writers remove old rows."""
 
 

@@ -90,7 +90,7 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
         raise FeedbackError(
             f"plan {plan.plan_id} rests on {name}, which this release does not have: plan again"
         )
-    for name, why in sorted(evidence_checks.failed_checks(conf, tables, evidence).items()):
+    for name, why in sorted(evidence_checks.unusable(conf, tables, evidence, now).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
     bounds = plan_policy.for_plan(conf, tables, now)
     for group in _groups(plan):

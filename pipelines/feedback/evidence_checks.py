@@ -1,13 +1,17 @@
-"""Whether data-quality checks passed on the tables that a desired config rests on.
+"""Whether what a desired config rests on is up to date, and passed its data-quality checks.
 
-A row rests on the tables of its evidence, on the tables they are computed from, and on
-pipeline_progress, which shows that nothing was lost on the way.
+A row rests on the answers that propose it, on the tables of its evidence, on the tables they are
+computed from, and on pipeline_progress, which shows that nothing was lost on the way.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.results.answers import refresh
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.catalog import TABLES
@@ -21,8 +25,38 @@ CURRENT_CHECKS = """
 """
 
 
-def failed_checks(conf: Conf, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
+PROPOSED_BY = {
+    "producer_id_rates": "recent_violations",
+    "metric_alerts": "subscription_proposals",
+    "current_configs": "subscription_proposals",
+    "quota_advice": "quota_proposals",
+    "replication_rate_advice": "replication_proposals",
+    "throttle_checks": "replication_proposals",
+}
+"""The answer that desired_configs reads for rows with this evidence."""
+
+
+def unusable(
+    conf: Conf, tables: Tables, evidence: Collection[str], now: datetime
+) -> dict[str, str]:
     """Tables and views of a plan's evidence that the plan must not use, each with the reason."""
+    return _not_up_to_date(conf, evidence, now) | failed_checks(conf, tables, evidence)
+
+
+def _not_up_to_date(conf: Conf, evidence: Collection[str], now: datetime) -> dict[str, str]:
+    answers = {name: PROPOSED_BY[name] for name in evidence if name in PROPOSED_BY}
+    problems = refresh.not_up_to_date(
+        conf.warehouse,
+        session.opener(conf.spark),
+        now,
+        timedelta(seconds=conf.plan.max_input_age_s),
+        set(answers.values()),
+    )
+    return {name: problems[answer] for name, answer in answers.items() if answer in problems}
+
+
+def failed_checks(conf: Conf, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
+    """The same for failed checks alone, or missing ones where conf requires them."""
     checks = tables.rows(CURRENT_CHECKS) if tables.is_made(QUALITY_RESULTS.name) else []
     failing = {row["suite"]: row for row in reversed(checks) if row["is_failing"]}
     checked = {row["suite"] for row in checks}
@@ -82,6 +116,7 @@ def _reads(conf: Conf) -> dict[str, set[str]]:
             reads.setdefault(result.table.name, set()).update({result.facts.name}, lookups)
         for table in () if job.results else job.fills:
             reads.setdefault(table.name, set()).update({job.reads} & TABLES.keys())
+    reads |= {answer.name: set(answer.inputs) for answer in ANSWERS}
     # It counts rows of other tables, and is not computed from them.
     del reads[PIPELINE_PROGRESS.name]
     return reads

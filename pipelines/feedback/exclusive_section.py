@@ -24,6 +24,7 @@ from quotaflow.pipelines.feedback.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
+from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
@@ -147,6 +148,8 @@ def acquired(
                 tables = opened()
                 ledger = journal.read_ledger(tables)
             yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows, tables)
+        # The next plan must see what was written here.
+        refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
 
 
 def next_record_time(newest: datetime | None, now: datetime) -> datetime:

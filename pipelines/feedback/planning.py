@@ -18,7 +18,7 @@ def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
     policy = replace(
         plan_policy.for_plan(conf, tables, now),
         refused_keys=plan_inputs.refused_keys(tables, conf.kafka.cluster_id),
-        failed_checks=evidence_checks.failed_checks(conf, tables, evidence),
+        failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
     )
     ledger = journal.read_ledger(tables)
     return plan(desired, now, policy, Connection.from_conf(conf), ledger)

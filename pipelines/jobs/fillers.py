@@ -1,5 +1,6 @@
 """The command that fills a table, for errors, reports and lists of tables."""
 
+from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 
 _FEEDBACK = {PLANS.name: "plan --save", CONFIG_CHANGES.name: "apply --yes"}
@@ -19,6 +20,9 @@ def filler(table: str) -> str:
 
 def hint(table: str) -> str:
     """What to do about a declared table that does not exist yet, as the end of an error."""
+    if table in {answer.name for answer in ANSWERS}:
+        command = "`quotaflow run --once`, then `quotaflow snapshot` fill what it is computed from"
+        return f"{command}; or name another place with --set warehouse.path=FOLDER"
     # `plan` reads config_changes before anything is applied. So `snapshot` makes it, not `apply`.
     is_ledger = table == CONFIG_CHANGES.name
     command = (

@@ -13,6 +13,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError, KafkaError
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.jobs import offset_gaps, selection
+from quotaflow.pipelines.jobs.answers import RegularRefresh
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id
 from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
@@ -116,6 +117,7 @@ class _Runner:
         self.environment = environment
         self.report = report
         self.log = log
+        self.answers = RegularRefresh(environment, report)
         self.failures: dict[str, list[float]] = {}
         self.reported: set[str] = set()
 
@@ -126,6 +128,7 @@ class _Runner:
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
                 rows = sum(self.once(job) for job in jobs)
+            self.answers.refresh()
             failed = [line for job in jobs for line in self.not_up_to_date(job)]
             if failed:
                 raise JobError("; ".join(failed))
@@ -185,6 +188,7 @@ class _Runner:
             while True:
                 time.sleep(_POLL_S)
                 self.log.take()
+                self.answers.refresh_if_due()
                 for job in jobs:
                     queries[job.name] = self._supervised(job, queries[job.name], trigger)
         finally:

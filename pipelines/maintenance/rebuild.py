@@ -18,6 +18,7 @@ from quotaflow.pipelines.facts import client_metrics
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch, Count
@@ -84,6 +85,7 @@ def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
             lookups = [context.table for result in fills for context in result.lookups]
             _ensure(warehouse, spark, [t for r in fills for t in (r.facts, r.table)] + lookups)
             written = sum(again.result(result, request) for result in fills)
+        refresh(conf.warehouse, lambda: spark, datetime.now(UTC), report)
         for name in _read_by(of_table, request.table):
             report(f"{name} is computed from {request.table}: rebuild it too")
         return written

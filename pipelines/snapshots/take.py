@@ -1,7 +1,7 @@
 """`quotaflow snapshot`: reads the state of the cluster, and writes what changed since the last."""
 
 from collections.abc import Callable, Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, rights
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
+from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
 from quotaflow.pipelines.snapshots.observations import ObservedRows
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
@@ -65,7 +66,9 @@ def take(
             topics_before = partial(current_topics, snapshot)
             pseudonyms = conf.privacy.pseudonyms()
             observer = ClusterObserver(state, topics_before, settings.of_conf(conf), pseudonyms)
-            return write(snapshot, observer, chosen, report)
+            rows = write(snapshot, observer, chosen, report)
+        refresh(conf.warehouse, open_session, datetime.now(UTC), report)
+        return rows
 
 
 def write(

@@ -2,6 +2,7 @@
 
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables import (
+    answers,
     config_alterations,
     control,
     fetch_sizes,
@@ -20,7 +21,7 @@ from quotaflow.schemas.tables import (
     traffic,
 )
 
-# In the order that lists of tables show: facts, results, snapshots, control tables.
+# In the order that lists of tables show: facts, results, answers, snapshots, control tables.
 _MODULES = (
     requests,
     telemetry,
@@ -34,6 +35,7 @@ _MODULES = (
     reassignments,
     config_alterations,
     throttles,
+    answers,
     topology,
     snapshots,
     control,

@@ -187,3 +187,33 @@ FEEDBACK_LOCKS = Table(
     time="event_time",
     clustering=("cluster_id",),
 )
+
+ANSWER_STATE = Table(
+    name="answer_state",
+    comment=(
+        "One row per answer: what its rows were computed from, and why they are not up to date if "
+        "the last try failed"
+    ),
+    columns=(
+        Column("cluster_id", STRING, "always *: an answer is computed for all clusters at once"),
+        Column("answer", STRING, "table of the answer"),
+        Column("event_time", TIMESTAMP, "when it was computed, or last failed with this error"),
+        Column("fingerprint", STRING, "hash of its text and of the views that it reads"),
+        Column(
+            "inputs",
+            STRING,
+            "JSON: the table's own version, and that of each table it was computed from",
+        ),
+        Column(
+            "expires_at",
+            TIMESTAMP,
+            "from when on its rows differ though no input changes; null: never",
+        ),
+        Column(
+            "error", STRING, "why it could not be computed, so that old rows stay; null: it was"
+        ),
+    ),
+    key=("answer",),
+    time="event_time",
+    clustering=("event_time", "answer"),
+)

@@ -25,6 +25,9 @@ FILES = sorted(
 FILLS = ("facts", "results", "snapshots", "feedback", "streaming", "quality")
 """Folders of pipelines/ where the module of a table's name fills it."""
 
+ANSWERS = "pipelines/results/answers"
+"""The folder where the text of an answer has its name, and registry.py declares it."""
+
 FILLED_ELSEWHERE = {
     "fetch_sessions": "pipelines/facts/fetches.py",
     "brokers": "pipelines/snapshots/topology.py",
@@ -58,8 +61,8 @@ def text(path: str) -> str:
 
 
 def named_after(table: str) -> list[str]:
-    """Modules of a table's name, in the folders that fill tables."""
-    module = re.compile(rf"pipelines/({'|'.join(FILLS)})/(\w+/)?{table}\.py")
+    """Modules of a table's name, in the folders that fill tables, and the text of an answer."""
+    module = re.compile(rf"pipelines/({'|'.join(FILLS)})/(\w+/)?{table}\.py|{ANSWERS}/{table}\.sql")
     return [path for path in FILES if module.fullmatch(path)]
 
 
@@ -78,7 +81,9 @@ def test_the_module_that_fills_a_table_has_its_name_or_is_listed(table: str) -> 
     else:
         assert len(by_name) == 1
     (path,) = by_name or [FILLED_ELSEWHERE[table]]
-    assert re.search(rf"\b({table}|{table.upper()})\b", text(path)), f"{path} does not name {table}"
+    registry = f"{ANSWERS}/registry.py"
+    names = text(registry if path.startswith(ANSWERS) and path.endswith(".sql") else path)
+    assert re.search(rf"\b({table}|{table.upper()})\b", names), f"{path} does not name {table}"
 
 
 def test_only_tables_are_listed_as_filled_elsewhere() -> None:

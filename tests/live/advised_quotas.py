@@ -7,7 +7,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..schemas.views.view_rows import fresh, setting
-from ..schemas.views.view_tables import make_tables
+from ..schemas.views.view_tables import make_tables_and_answers
 
 USAGE = 800_000.0
 """Bytes per second that each user produced by these tables, without a quota."""
@@ -32,4 +32,4 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
         "settings": [setting("quotas.advised_users", "\n".join(users), **on_cluster)],
         "pipeline_progress": [row | on_cluster for row in fresh(now)],
     }
-    make_tables(Warehouse(conf.warehouse), rows)
+    make_tables_and_answers(Warehouse(conf.warehouse), rows)

@@ -1,6 +1,7 @@
 """The command plan."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -11,13 +12,15 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback import plan_policy
+from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, violation
 from ...schemas.views.view_rows import HOSTILE, Row, fresh, setting, throttled
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)
 
@@ -37,7 +40,7 @@ def test_changes_wait_with_exit_code_three(
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
     rates = [violation(principal, of_late) for principal in principals]
-    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
     printed = capsys.readouterr()
     assert "2 changes wait in plan " in printed.err
@@ -49,7 +52,7 @@ def test_changes_wait_with_exit_code_three(
 
 def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
     rates = [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]
-    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\n"
@@ -68,7 +71,7 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
-    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
     place = f"--set {path} --set plan.min_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
@@ -82,7 +85,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     rates = [violation(f"User:{name}", datetime.now(UTC) - HALF_AN_HOUR) for name in "cab"]
-    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     texts = []
     for _ in range(2):
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
@@ -111,7 +114,7 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
         "settings": [probed, setting("producer_ids.proxy", "request_percentage")],
         "config_changes": [lease],
     }
-    make_tables(warehouse, seen_now(content))
+    make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse) == 0
     printed = capsys.readouterr()
     assert printed.out == "no changes wait\n"
@@ -129,7 +132,7 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     managed = setting("replication.manage", "True")
     throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
     content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
-    make_tables(warehouse, seen_now(content))
+    make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse) == 3
     printed = capsys.readouterr().out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
@@ -149,7 +152,7 @@ def test_what_is_not_planned_of_replication_is_told(
     idle = {"topic": "u", "is_moving": False, "in_isr": True, "offset_lag": 0}
     left = throttled(3_600, broker_id=2, list_set_by="User:" + HOSTILE, **idle)
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
-    make_tables(warehouse, seen_now(content))
+    make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse) == 0
     errors = capsys.readouterr().err
     assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in errors
@@ -160,11 +163,14 @@ def test_what_is_not_planned_of_replication_is_told(
 @pytest.mark.parametrize(
     ("age_s", "why"),
     [
-        ((1_000, 0, 0, 0), "the age of the request log is 1000 s, and plan.max_input_age_s is 900"),
-        ((0, 1_000, 0, 0), "the age of the results is 1000 s"),
-        ((0, 0, 1_000, 1_000), "the age of the last snapshot is 1000 s"),
-        ((0, 0, 1_000, 0), "the age of the last snapshot is 1000 s"),
-        ((0, 0, 0, 1_000), "the age of the last snapshot is 1000 s"),
+        (
+            (1_000, 0, 0, 0),
+            r"the age of the request log is 10\d\d s, and plan.max_input_age_s is 900",
+        ),
+        ((0, 1_000, 0, 0), r"the age of the results is 10\d\d s"),
+        ((0, 0, 1_000, 1_000), r"the age of the last snapshot is 10\d\d s"),
+        ((0, 0, 1_000, 0), r"the age of the last snapshot is 10\d\d s"),
+        ((0, 0, 0, 1_000), r"the age of the last snapshot is 10\d\d s"),
         ((0, 0, 0, None), "nothing tells the age of the last snapshot"),
         ((None, 0, 0, 0), "nothing tells the age of the request log"),
     ],
@@ -196,16 +202,18 @@ def test_a_plan_on_old_tables_is_frozen(
     taken = newer | {"cluster_id": "c1", "job": "snapshot"}
     aged.append(taken | {"target": "topics"})
     aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
-    make_tables(warehouse, content | {"pipeline_progress": aged})
+    make_tables_and_answers(warehouse, content | {"pipeline_progress": aged})
     assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
-    assert why in capsys.readouterr().err
+    assert re.search(why, capsys.readouterr().err)
 
 
 def test_who_stopped_is_not_asked_to_be_held_for_ever(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     ago = datetime.now(UTC) - timedelta(seconds=3_601)
-    make_tables(warehouse, seen_now({"producer_id_rates": [violation("User:mallory", ago)]}))
+    make_tables_and_answers(
+        warehouse, seen_now({"producer_id_rates": [violation("User:mallory", ago)]})
+    )
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"
 
@@ -214,7 +222,7 @@ def test_no_changes_are_exit_code_zero(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     rates = [violation("User:a", NOON, is_violating=False)]
-    make_tables(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"
 
@@ -233,7 +241,10 @@ def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:
-    declared = views.load()
-    reads = views.names_in(declared["desired_configs"].sql, declared)
-    assert not {"replica_advice", "client_racks", "fetch_advice"} & set(reads)
+    answers = {answer.name: answer for answer in ANSWERS}
+    reads = set(tables_in(views.load()["desired_configs"].sql))
+    for name in reversed(answers):
+        if name in reads:
+            reads |= {*answers[name].inputs, *answers[name].views}
+    assert not {"replica_advice", "client_racks", "fetch_advice"} & reads
     assert "replication_proposals" in reads

@@ -20,7 +20,7 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.rules import lease
 
 from ...schemas.views.view_rows import INSTANCE, at, push
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 ONE, TWO, ENDED = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
 CONSUMER, PRODUCER = "org.apache.kafka.consumer.", "org.apache.kafka.producer."
@@ -97,7 +97,9 @@ def clients(warehouse: Warehouse, *rows: dict[str, Any]) -> None:
         for row in rows
     ]
     ended = push(5, client_instance_id=ENDED, client_id="billing", terminating=True)
-    make_tables(warehouse, {"telemetry_subscriptions": requests, "telemetry_pushes": [ended]})
+    make_tables_and_answers(
+        warehouse, {"telemetry_subscriptions": requests, "telemetry_pushes": [ended]}
+    )
 
 
 def record(topic: str, value: bytes, headers: dict[str, str] | None = None) -> Any:

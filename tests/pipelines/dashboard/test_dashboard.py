@@ -22,7 +22,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_rows import Row
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ KINDS = {"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1, "filter-mu
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables with rows of every kind."""
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("filled"))))
-    make_tables(warehouse, FILLED)
+    make_tables_and_answers(warehouse, FILLED)
     return warehouse
 
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines.doctor import brokers, stored_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ def columns(warehouse: Warehouse) -> tuple[str, str]:
 
 
 def test_every_declared_table_is_as_declared_however_nested(warehouse: Warehouse) -> None:
-    make_tables(warehouse, {})
+    make_tables_and_answers(warehouse, {})
     assert columns(warehouse) == ("ok", f"those of this version, in {len(TABLES)} tables")
 
 

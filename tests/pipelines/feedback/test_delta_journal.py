@@ -31,7 +31,7 @@ from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
 from ...delta_tables import violation
 from ...schemas.views.view_rows import fresh
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 from .fake_configs import NOON, DictConfigs, ListJournal, applying, desired
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def test_nothing_is_written_to_the_cluster_that_cannot_be_recorded(
 ) -> None:
     now = datetime.now(UTC)
     rates = [violation("User:mallory", now - timedelta(minutes=30))]
-    make_tables(
+    make_tables_and_answers(
         Warehouse(conf.warehouse), {"producer_id_rates": rates, "pipeline_progress": fresh(now)}
     )
     words = ["apply", "--yes", "--set", f"warehouse.path={conf.warehouse.folder}"]

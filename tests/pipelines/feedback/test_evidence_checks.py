@@ -1,5 +1,7 @@
 """Which evidence a plan may rest on, by the results of checks."""
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +15,14 @@ from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.results.answers.refresh import refresh
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables, no_session
 from .fake_configs import FakeTables, desired
 
 CONF = config.Conf()
@@ -122,3 +127,40 @@ def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     assert evidence_checks.failed_checks(here, Reader(warehouse), {"producer_id_rates"}) == {}
+
+
+def broken_violations(warehouse: Warehouse) -> None:
+    """All answers, and an error of the one that proposes limits of producer ids."""
+    make_tables(warehouse, {})
+    broken = (replace(a, sql="SELECT 1") if a.name == "recent_violations" else a for a in ANSWERS)
+    refresh(warehouse.conf, no_session, NOON, lambda _: None, tuple(broken))
+
+
+def test_a_row_of_an_answer_that_failed_is_not_planned(warehouse: Warehouse) -> None:
+    broken_violations(warehouse)
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    evidence = {"producer_id_rates", "quota_advice", "throttle_checks"}
+    problems = evidence_checks.unusable(here, Reader(warehouse), evidence, NOON)
+    assert problems.keys() == {"producer_id_rates"}
+    assert problems["producer_id_rates"].startswith("recent_violations is not up to date: ")
+
+
+def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
+    broken_violations(warehouse)
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_rates, recent_violations is not up"):
+        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
+
+
+def test_evidence_of_desired_configs_has_the_answer_that_proposes_it() -> None:
+    texts = [views.load()["desired_configs"].sql]
+    texts += [answer.sql for answer in ANSWERS if answer.name.endswith("_proposals")]
+    named = {name for sql in texts for name in re.findall(r"'(\w+)' AS evidence_table", sql)}
+    assert named == evidence_checks.PROPOSED_BY.keys()
+
+
+def test_a_failed_check_of_what_an_answer_reads_stops_it(warehouse: Warehouse) -> None:
+    checks = [result("quota_usage", success=False)]
+    (why,) = unsound(warehouse, CONF, checks, "quota_advice").values()
+    assert "it rests on quota_usage, whose check key_unique failed" in why

@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 from .fake_configs import NOON, desired
 from .scene import Scene, planned
 
@@ -83,7 +83,7 @@ def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
     scene.configs.configs[MALLORY] = dict(before)
     scene.apply(desired(**PROXY, config_value="25.0", prior_value=before.get(TIME)))
     assert scene.configs.configs[MALLORY] == {TIME: "25.0"}
-    make_tables(scene.warehouse, {})
+    make_tables_and_answers(scene.warehouse, {})
     assert shown_changes(scene.shown(NOON)) == []
     assert shown_changes(scene.shown()) == [expected]
     assert shown_changes(scene.done()) == [expected]
@@ -93,7 +93,7 @@ def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
 def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     scene: Scene,
 ) -> None:
-    make_tables(scene.warehouse, {})
+    make_tables_and_answers(scene.warehouse, {})
     approved_plan = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
         apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)
@@ -127,7 +127,7 @@ def seen(
     scene: Scene, *lives: LiveClient, resources: dict[str, dict[str, str]] | None = None
 ) -> None:
     """The last snapshot, which is older than our write, and live clients of telemetry."""
-    make_tables(scene.warehouse, {})
+    make_tables_and_answers(scene.warehouse, {})
     check = Preflight(CONSUMERS_ONLY if resources is None else resources, lives)
     scene.monkeypatch.setattr(preflight, "read", lambda *_: check)
 
@@ -224,7 +224,7 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
 ) -> None:
     (change,) = planned([desired()]).changes
     altered = replace(change, value=value, operation=Operation(SET, operand))
-    make_tables(scene.warehouse, {})
+    make_tables_and_answers(scene.warehouse, {})
     with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
         apply_run.dry_run(scene.conf, scene.tables, FrozenPlan(Plan((altered,), ()), NOON), NOON)
 

@@ -9,7 +9,7 @@ from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 from .pages import CONTENT, hostile, scope
 
 
@@ -21,7 +21,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         table: [hostile(row, place + n) for n in range(2) for place, row in enumerate(content)]
         for table, content in CONTENT.items()
     }
-    make_tables(warehouse, rows)
+    make_tables_and_answers(warehouse, rows)
     return warehouse
 
 

@@ -3,12 +3,15 @@
 import duckdb
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...schemas.views.filled_views import FILLED
+from ...schemas.views.view_tables import make_tables_and_answers
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -17,11 +20,13 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def pasted(text: str) -> duckdb.DuckDBPyConnection:
+def pasted(text: str, warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     """A DuckDB that has run the text. Its extension delta is not installed: a macro is for it."""
+    make_tables_and_answers(warehouse, FILLED)
     connection = duckdb.connect()
-    for name, table in TABLES.items():
-        connection.register("rows", pa.Table.from_pylist(FILLED.get(name, []), table.arrow))
+    for name in TABLES:
+        rows = pa.table(DeltaTable(warehouse.folder(name)).to_pyarrow_table())
+        connection.register("rows", rows)
         connection.execute(f'CREATE TABLE "rows of {name}" AS SELECT * FROM rows').fetchall()
         connection.unregister("rows")
     tables = "query_table('rows of ' || parse_filename(path))"
@@ -34,27 +39,29 @@ def pasted(text: str) -> duckdb.DuckDBPyConnection:
 
 
 def test_all_of_it_makes_every_table_and_view_with_its_meaning(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     text = printed(capsys)
     assert "delta_scan('/data/it''s/requests')" in text
-    connection = pasted(text)
+    connection = pasted(text, warehouse)
     for name in views.load():
         assert connection.execute(f"SELECT * FROM {name}").fetchall() != [], name
     rows = connection.execute("SELECT view_name, comment FROM duckdb_views() WHERE NOT internal")
     comments = dict(rows.fetchall())
     assert comments == {name: each.comment for name, each in (TABLES | dict(views.load())).items()}
     columns = connection.execute(
-        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'top_talkers'"
+        "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'traffic_by_hour'"
     )
-    described = {column.name: column.comment for column in views.load()["top_talkers"].columns}
+    described = {column.name: column.comment for column in views.load()["traffic_by_hour"].columns}
     assert dict(columns.fetchall()) == described
 
 
-def test_one_table_is_enough_to_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_table_is_enough_to_be_read(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
     text = printed(capsys, "quota_usage")
     assert "CREATE OR REPLACE VIEW requests" not in text
-    assert pasted(text).execute("SELECT count(*) FROM quota_usage").fetchall() != [(0,)]
+    assert pasted(text, warehouse).execute("SELECT count(*) FROM quota_usage").fetchall() != [(0,)]
 
 
 def test_tables_of_a_catalog_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:

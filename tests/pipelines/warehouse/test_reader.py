@@ -17,7 +17,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...delta_tables import NOON, Fill, violation
 from ...schemas.views import view_rows
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 
 def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
         violation("Group:eve", NOON),
     ]
-    make_tables(warehouse, {"producer_id_rates": rates})
+    make_tables_and_answers(warehouse, {"producer_id_rates": rates})
     (row,) = answer(Reader(warehouse), "SELECT * FROM desired_configs")
     assert row == {
         "cluster_id": "c1",

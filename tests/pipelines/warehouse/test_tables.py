@@ -17,7 +17,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.topology import BROKERS
 
 from ...delta_tables import NOON, Fill
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables_and_answers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ ROW = {"cluster_id": "c1", "broker_id": 1, "event_time": NOON, "is_removed": Fal
 def test_a_plan_opens_each_table_once(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_tables(warehouse, {})
+    make_tables_and_answers(warehouse, {})
     opened = Counter[str]()
     delta_table = deltalake.DeltaTable
 

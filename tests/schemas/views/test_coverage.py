@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, Fill
+from .view_tables import rows
 
 DAY_S = 86_400
 OWNER = {
@@ -87,7 +87,7 @@ def removed(before_day: int, **others: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def covered(warehouse: Warehouse, fill: Fill) -> Any:
-    def rows(
+    def covered_rows(
         pushes: list[dict[str, Any]],
         answers: list[dict[str, Any]],
         removals: Sequence[dict[str, Any]] = (),
@@ -96,9 +96,9 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
         fill("telemetry_subscriptions", answers)
         fill("pipeline_progress", [*removals])
         sql = "SELECT * FROM client_coverage WHERE client_instance_id = 'i1'"
-        return Reader(warehouse).rows(sql)
+        return rows(warehouse, sql)
 
-    return rows
+    return covered_rows
 
 
 @pytest.mark.parametrize(
@@ -263,30 +263,32 @@ def test_coverage(
 @pytest.mark.parametrize(
     ("pushes", "days", "removals", "states"),
     [
-        pytest.param([], [-40], [removed(-30)], [], id="if it pushed, all of that is gone"),
-        pytest.param([], [-40], [removed(-30), removed(-45)], [], id="the last removal counts"),
-        pytest.param([], [-20], [removed(-30)], ["never_pushed"], id="its pushes would be there"),
-        pytest.param([], [-40, -20], [removed(-30)], ["vanished"], id="its first days may be gone"),
+        pytest.param([], [-6], [removed(-4)], [], id="if it pushed, all of that is gone"),
+        pytest.param([], [-6], [removed(-4), removed(-5)], [], id="the last removal counts"),
+        pytest.param([], [-3], [removed(-4)], ["never_pushed"], id="its pushes would be there"),
+        pytest.param([], [-6, -3], [removed(-4)], ["vanished"], id="its first days may be gone"),
         pytest.param(
-            [push(-29 * DAY_S, terminating=True)],
-            [-40],
-            [removed(-30)],
+            [push(-3.9 * DAY_S, terminating=True)],
+            [-6],
+            [removed(-4)],
             ["terminated"],
             id="its last push is there",
         ),
         pytest.param(
             [],
-            [-40],
-            [removed(-30, cluster_id="c2"), removed(-30, target="client_metrics")],
+            [-6],
+            [removed(-4, cluster_id="c2"), removed(-4, target="client_metrics")],
             ["never_pushed"],
             id="another cluster's are gone, and points",
         ),
+        pytest.param([push(-7.1 * DAY_S)], [-8], [], [], id="not there in the last week"),
+        pytest.param([], [-6.9], [], ["never_pushed"], id="there in the last week"),
     ],
 )
 def test_nothing_is_said_of_pushes_that_upkeep_may_have_removed(
     covered: Any,
     pushes: list[dict[str, Any]],
-    days: list[int],
+    days: list[float],
     removals: list[dict[str, Any]],
     states: list[str],
 ) -> None:
@@ -298,7 +300,7 @@ def test_batches_of_a_collector_are_no_client(warehouse: Warehouse, fill: Fill) 
     fill("telemetry_pushes", [push(1, client_instance_id=None, route="otlp")])
     fill("telemetry_subscriptions", [])
     fill("pipeline_progress", [])
-    assert Reader(warehouse).query("SELECT * FROM client_coverage").read_all().num_rows == 0
+    assert rows(warehouse, "SELECT * FROM client_coverage") == []
 
 
 def point(second: float, start: float, **others: Any) -> dict[str, Any]:
@@ -331,7 +333,7 @@ def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
     fill("telemetry_pushes", [push(10), rejected(20, 89), push(30)])
     second, start = accepted_range
     fill("client_metrics", [point(10, 0), point(20, 10, accepted=False), point(second, start)])
-    (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
+    (row,) = rows(warehouse, "SELECT * FROM telemetry_rejections")
     assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
     assert row["recovered_points"] == recovered
 
@@ -339,7 +341,7 @@ def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
 def test_points_of_a_payload_rejected_twice_count_once(warehouse: Warehouse, fill: Fill) -> None:
     fill("telemetry_pushes", [rejected(20 + n, 89, payload_sha256="sha20") for n in (0, 1)])
     fill("client_metrics", [point(20, 10, accepted=False)])
-    (row,) = Reader(warehouse).query("SELECT * FROM telemetry_rejections").read_all().to_pylist()
+    (row,) = rows(warehouse, "SELECT * FROM telemetry_rejections")
     assert (row["pushes"], row["delta_points"], row["recovered_points"]) == (2, 1, 1)
 
 
@@ -349,5 +351,5 @@ def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first(
     fill("telemetry_pushes", [rejected(10, 89, payload_sha256="b"), push(10)])
     fill("telemetry_subscriptions", [requested(0)])
     sql = "SELECT error_code, previous_push FROM telemetry_contacts WHERE is_push = 1 ORDER BY 1"
-    rows = Reader(warehouse).query(sql).read_all().to_pylist()
-    assert [tuple(row.values()) for row in rows] == [(0, None), (89, at(10))]
+    contacts = rows(warehouse, sql)
+    assert [tuple(row.values()) for row in contacts] == [(0, None), (89, at(10))]

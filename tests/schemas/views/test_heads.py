@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.migrations import STEPS
 from quotaflow.schemas.table import Column, Table
@@ -17,7 +19,7 @@ from .view_tables import make_table
 def reads(name: str) -> set[str]:
     """Views that a view reads."""
     loaded = views.load()
-    return set(views.names_in(loaded[name].sql, loaded)) - {name}
+    return set(tables_in(loaded[name].sql) & loaded.keys())
 
 
 def old_columns(table: Table) -> tuple[Column, ...]:
@@ -59,7 +61,14 @@ def test_a_staging_view_reads_tables_and_staging_views_only() -> None:
     assert {name: reads(name) - staging for name in staging} == {name: set() for name in staging}
 
 
-def test_an_intermediate_view_is_read_by_another_one() -> None:
+def test_an_intermediate_view_is_read_by_another_one_or_by_an_answer() -> None:
     loaded = views.load()
-    read = set().union(*(reads(name) for name in loaded))
+    read = set().union(*(reads(name) for name in loaded), *(answer.views for answer in ANSWERS))
     assert {name for name, view in loaded.items() if view.kind == "intermediate"} <= read
+
+
+def test_a_view_reads_tables_and_views_that_read_only_tables() -> None:
+    # What stands deeper is computed again by each query: it is an answer.
+    loaded = views.load()
+    reads_views = {name for name in loaded if reads(name)}
+    assert {name: reads(name) & reads_views for name in loaded} == {name: set() for name in loaded}

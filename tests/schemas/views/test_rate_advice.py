@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.answers import REPLICATION_DEMAND
 from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
 
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
@@ -71,9 +71,8 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     dice = random.Random(73)
     cases = [(*case, RatePolicy()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
     make_tables(warehouse, {})
-    content = pa.Table.from_pylist(
-        [demand_row(n, *case) for n, case in enumerate(cases)], schema=demand_schema(warehouse)
-    )
+    given = [demand_row(n, *case) for n, case in enumerate(cases)]
+    content = pa.Table.from_pylist(given, schema=REPLICATION_DEMAND.arrow)
     folder = warehouse.folder("demand_of_test")
     write_deltalake(folder, content)
     builder = QueryBuilder().register("replication_demand", DeltaTable(folder))
@@ -87,12 +86,6 @@ def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
     assert len(actual) == len(cases)
     assert len(reasons) == 9
     assert min(reasons.values()) > 50
-
-
-def demand_schema(warehouse: Warehouse) -> pa.Schema:
-    """Columns of replication_demand, with the types that the engine gives them."""
-    empty = Reader(warehouse).query("SELECT * FROM replication_demand").read_all()
-    return pa.schema([(field.name, field.type) for field in empty.schema])
 
 
 CAPACITIES: dict[str, tuple[list[Row], list[Row], tuple[Any, ...]]] = {

@@ -5,25 +5,36 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.results.answers.refresh import refresh
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.control import ANSWER_STATE
 
 from ...delta_tables import mark_version
 from .view_rows import Row
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ANSWERS = {answer.name: answer for answer in ANSWERS}
+
 
 def rows(warehouse: Warehouse, sql: str) -> list[Row]:
-    """The answer without a JVM."""
+    """The rows without a JVM, after the answers that they are computed from."""
+    make_answers(warehouse, sql)
     with engine_errors(sql):
         return [dict(row) for row in Reader(warehouse).query(sql).read_all().to_pylist()]
 
@@ -52,8 +63,33 @@ def by_case(
     return actual
 
 
+def make_answers(warehouse: Warehouse, sql: str) -> None:
+    """Compute the answers that a query reads, from the tables as they are. None may fail."""
+    needed = {name for name in views.dependencies(sql)[0] if name in _ANSWERS}
+    left = list(needed)
+    while left:
+        new = _ANSWERS.keys() & set(_ANSWERS[left.pop()].inputs) - needed
+        needed |= new
+        left += new
+    problems: list[str] = []
+    due = [answer for answer in ANSWERS if answer.name in needed]
+    refresh(warehouse.conf, no_session, datetime.now(UTC), problems.append, due)
+    assert problems == []
+
+
+def make_tables_and_answers(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
+    """The same with all answers, for tests of commands."""
+    make_tables(warehouse, content)
+    make_answers(warehouse, " ".join(_ANSWERS))
+
+
+def no_session() -> "SparkSession":
+    """In a folder nothing needs a session."""
+    raise AssertionError("a session was opened")
+
+
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
-    """Every table, with the comments that jobs give columns, holding these rows."""
+    """Every table but answers, with the comments that jobs give columns, holding these rows."""
     assert content.keys() <= TABLES.keys()
     shutil.copytree(_empty_tables(), warehouse.conf.folder, dirs_exist_ok=True)
     for name, given in content.items():
@@ -66,7 +102,8 @@ def _empty_tables() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
     atexit.register(shutil.rmtree, folder)
     for table in TABLES.values():
-        make_table(Warehouse(config.WarehouseSection(path=str(folder))), table, [])
+        if table.name not in {*_ANSWERS, ANSWER_STATE.name}:
+            make_table(Warehouse(config.WarehouseSection(path=str(folder))), table, [])
     return folder
 
 

@@ -1,30 +1,3 @@
--- kind: mart
--- grain: one row per replica that the last reassignment of a partition requested
--- description: Who moved which replica when (kafka-reassign-partitions), and how far the move is. Rates
---   are those of the last two minutes with fetches of the replica. The estimate uses only what came
---   after the throttle was changed last.
--- columns:
---   from reassignment_changes: cluster_id
---   topic: name of the topic; its id if no name is known
---   from reassignment_changes: partition, replica_id
---   leader_id: leader that the replica fetched from last; null: it was not seen behind
---   state: done (the leader requested it in the ISR), in_place (it was in sync before), cancelled,
---     moving, never_converges (it fetches, and what is left does not shrink because writes are faster),
---     stuck (no fetch for 33 s or more) or waiting (requested, nothing seen yet)
---   requested_time: when the reassignment was requested
---   requested_by: principal that requested it
---   requested_by_client_id: its client.id: untrusted text
---   joined_time: when the leader requested it in the ISR; null: not yet
---   offsets_left: offsets that it was behind the high watermark at its last fetch; null: not known
---   bytes_left: offsets_left times the mean size of the records that came, in bytes; null: not known
---   bytes_per_s: record bytes that came, per second; null: not known
---   written_bytes_per_s: record bytes written into the partition, per second: the least that a throttle
---     must let through for each follower; null: not known
---   eta_s: time until it is in sync, in seconds, at the pace at which offsets_left shrinks; null unless
---     state is moving, or not known
---   eta_error_s: by how much eta_s can be wrong, in seconds: twice the standard error that follows from
---     how the steps differ; null: not known
---   last_fetch_time: time of its last fetch while behind; null: none was seen
 WITH by_topic AS (
     SELECT
         changes.cluster_id,
@@ -121,6 +94,9 @@ behind AS (
             AND requested.partition = late.partition
             AND requested.replica_id = late.replica_id
             AND late.last_time >= requested.event_time
+    INNER JOIN clocks
+        ON late.cluster_id = clocks.cluster_id
+            AND unix_micros(late.last_time) > unix_micros(clocks.newest) - 604800000000
     WHERE requested.nth = 1
 ),
 altered AS (
@@ -181,10 +157,16 @@ paces AS (
         count(steady_lag) AS points,
         sum(bytes) AS bytes,
         sum(fetches) AS fetches,
-        max(last_offset) - min(first_offset) AS offsets,
+        CAST(max(last_offset) AS DOUBLE) - CAST(min(first_offset) AS DOUBLE) AS offsets,
         greatest(-min(at_s), 1e0) AS seconds,
-        regr_slope(steady_lag, at_s) AS lag_per_s,
-        regr_slope(CAST(high_watermark AS DOUBLE), at_s) AS written_per_s,
+        -- No slope of one time: Spark says null, and DuckDB NaN.
+        CASE
+            WHEN min(CASE WHEN steady_lag IS NOT NULL THEN at_s END)
+                < max(CASE WHEN steady_lag IS NOT NULL THEN at_s END)
+                THEN regr_slope(steady_lag, at_s)
+        END AS lag_per_s,
+        CASE WHEN min(at_s) < max(at_s) THEN regr_slope(CAST(high_watermark AS DOUBLE), at_s) END
+            AS written_per_s,
         count(step) AS steps,
         avg(step) AS mean_step,
         stddev_samp(step) AS step_spread

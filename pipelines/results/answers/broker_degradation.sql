@@ -1,23 +1,3 @@
--- kind: mart
--- grain: one row per minute and broker, in the last hour with replication
--- description: Whether the clients of a broker are degraded, which means that a replication throttle is
---   too high. A minute with 20 or more requests is slow if its p99 is above conf's limit
---   (replication.produce_p99_ms, replication.fetch_p99_ms) and above replication.p99_rise_factor times
---   the usual p99. The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's
---   FETCH leaves out the wait for records.
--- columns:
---   from requests: cluster_id
---   event_time: start of the minute
---   broker_id: broker that answered the requests or has a replica of the partitions
---   produce_p99_ms: time within which 99 of 100 PRODUCE requests of the minute were answered, in ms;
---     null: there were none
---   usual_produce_p99_ms: median of produce_p99_ms over the minutes of the hour, in ms
---   fetch_p99_ms: time within which 99 of 100 consumer FETCHes of the minute were answered, without the
---     wait for records, in ms; null: there were none
---   usual_fetch_p99_ms: median of fetch_p99_ms over the minutes of the hour, in ms
---   shrunk_partitions: partitions with a replica on the broker whose ISR shrank in the minute to
---     min.insync.replicas or below
---   is_degraded: a partition shrank, or this minute and the one before it are slow
 WITH waited AS (
     SELECT
         served.cluster_id,

@@ -1,30 +1,3 @@
--- kind: intermediate
--- grain: one row per list of throttled replicas that should name more replicas
--- description: Lists of topics without replicas that are being moved while a rate for them is set,
---   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a list
---   already has stay.
--- columns:
---   from replication_throttles: cluster_id
---   entity_type: topic
---   entity_name: name of the topic
---   config_key: leader.replication.throttled.replicas or follower.replication.throttled.replicas
---   config_value: the whole desired list: entries partition:broker, comma-separated
---   prior_value: the list now; null: there is none
---   reason_code: moved_unlisted
---   replicas: replicas that are moved and that the list does not name
---   rate_bytes_per_s: least rate that is set for a broker of these replicas, in bytes per second
---   written_bytes_per_s: what is written into all that the list would name then, in bytes per second,
---     at the broker where that is not below the rate; null: it is below the rate everywhere
---   evidence_table: table or view that shows it
---   evidence_key: which of its rows
---   since: since when replicas are moved without the list, at most the last hour
---   priority: lower is more urgent
---   blocked_reason: why a plan must not set it: malformed_list (the list has entries that name no
---     replica), rate_not_above_writes (the rate is not above written_bytes_per_s, so the move would
---     never end) or not_managed (conf's replication.manage is false); null: a plan can
---   lease_s: length of the lease, in seconds
---   renew_only: true: a plan only renews what this pipeline set for the same evidence, and changes
---     nothing
 WITH unnamed AS (
     SELECT
         throttles.*,

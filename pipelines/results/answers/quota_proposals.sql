@@ -1,15 +1,3 @@
--- kind: intermediate
--- grain: one row per user and kind of client quota that conf lets a plan set
--- description: The advice of quota_advice for the users in conf's quotas.advised_users (* is all),
---   where the current quota is the user's own or there is none, because a new quota of the user would
---   replace those of its client ids. Advice keep and wait are included so that the lease of a quota
---   that this pipeline set goes on.
--- columns:
---   from quota_advice: cluster_id
---   entity_name: name of the user, a principal without User:
---   config_key: name of the client quota
---   from quota_advice: recommended, quota, advice, percentile_usage, windows_in_force,
---     throttled_windows, since
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users
     FROM current_settings

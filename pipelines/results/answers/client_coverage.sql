@@ -1,34 +1,3 @@
--- kind: mart
--- grain: one row per client instance
--- description: Which pushes the subscription of each client instance requests (KIP-714), and which
---   came. A push is missing if the next one comes later than 1.5 intervals: the view counts whole
---   intervals without a push, each as long as the subscription named at that time, up to as_of or the
---   end of the client. Times without metrics in the subscription do not count. Pushes that upkeep
---   deleted do not count as missing: an instance not seen since then is left out, and an older one can
---   be vanished but not never_pushed.
--- columns:
---   from telemetry_contacts: cluster_id, client_instance_id
---   principal: authenticated principal at its last contact, e.g. User:alice
---   client_id: client.id at its last contact: untrusted text
---   client_software_name: client library (KIP-511) at its last contact
---   client_software_version: version of the client library at its last contact
---   client_address: address it connected from at its last contact
---   broker_ids: brokers that it pushed to or requested from, sorted
---   first_seen: first push or subscription request
---   last_seen: last push or subscription request
---   state: terminated (sent its last push), cut_off (a broker answered 35 UNSUPPORTED_VERSION, 42
---     INVALID_REQUEST or 87 INVALID_RECORD, after which clients stop), vanished (silent for more than
---     1.5 intervals), never_pushed (requested its subscription, then silent for as long), or active
---   subscription_requests: subscription requests (GetTelemetrySubscriptions)
---   push_interval_ms: push interval of its last subscription, in ms
---   accepted_pushes: pushes that a broker accepted
---   rejected_pushes: pushes that a broker rejected
---   expected_pushes: accepted_pushes + missing_pushes
---   missing_pushes: pushes that were due and did not come
---   missing_share: missing_pushes / expected_pushes, 0 to 1; null: none was expected
---   first_push: first accepted push
---   last_push: last accepted push
---   as_of: newest push or subscription request of the cluster
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS as_of FROM telemetry_contacts GROUP BY cluster_id
 ),
@@ -40,17 +9,20 @@ retained AS (
 ),
 gaps AS (
     SELECT
-        *,
+        contacts.*,
         CASE
             WHEN is_push = 0 OR NOT accepted OR elapsed_intervals <= 1.5 THEN 0
+            WHEN unix_millis(previous_push) < unix_millis(as_of) - 604800000 THEN 0
             WHEN terminating THEN CAST(floor(elapsed_intervals) AS BIGINT)
             ELSE CAST(round(elapsed_intervals) AS BIGINT) - 1
         END AS missing_before,
         row_number() OVER (
-            PARTITION BY cluster_id, client_instance_id
+            PARTITION BY contacts.cluster_id, client_instance_id
             ORDER BY event_time DESC, is_push DESC, coalesce(error_code, 0) DESC
         ) AS from_end
-    FROM telemetry_contacts
+    FROM telemetry_contacts AS contacts
+    INNER JOIN newest ON contacts.cluster_id = newest.cluster_id
+    WHERE unix_millis(event_time) >= unix_millis(as_of) - 604800000
 ),
 instances AS (
     SELECT

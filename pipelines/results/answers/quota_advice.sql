@@ -1,34 +1,3 @@
--- kind: mart
--- grain: one row per user and kind of client quota
--- description: The quota that the use of the last days suggests for each user: conf's quotas.percentile
---   of its windows at the broker where it used most, plus quotas.headroom. Client ids with a quota of
---   their own for this user (levels 1 and 2) are left out, because no quota of the user limits them. A
---   user that its quota throttled in more than one of ten windows would use more than it shows, so its
---   quota is raised, to twice the quota at most and once a day at most. A day is measured to the newest
---   window, not to now. Principals that conf excludes (settings excluded.*) and those that fetch as
---   followers, the brokers, have no row.
--- columns:
---   from quota_usage: cluster_id
---   user: name of the user, a principal without User:
---   quota_type: producer_byte_rate, consumer_byte_rate or request_percentage
---   advice: set (no quota of users limits it; one of client ids alone, level 7 or 8, can), raise, wait
---     (a raise is due 24 h after altered_at), or keep
---   recommended: quota to set, in bytes per second or percent of one thread; for keep the current
---     quota
---   quota: current quota of users, in the same unit; null: none
---   from quota_usage: quota_level
---   percentile_usage: conf's percentile of its usage in the windows of a broker, at the broker where
---     that is greatest, in the same unit
---   peak_usage: its greatest usage in a window of a broker, in the same unit
---   windows: windows with usage, counted per broker
---   windows_in_force: those of them in which the current quota applied
---   throttled_windows: those of windows_in_force in which this kind of quota throttled requests
---   over_windows: windows with more usage than recommended
---   altered_at: when the quota of the user was last altered, by anybody and in either direction, as
---     records of this pipeline, the request log and snapshots show; a quota that the first snapshot
---     finds counts as altered then; null: never seen
---   since: start of its first window
---   until: start of its last window
 WITH rules AS (
     SELECT
         cluster_id,

@@ -1,24 +1,20 @@
--- kind: intermediate
--- grain: one row per rule of conf with open alerts whose clients are still active
--- description: The client-metrics resource that requests more metrics from exactly these clients while
---   their alerts are open (KIP-714). If there are more clients than the value of one config can name,
---   the clients with the newest alerts are left out.
--- columns:
---   from metric_alerts: cluster_id, rule
---   entity_name: name of the client-metrics resource
---   metrics: prefixes to request
---   interval_ms: push interval to request, in ms
---   client_instance_ids: client instances that match, sorted, at most 1000
---   clients: client instances with open alerts of the rule
---   omitted_clients: those of them that the resource cannot name
---   pushes_per_s: pushes per second that the resource would cause
---   wire_bytes_per_s: bytes per second on the wire that it would cause, by the size of these clients'
---     pushes so far (fewer metrics make smaller ones); null: no push is known
---   since: when the first of the alerts opened
---   metric: metric of the alerts
---   bound: bound of the rule, in unit
---   unit: unit of the metric; null: not known
-WITH clients AS (
+WITH sizes AS (
+    SELECT
+        pushes.cluster_id,
+        pushes.client_instance_id,
+        -- The request log alone has the size on the wire.
+        avg(CAST(CASE WHEN route = 'request_log' THEN wire_bytes END AS DOUBLE)) AS avg_wire_bytes
+    FROM unique_pushes AS pushes
+    INNER JOIN client_coverage AS coverage
+        ON pushes.cluster_id = coverage.cluster_id
+            AND pushes.client_instance_id = coverage.client_instance_id
+            AND coverage.state = 'active'
+    WHERE
+        pushes.accepted
+        AND unix_millis(pushes.event_time) >= unix_millis(coverage.as_of) - 604800000
+    GROUP BY pushes.cluster_id, pushes.client_instance_id
+),
+clients AS (
     SELECT
         alerts.cluster_id,
         rule,
@@ -31,11 +27,11 @@ WITH clients AS (
         max(unit) AS unit,
         max(avg_wire_bytes) AS avg_wire_bytes
     FROM metric_alerts AS alerts
-    INNER JOIN client_instances AS instances
-        ON alerts.cluster_id = instances.cluster_id
-            AND alerts.client_instance_id = instances.client_instance_id
-            AND instances.ended IS NULL
-    LEFT JOIN push_sizes AS sizes
+    INNER JOIN client_coverage AS coverage
+        ON alerts.cluster_id = coverage.cluster_id
+            AND alerts.client_instance_id = coverage.client_instance_id
+            AND coverage.state = 'active'
+    LEFT JOIN sizes
         ON alerts.cluster_id = sizes.cluster_id
             AND alerts.client_instance_id = sizes.client_instance_id
     WHERE is_open AND subscribe_metrics IS NOT NULL

@@ -1,21 +1,11 @@
--- kind: mart
--- grain: one row per UTC day, principal and client
--- description: Who moves most bytes on a day, which part crosses racks, and what it costs at the prices
---   of conf today.
--- columns:
---   from traffic_by_hour: cluster_id
---   day: start of the UTC day
---   talker_rank: rank by bytes on that day; 1 moved most
---   from traffic_by_hour: principal, client_id
---   produced_bytes: record bytes produced
---   consumed_bytes: record bytes consumed
---   share: its part of all bytes of the cluster on that day, 0 to 1
---   from traffic_by_hour: cross_rack_bytes, cross_rack_share
---   topics: topics with a known name
---   from traffic_by_hour: cost, currency
-WITH days AS (
+WITH newest AS (
+    SELECT cluster_id, max(hour) AS newest_hour
+    FROM traffic_by_hour
+    GROUP BY cluster_id
+),
+days AS (
     SELECT
-        cluster_id,
+        moved.cluster_id,
         date_trunc('DAY', hour) AS day,
         principal,
         client_id,
@@ -27,8 +17,11 @@ WITH days AS (
         count(DISTINCT topic) AS topics,
         sum(cost) AS cost,
         max(currency) AS currency
-    FROM traffic_by_hour
-    GROUP BY cluster_id, date_trunc('DAY', hour), principal, client_id
+    FROM traffic_by_hour AS moved
+    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+    -- Seven whole days and the newest one.
+    WHERE unix_millis(hour) >= unix_millis(date_trunc('DAY', newest_hour)) - 604800000
+    GROUP BY moved.cluster_id, date_trunc('DAY', hour), principal, client_id
 )
 
 SELECT

@@ -1,30 +1,3 @@
--- kind: mart
--- grain: one row per burst of new producer ids of a principal
--- description: Bursts of ten or more new producer ids of a principal, each at most 30 s after the one
---   before, with their likely cause (KIP-936) and the numbers that show it. Three causes are accused:
---   transactional_id_churn, producer_per_batch and restart_loop.
--- columns:
---   from producer_id_allocations: cluster_id, principal
---   started_at: when the first id was given
---   ended_at: when the last id was given
---   cause: transactional_id_churn (new transactional.ids again and again, not used later),
---     producer_per_batch (a new producer for every few requests), restart_loop (one client after
---     another that ends early, or works and ends), deploy_burst (many clients start, each takes one or
---     two ids; this is normal), or unknown (the numbers fit none of these)
---   is_accused: cause is one of the three that a quota should limit
---   ids: new producer ids
---   clients: clients that took them, by client id and address
---   hosts: addresses of those clients
---   sources: programs and hosts that took them (see source)
---   source: program and host that took most of them: client ids that differ only in numbers or random
---     parts are one program
---   source_ids: ids that this source took
---   source_clients: client ids of this source
---   source_duration_ms: time between its first and its last id, in ms
---   median_gap_ms: median time between its ids, in ms; null: it took one
---   requests_per_id: its PRODUCE requests per id
---   new_transactional_ids: its ids for a transactional.id that had none before
---   abandoned_ids: its ids that were not named again after its last one was given
 WITH thresholds AS (
     SELECT
         30000 AS most_apart_ms,       -- ids further apart are no burst
@@ -40,6 +13,11 @@ WITH thresholds AS (
         20 AS least_work_requests,    -- over it, it worked for a while
         5 AS least_clients,           -- a deploy is of many
         2 AS most_ids_per_client      -- of which each takes few
+),
+newest AS (
+    SELECT cluster_id, max(last_seen) AS last_seen
+    FROM producer_id_uses
+    GROUP BY cluster_id
 ),
 spaced AS (
     SELECT
@@ -184,8 +162,11 @@ judged AS (
             ELSE 'unknown'
         END AS cause
     FROM features
+    INNER JOIN newest ON features.cluster_id = newest.cluster_id
     CROSS JOIN thresholds
-    WHERE ids >= least_ids
+    WHERE
+        ids >= least_ids
+        AND unix_millis(features.ended_at) > unix_millis(newest.last_seen) - 604800000
 )
 
 SELECT

@@ -1,17 +1,3 @@
--- kind: intermediate
--- grain: one row per second in which a principal was over its producer-id quota on a broker
--- description: The seconds over the quota (KIP-936) that a plan can answer: those of the last hour
---   (conf's plan.violation_lookback_s) of what is known of the cluster, so that a principal that
---   stopped is not limited for ever. Seconds that only a deploy_burst explains are left out, because
---   many clients that start at once are normal.
--- columns:
---   from producer_id_rates: cluster_id, event_time, broker_id, principal
---   kind: allocation, always
---   from producer_id_rates: sightings, new_ids, new_ids_exact, rate_per_s, quota_per_s,
---     throttle_time_ms
---   cause: cause of the burst that explains the second, the largest that is no deploy_burst; null: no
---     burst does
---   source: program and host that took most ids of that burst; null: no burst
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM pipeline_progress

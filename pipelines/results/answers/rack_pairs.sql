@@ -1,12 +1,3 @@
--- kind: mart
--- grain: one row per flow, rack of the client and rack of the broker, over the last day
--- description: Record bytes between racks, and what they cost at the prices of conf today (see
---   rack_traffic_by_hour).
--- columns:
---   from rack_traffic_by_hour: cluster_id, flow, client_rack, broker_rack, requests, bytes,
---     cross_rack_bytes, avoidable_bytes, cross_rack_cost, avoidable_cost, currency
---   since: first hour with such bytes
---   until: last hour with such bytes
 WITH newest AS (
     SELECT cluster_id, max(hour) AS hour
     FROM rack_traffic_by_hour

@@ -1,27 +1,3 @@
--- kind: mart
--- grain: one row per finding about the replication throttles that are set
--- description: What is wrong, or can be, with the replication throttles of a cluster (KIP-73).
--- columns:
---   from replication_throttles: cluster_id
---   finding: list_without_rate, rate_without_list, static_rate_ignored (these do nothing); broker_gone,
---     malformed_list (these name no replica); wildcard_list (covers ordinary catching up too);
---     moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low for brokers
---     to measure well); response_too_large (see throttle_sizing); stale_list, stale_rate
---     (nothing that the list, or any list, covers was moved or behind for conf's
---     replication.stale_throttle_s, 600 by default)
---   topic: topic of the list; null: the finding is not about one
---   side: leader or follower
---   broker_id: broker that the finding is about; null: it is not about one
---   rate: rate that is set, in bytes per second; null: none
---   set_at: when the list was set, or the rate where the finding is about the rate; null: before the
---     request log started
---   age_s: time since set_at, in seconds; null: set_at is not known
---   set_by: principal that set it; null: not known
---   set_by_client_id: its client.id: untrusted text; null: not known
---   replicas: sides of replications that the finding is about; brokers for response_too_large
---   malformed_entries: entries of malformed_list that name no replica; null for other findings
---   from throttle_sizing: response_max_bytes, largest_response_max_bytes, bounded_by
---   event_time: last minute with data about replication
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM (

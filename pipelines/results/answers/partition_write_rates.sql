@@ -1,18 +1,10 @@
--- kind: intermediate
--- grain: one row per partition that clients wrote to in the last ten minutes with replication
--- description: How much is written into each partition, which every replica must take to keep up.
--- columns:
---   from replication_traffic: cluster_id
---   topic: name of the topic
---   from replication_traffic: partition
---   written_bytes_per_s: record bytes that clients produced into the partition, per second of the
---     busiest of the last ten minutes
 WITH produced AS (
     SELECT
         writes.cluster_id,
         coalesce(writes.topic, topic_ids.topic) AS topic,
         writes.partition,
         writes.event_time,
+        newest.event_time AS now,
         sum(writes.bytes) AS bytes
     FROM replication_traffic AS writes
     INNER JOIN replication_time AS newest ON writes.cluster_id = newest.cluster_id
@@ -22,10 +14,19 @@ WITH produced AS (
         writes.follower_id IS NULL
         AND unix_micros(writes.event_time) > unix_micros(newest.event_time) - 600000000
     GROUP BY
-        writes.cluster_id, coalesce(writes.topic, topic_ids.topic), writes.partition, writes.event_time
+        writes.cluster_id,
+        coalesce(writes.topic, topic_ids.topic),
+        writes.partition,
+        writes.event_time,
+        newest.event_time
 )
 
-SELECT cluster_id, topic, partition, max(bytes) / 60e0 AS written_bytes_per_s
+SELECT
+    cluster_id,
+    topic,
+    partition,
+    max(now) AS event_time,
+    max(bytes) / 60e0 AS written_bytes_per_s
 FROM produced
 WHERE topic IS NOT NULL
 GROUP BY cluster_id, topic, partition

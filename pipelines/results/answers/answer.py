@@ -1,0 +1,79 @@
+"""What an answer is: its table, its text, and how far back it reads each input."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+
+from quotaflow.pipelines.warehouse import sql_dialects, views
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """How far back an answer reads an input, before the newest row of that input.
+
+    `setting` names a setting with a number of `unit`, which counts where a snapshot stored it.
+    """
+
+    default: timedelta
+    setting: str | None = None
+    unit: timedelta = timedelta(seconds=1)
+
+    def length(self, settings: Mapping[str, float]) -> timedelta:
+        """The time to read, by the settings of the last snapshot."""
+        stored = settings.get(self.setting) if self.setting else None
+        return self.default if stored is None else stored * self.unit
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Inputs that `lookbacks` does not name are read whole. Each lookback is at least what the text
+    needs, so the rows do not depend on it. `expiry`: SQL for the time from which the rows differ
+    though no input changed; null: never.
+    """
+
+    table: Table
+    sql: str
+    lookbacks: Mapping[str, Lookback] = field(default_factory=dict)
+    expiry: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its table."""
+        return self.table.name
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Its text, and what else it computes."""
+        return (self.sql,) if self.expiry is None else (self.sql, self.expiry)
+
+    @cached_property
+    def views(self) -> tuple[str, ...]:
+        """The views that it reads, each after those it reads itself."""
+        needed: set[str] = set()
+        left = [self.sql]
+        while left:
+            for name in sql_dialects.tables_in(left.pop()) & views.load().keys() - needed:
+                needed.add(name)
+                left.append(views.load()[name].sql)
+        return tuple(name for name in views.load() if name in needed)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The tables that it reads, answers among them, by itself and by its views."""
+        texts = (*self.texts, *(views.load()[name].sql for name in self.views))
+        read = frozenset[str]().union(*map(sql_dialects.tables_in, texts))
+        return tuple(name for name in TABLES if name in read)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Another one after a change of the text, of a view that it reads, or of a lookback."""
+        # By words, which may name more views than it reads: that takes no parser.
+        texts = [*self.texts, *(views.load()[name].sql for name in views.dependencies(self.sql)[1])]
+        whole = "\n".join([*texts, repr(sorted(self.lookbacks.items())), repr(self.table.arrow)])
+        return hashlib.sha256(whole.encode()).hexdigest()

@@ -1,0 +1,160 @@
+"""Answers over the tables of a folder: by DuckDB in this process, without a JVM."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.results.answers import source
+from quotaflow.pipelines.results.answers.answer import Answer
+from quotaflow.pipelines.results.answers.source import Computed
+from quotaflow.pipelines.warehouse import delta_files, views
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckdb
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
+from quotaflow.schemas.table import DOUBLE, STRING, TIMESTAMP, Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.database import Database, Selection, opened
+from quotaflow.udfs.engine.rule import Files, Relation, Rule
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_MEMORY_MB = 1_024
+_EXPIRY = pa.schema([("expires_at", TIMESTAMP)])
+_NUMBERS = pa.schema([("setting", STRING), ("number", DOUBLE)])
+
+
+@dataclass
+class FolderSource:
+    """The tables of a folder, each in the version that it has when it is first named here."""
+
+    warehouse: Warehouse
+    now: datetime
+    _opened: "dict[str, DeltaTable]" = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _database: Database | None = None
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What `compute` raises if an answer cannot be computed."""
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415  --help need not wait for it
+        from sqlglot.errors import SqlglotError  # noqa: PLC0415  as above
+
+        return (duckdb.Error, pa.ArrowException, DeltaError, SqlglotError, OSError, ConfigError)
+
+    def close(self) -> None:
+        """End the database."""
+        self._stack.close()
+
+    def stamp(self, table: str) -> str | None:
+        """Id and version of a table; None if it does not exist."""
+        if not self.warehouse.is_in_folder(table):
+            return None
+        live = self._live(table)
+        return f"{live.metadata().id} {live.version()}"
+
+    def changed(self, table: str) -> None:
+        """Open a table again when it is next named."""
+        self._opened.pop(table, None)
+
+    def rows(self, table: Table) -> pa.Table:
+        """All rows of an existing table."""
+        whole = Rule(table.name, f"SELECT * FROM {table.name}", table.arrow)
+        return self._computed(whole, {table.name: self._files(table.name)})
+
+    def compute(self, answer: Answer) -> Computed:
+        """The rows of an answer, from tables that all exist."""
+        starts = self._starts(answer)
+        relations = {name: self._files(name, starts.get(name)) for name in answer.inputs}
+        where = {
+            name: TimeRange(start).condition(TABLES[name].time, time_in_duckdb)
+            for name, start in starts.items()
+        }
+        rows = self._computed(_rule(answer, answer.sql, answer.table.arrow), relations, where)
+        if answer.expiry is None:
+            return Computed(rows)
+        rule = _rule(answer, answer.expiry, _EXPIRY)
+        (expiry,) = self._computed(rule, relations, where).to_pylist()
+        return Computed(rows, expiry["expires_at"])
+
+    def _computed(
+        self,
+        rule: Rule,
+        relations: Mapping[str, Relation],
+        where: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        database = self._opened_database()
+        database.relations = relations
+        selections = {name: Selection((where or {}).get(name, "true")) for name in relations}
+        return pa.Table.from_batches(database.compute(rule, selections), rule.schema)
+
+    def _opened_database(self) -> Database:
+        if self._database is None:
+            self._database = self._stack.enter_context(opened({}, _MEMORY_MB))
+        return self._database
+
+    def _starts(self, answer: Answer) -> dict[str, datetime]:
+        settings = self._settings(answer)
+        newest = {name: _newest(self._listed(name)) for name in answer.lookbacks}
+        return {
+            name: source.since(answer, name, time, self.now, settings)
+            for name, time in newest.items()
+            if time is not None
+        }
+
+    def _settings(self, answer: Answer) -> dict[str, float]:
+        names = source.setting_names(answer)
+        if not names:
+            return {}
+        sql = source.SETTINGS.format(", ".join(map(literal, names)))
+        rule = Rule(
+            "settings", in_duckdb(sql), _NUMBERS, views=dict(_translated(["current_settings"]))
+        )
+        rows = self._computed(rule, {"settings": self._files("settings")})
+        return {row["setting"]: row["number"] for row in rows.to_pylist()}
+
+    def _files(self, name: str, start: datetime | None = None) -> Files:
+        table = TABLES[name]
+        paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
+        return Files(tuple(paths), table.arrow, is_dated=bool(table.partitioning))
+
+    def _listed(self, name: str) -> list[DataFile]:
+        live = self._live(name)
+        try:
+            check_readable(name, live.metadata().configuration)
+        except SchemaVersionError as error:
+            raise ConfigError(str(error)) from None
+        return delta_files.of_version(live, self.warehouse.folder(name), TABLES[name].time)
+
+    def _live(self, name: str) -> "DeltaTable":
+        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+
+        if name not in self._opened:
+            self._opened[name] = DeltaTable(self.warehouse.folder(name))
+        return self._opened[name]
+
+
+def _newest(files: Sequence[DataFile]) -> datetime | None:
+    """The newest time of files; None if they do not say it."""
+    times = [file.last for file in files]
+    stated = [time.astimezone(UTC) for time in times if time is not None]
+    return max(stated) if stated and len(stated) == len(times) else None
+
+
+def _rule(answer: Answer, sql: str, schema: pa.Schema) -> Rule:
+    return Rule(answer.name, in_duckdb(sql), schema, views=dict(_translated(answer.views)))
+
+
+def _translated(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        yield name, in_duckdb(views.load()[name].sql)

@@ -1,0 +1,218 @@
+"""Computes answers whose inputs changed, and says which answers are not up to date.
+
+Rows are committed before the state that names their inputs. So after a crash between the two an
+answer is computed once more, and its rows are the same. The versions of the inputs are taken before
+they are read: rows can be newer than their state says, and never older.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from quotaflow.pipelines.config import WarehouseSection
+from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.results.answers import answer_state
+from quotaflow.pipelines.results.answers.answer import Answer
+from quotaflow.pipelines.results.answers.answer_state import AnswerState, Stamps
+from quotaflow.pipelines.results.answers.folder import FolderSource
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.results.answers.source import Computed, Source
+from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse.row_writer import Replaced
+from quotaflow.pipelines.warehouse.time_ranges import EVER
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.control import ANSWER_STATE
+
+Report = Callable[[str], None]
+
+
+def refresh(
+    section: WarehouseSection,
+    open_session: OpenSession,
+    now: datetime,
+    report: Report,
+    answers: Collection[Answer] = ANSWERS,
+) -> list[str]:
+    """Compute each answer whose inputs changed; returns the names of the tables that changed.
+
+    The caller has the warehouse's lock. `answers` are in order, each after those it reads. An
+    answer whose inputs do not all exist is left. One that cannot be computed is reported, keeps its
+    rows and has its error in `answer_state`; the others go on. A folder needs no session.
+    """
+    warehouse = Warehouse(section)
+    with _opened(warehouse, open_session, now) as source:
+        errors: tuple[type[Exception], ...] = (*source.failures, JobError)
+        try:
+            run = _Refresh(source, warehouse, open_session, now, report)
+            changed = [answer.name for answer in answers if run.is_changed(answer)]
+            run.write_states()
+        except errors as error:
+            report(f"answers may not be up to date: {failures.one_line(error)}")
+            return []
+        return changed
+
+
+@contextmanager
+def _opened(warehouse: Warehouse, open_session: OpenSession, now: datetime) -> Iterator[Source]:
+    if not warehouse.conf.catalog_schema:
+        with closing(FolderSource(warehouse, now)) as folder:
+            yield folder
+        return
+    from quotaflow.pipelines.results.answers.in_catalog import (  # noqa: PLC0415  needs pyspark
+        CatalogSource,
+    )
+
+    with closing(CatalogSource(open_session(), warehouse, now)) as catalog:
+        yield catalog
+
+
+class _Refresh:
+    """One refresh of a warehouse."""
+
+    def __init__(
+        self,
+        source: Source,
+        warehouse: Warehouse,
+        open_session: OpenSession,
+        now: datetime,
+        report: Report,
+    ) -> None:
+        self.source = source
+        self.warehouse = warehouse
+        self.open_session = open_session
+        self.now = now
+        self.report = report
+        self.errors: tuple[type[Exception], ...] = (*source.failures, JobError)
+        self.states = _states(source)
+        self.written = dict(self.states)
+
+    def is_changed(self, answer: Answer) -> bool:
+        """Bring one answer up to date; returns whether its rows are others now."""
+        stamps: dict[str, str | None] = {}
+        try:
+            stamps = _stamps(self.source, answer)
+            if any(stamps[name] is None for name in answer.inputs):
+                return False
+            state = self.states.get(answer.name)
+            if state is not None and state.is_of(answer, stamps, self.now):
+                return False
+            computed = self.source.compute(answer)
+            is_changed = self._write(answer.table, computed)
+        except self.errors as error:
+            self._failed(answer, stamps, failures.one_line(error))
+            return False
+        self.states[answer.name] = AnswerState(
+            answer.name,
+            self.now,
+            answer.fingerprint,
+            {**stamps, answer.name: self.source.stamp(answer.name)},
+            computed.expires_at,
+        )
+        return is_changed
+
+    def write_states(self) -> None:
+        """Replace the table of states, if one is another than before."""
+        if self.states == self.written:
+            return
+        self.warehouse.ensure(self.open_session, [ANSWER_STATE])
+        self._replace(ANSWER_STATE, answer_state.to_rows(self.states))
+
+    def _write(self, table: Table, computed: Computed) -> bool:
+        is_made = self.source.stamp(table.name) is not None
+        if is_made and _are_same(self.source.rows(table), computed.rows):
+            return False
+        self.warehouse.ensure(self.open_session, [table])
+        if computed.rows.num_rows or is_made:
+            self._replace(table, computed.rows)
+        self.source.changed(table.name)
+        return True
+
+    def _replace(self, table: Table, rows: pa.Table) -> None:
+        row_writer.replace(self.open_session, self.warehouse, table, rows, Replaced((EVER,)))
+
+    def _failed(self, answer: Answer, stamps: Stamps, error: str) -> None:
+        self.report(f"{answer.name} is not up to date: {error}")
+        before = self.states.get(answer.name)
+        if before is not None and before.error == error and before.inputs == stamps:
+            return
+        self.states[answer.name] = AnswerState(
+            answer.name, self.now, answer.fingerprint, stamps, None, error
+        )
+
+
+def not_up_to_date(
+    section: WarehouseSection,
+    open_session: OpenSession,
+    now: datetime,
+    max_age: timedelta,
+    names: Collection[str],
+) -> dict[str, str]:
+    """Answers that must not be relied on, each with the reason.
+
+    These could not be computed, or were computed more than `max_age` ago from inputs that changed
+    since; or one that they are computed from was.
+    """
+    if not names:
+        return {}
+    by_name = {answer.name: answer for answer in ANSWERS}
+    with _opened(Warehouse(section), open_session, now) as source:
+        states = _states(source)
+
+        @cache
+        def problem(name: str) -> str | None:
+            state = states.get(name)
+            own = _problem(by_name[name], state, source, now, max_age)
+            read = by_name.keys() & state.inputs.keys() - {name} if state else set[str]()
+            return own or next(filter(None, map(problem, sorted(read))), None)
+
+        return {name: why for name in sorted(names) if (why := problem(name))}
+
+
+def _problem(
+    answer: Answer, state: AnswerState | None, source: Source, now: datetime, max_age: timedelta
+) -> str | None:
+    if state is None:
+        return f"{answer.name} was never computed: run quotaflow run --once and quotaflow snapshot"
+    if state.error is not None:
+        return f"{answer.name} is not up to date: {state.error}"
+    if now - state.time <= max_age or state.is_of(answer, _stamps(source, answer), now):
+        return None
+    return (
+        f"{answer.name} was computed at {state.time:%Y-%m-%d %H:%M:%S} UTC, and its inputs changed "
+        "since: run quotaflow run first"
+    )
+
+
+def _stamps(source: Source, answer: Answer) -> dict[str, str | None]:
+    return {name: source.stamp(name) for name in (answer.name, *answer.inputs)}
+
+
+def _states(source: Source) -> dict[str, AnswerState]:
+    if source.stamp(ANSWER_STATE.name) is None:
+        return {}
+    return answer_state.from_rows(source.rows(ANSWER_STATE).to_pylist())
+
+
+_DIFFERENCE = """
+    SELECT count(*) FROM (
+        (SELECT * FROM first EXCEPT ALL SELECT * FROM second)
+        UNION ALL
+        (SELECT * FROM second EXCEPT ALL SELECT * FROM first)
+    ) AS rows_of_one
+"""
+
+
+def _are_same(first: pa.Table, second: pa.Table) -> bool:
+    """Whether two tables of one schema have the same rows, in any order."""
+    if first.num_rows != second.num_rows:
+        return False
+    with duckdb.connect() as connection:
+        connection.register("first", first)
+        connection.register("second", second)
+        return connection.sql(_DIFFERENCE).fetchall() == [(0,)]

@@ -1,0 +1,93 @@
+"""All answers, each after those it reads."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from importlib.resources import files
+
+from quotaflow.pipelines.results.answers.answer import Answer, Lookback
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables import answers as tables
+
+_DAYS = timedelta(days=1)
+_TEN_MINUTES, _HOUR = Lookback(timedelta(minutes=10)), Lookback(timedelta(hours=1))
+_A_DAY, _TWO_DAYS = Lookback(_DAYS), Lookback(2 * _DAYS)
+_A_WEEK, _TWO_WEEKS = Lookback(7 * _DAYS), Lookback(14 * _DAYS)
+_ADVICE_DAYS = Lookback(7 * _DAYS, "quotas.advice_days", _DAYS)
+_VIOLATIONS = Lookback(timedelta(hours=1), "plan.violation_lookback_s")
+_STALE_THROTTLES = Lookback(timedelta(minutes=10), "replication.stale_throttle_s")
+
+
+def _answer(
+    table: Table, lookbacks: Mapping[str, Lookback] | None = None, expiry: str | None = None
+) -> Answer:
+    text = (
+        files("quotaflow.pipelines.results.answers")
+        .joinpath(f"{table.name}.sql")
+        .read_text(encoding="utf-8")
+    )
+    return Answer(table, text, lookbacks or {}, expiry)
+
+
+ANSWERS: tuple[Answer, ...] = (
+    # Bursts of a week. A burst's begin and earlier use of its transactional ids are further back.
+    _answer(tables.PRODUCER_ID_BURSTS, {"producer_id_uses": _TWO_WEEKS}),
+    _answer(
+        tables.RECENT_VIOLATIONS, {"producer_id_rates": _VIOLATIONS, "pipeline_progress": _A_WEEK}
+    ),
+    _answer(tables.QUOTA_ADVICE, {"quota_usage": _ADVICE_DAYS, "fetch_sizes": _A_WEEK}),
+    _answer(tables.QUOTA_PROPOSALS),
+    _answer(
+        tables.PARTITION_WRITE_RATES,
+        {"replication_traffic": _TEN_MINUTES, "replication_throttles": _TEN_MINUTES},
+    ),
+    _answer(
+        tables.BROKER_DEGRADATION,
+        {"requests": _HOUR, "replication_traffic": _HOUR, "replication_throttles": _HOUR},
+    ),
+    _answer(
+        tables.THROTTLE_CHECKS,
+        {"replication_traffic": _STALE_THROTTLES, "replication_throttles": _STALE_THROTTLES},
+    ),
+    _answer(
+        tables.THROTTLED_REPLICA_PROPOSALS,
+        {"replication_traffic": _HOUR, "replication_throttles": _HOUR},
+    ),
+    _answer(
+        tables.REPLICATION_DEMAND,
+        {
+            "replication_traffic": _A_WEEK,
+            "rack_traffic": _A_WEEK,
+            "preferred_replicas": _TEN_MINUTES,
+            "replication_throttles": _HOUR,
+        },
+    ),
+    _answer(
+        tables.REPLICATION_PROPOSALS,
+        {"replication_traffic": _TEN_MINUTES, "replication_throttles": _TEN_MINUTES},
+    ),
+    _answer(tables.REASSIGNMENTS, {"traffic": _HOUR, "replica_lag": _A_WEEK}),
+    _answer(
+        tables.CLIENT_COVERAGE,
+        {
+            "telemetry_pushes": _A_WEEK,
+            "telemetry_subscriptions": _A_WEEK,
+            "pipeline_progress": _TWO_WEEKS,
+        },
+    ),
+    _answer(
+        tables.SUBSCRIPTION_PROPOSALS,
+        {"telemetry_pushes": _A_WEEK},
+        # An alert that will be stale when nothing more comes is closed ahead of time.
+        expiry="""
+            SELECT min(event_time) AS expires_at
+            FROM metric_alert_events
+            WHERE state = 'closed' AND event_time > current_timestamp()
+        """,
+    ),
+    _answer(tables.RACK_PAIRS, {"rack_traffic": _TWO_DAYS, "preferred_replicas": _TWO_DAYS}),
+    _answer(
+        tables.READ_PROBLEMS,
+        {"fetch_faults": _TWO_DAYS, "offset_lookups": _TWO_DAYS, "preferred_replicas": _A_DAY},
+    ),
+    _answer(tables.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),
+)

@@ -1,0 +1,91 @@
+"""Answers in a catalog, by Spark, are those of a folder, by DuckDB."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ....delta_tables import NOON, violation
+from ....schemas.views.filled_views import FILLED
+from ....schemas.views.view_rows import Row
+from ....schemas.views.view_tables import make_tables, no_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+NOW = NOON + timedelta(days=1)
+SCHEMA = "spark_catalog.answers"
+NAMES = [answer.name for answer in ANSWERS]
+
+
+@pytest.fixture
+def catalog(spark: "SparkSession", tmp_path: Path) -> Iterator[Warehouse]:
+    """A catalog's schema with the tables that answers read."""
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} LOCATION '{tmp_path / 'schema'}'")
+    made = Warehouse(
+        config.WarehouseSection(catalog_schema=SCHEMA, checkpoints=str(tmp_path / "checkpoints"))
+    )
+    needed = {name for answer in ANSWERS for name in answer.inputs} - set(NAMES)
+    made.ensure(lambda: spark, [TABLES[name] for name in sorted(needed)])
+    for name in sorted(needed & FILLED.keys()):
+        add(spark, made, name, FILLED[name])
+    yield made
+    spark.sql(f"DROP SCHEMA {SCHEMA} CASCADE")
+
+
+def add(spark: "SparkSession", warehouse: Warehouse, name: str, rows: list[Row]) -> None:
+    content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
+    writer = frames.from_arrow(spark, content).write.format("delta").mode("append")
+    warehouse.write(writer, name)
+
+
+def lines(rows: pa.Table) -> list[str]:
+    return sorted(values.json_line(row) for row in values.rows(rows.to_reader()))
+
+
+def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
+    spark: "SparkSession", catalog: Warehouse, warehouse: Warehouse
+) -> None:
+    def refreshed() -> set[str]:
+        return set(refresh(catalog.conf, lambda: spark, NOW, pytest.fail))
+
+    make_tables(warehouse, FILLED)
+    refresh(warehouse.conf, no_session, NOW, pytest.fail)
+    assert refreshed() == set(NAMES)
+    for name in NAMES:
+        rows = catalog.read(spark, name).toArrow().cast(TABLES[name].arrow)
+        expected = pa.table(DeltaTable(warehouse.folder(name)).to_pyarrow_table())
+        assert lines(rows) == lines(expected.cast(rows.schema)), name
+    assert refreshed() == set()
+    add(spark, catalog, "producer_id_rates", [violation("User:new", NOON)])
+    old = not_up_to_date(catalog.conf, lambda: spark, NOW + timedelta(hours=1), timedelta(0), NAMES)
+    assert old.keys() == {"recent_violations"}
+    assert refreshed() == {"recent_violations"}
+    assert not spark.catalog.tableExists("producer_id_rates")
+
+
+def test_a_view_of_an_earlier_release_is_left_and_named(
+    spark: "SparkSession", catalog: Warehouse
+) -> None:
+    spark.sql(f"CREATE VIEW {SCHEMA}.rack_pairs AS SELECT 1 AS one")
+    reports: list[str] = []
+    chosen = [answer for answer in ANSWERS if answer.name in {"rack_pairs", "producer_id_bursts"}]
+    assert refresh(catalog.conf, lambda: spark, NOW, reports.append, chosen) == [
+        "producer_id_bursts"
+    ]
+    (line,) = reports
+    assert line.startswith(f"rack_pairs is not up to date: {SCHEMA}.rack_pairs is a view of")
+    assert spark.table(f"{SCHEMA}.rack_pairs").columns == ["one"]

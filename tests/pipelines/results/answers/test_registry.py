@@ -1,0 +1,83 @@
+"""Answers as they are declared: tables, texts, order and lookbacks fit together."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES
+from quotaflow.pipelines.feedback.evidence_checks import PROPOSED_BY
+from quotaflow.pipelines.results.answers.answer import Answer
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.snapshots.settings import KEYS
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.sql_dialects import tables_in
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables import answers as declared
+
+NAMES = [answer.name for answer in ANSWERS]
+each_answer = pytest.mark.parametrize("answer", ANSWERS, ids=NAMES)
+
+
+def test_every_declared_table_and_every_text_is_an_answer() -> None:
+    tables = {table.name for table in vars(declared).values() if isinstance(table, Table)}
+    texts = {
+        Path(file.name).stem
+        for file in files("quotaflow.pipelines.results.answers").iterdir()
+        if file.name.endswith(".sql")
+    }
+    assert tables == texts == set(NAMES)
+
+
+def test_no_answer_is_also_a_view() -> None:
+    assert views.load().keys() & set(NAMES) == set()
+
+
+@each_answer
+def test_an_answer_comes_after_those_it_reads(answer: Answer) -> None:
+    assert set(answer.inputs) & set(NAMES[NAMES.index(answer.name) :]) == set()
+
+
+@each_answer
+def test_a_lookback_is_of_an_input_and_of_a_setting_that_exists(answer: Answer) -> None:
+    assert answer.lookbacks.keys() <= set(answer.inputs)
+    named = {each.setting for each in answer.lookbacks.values() if each.setting}
+    assert named <= set(KEYS)
+    assert not named or "settings" in answer.inputs
+
+
+@each_answer
+def test_a_table_with_a_row_per_event_is_not_read_whole(answer: Answer) -> None:
+    # The others have a row per change of the cluster, of conf or by an administrator.
+    whole = set(answer.inputs) - answer.lookbacks.keys() - set(NAMES)
+    assert whole <= {
+        "brokers",
+        "client_quotas",
+        "config_alterations",
+        "config_changes",
+        "configs",
+        "metric_alert_events",
+        "reassignment_changes",
+        "replicas",
+        "settings",
+        "topic_names",
+        "topics",
+    }
+
+
+def test_no_retention_is_set_for_answers() -> None:
+    assert {*NAMES, "answer_state"} <= CURRENT_STATE_TABLES
+
+
+def test_desired_configs_reads_answers_and_staging_views_only() -> None:
+    read = tables_in(views.load()["desired_configs"].sql)
+    assert {name for name in read if views.load().keys() & {name}} == {
+        "current_client_quotas",
+        "current_configs",
+    }
+    assert read - views.load().keys() <= set(NAMES)
+
+
+def test_each_answer_of_desired_configs_proposes_some_evidence() -> None:
+    read = tables_in(views.load()["desired_configs"].sql) & set(NAMES)
+    assert set(PROPOSED_BY.values()) == read
