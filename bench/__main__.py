@@ -14,6 +14,7 @@ BENCHMARKS = (
     "fetch_results",
     "batch",
     "results",
+    "refresh",
     "jobs",
     "snapshots",
     "producer_ids_stream",

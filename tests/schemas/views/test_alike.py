@@ -15,7 +15,7 @@ from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.catalog import TABLES
 
 from .filled_views import FILLED
-from .view_tables import make_tables, rows
+from .view_tables import make_tables_and_answers, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,14 +45,14 @@ def test_no_with_bears_the_name_of_a_table_or_view() -> None:
 
 
 def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
-    make_tables(warehouse, {})
+    make_tables_and_answers(warehouse, {})
     assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in views.load()} == {
         name: [] for name in views.load()
     }
 
 
 def test_every_view_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
-    make_tables(warehouse, FILLED)
+    make_tables_and_answers(warehouse, FILLED)
     assert [name for name in views.load() if not rows(warehouse, f"SELECT * FROM {name}")] == []
 
 
@@ -60,7 +60,7 @@ def test_every_view_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
 def test_every_view_has_the_same_described_columns_in_spark(
     warehouse: Warehouse, spark: "SparkSession"
 ) -> None:
-    make_tables(warehouse, {})
+    make_tables_and_answers(warehouse, {})
     for table in TABLES.values():
         spark.createDataFrame([], table.sql_schema).createOrReplaceTempView(table.name)
     reader = Reader(warehouse)
@@ -80,7 +80,7 @@ def test_every_view_has_the_same_described_columns_in_spark(
 @pytest.mark.spark
 @pytest.mark.faults
 def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSession") -> None:
-    make_tables(warehouse, FILLED)
+    make_tables_and_answers(warehouse, FILLED)
     for name in TABLES:
         warehouse.read(spark, name).createOrReplaceTempView(name)
     reader = Reader(warehouse)

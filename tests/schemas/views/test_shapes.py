@@ -17,7 +17,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from .filled_views import FILLED
-from .view_tables import make_tables
+from .view_tables import make_tables_and_answers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables with rows for every view."""
     folder = tmp_path_factory.mktemp("filled")
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
-    make_tables(warehouse, FILLED)
+    make_tables_and_answers(warehouse, FILLED)
     return warehouse
 
 
