@@ -41,12 +41,13 @@ def upkeep(
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """Remove rows past their retention, compact small files, delete unused files.
+    """Remove rows past their retention, roll up old windows, compact and delete files.
 
-    Conf sets how long rows are kept (upkeep.retention_days). Rows that a query has not read stay,
-    and are reported; removed rows are counted in pipeline_progress. Files are deleted a week after
-    the last table version that needs them (upkeep.vacuum_after_h). Run it once a day. Needs a JDK,
-    as run does.
+    Conf sets how long rows are kept (upkeep.retention_days), and when windows of quota_usage become
+    rows of minutes and hours (upkeep.minutes_after_days, upkeep.hours_after_days). Rows that a
+    query has not read stay, and are reported; removed rows are counted in pipeline_progress. Files
+    are deleted a week after the last table version that needs them (upkeep.vacuum_after_h). Run it
+    once a day. Needs a JDK, as run does.
 
     Example: quotaflow upkeep --dry-run
 

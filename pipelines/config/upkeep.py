@@ -1,9 +1,9 @@
 """Sections of conf about upkeep, health and quality checks."""
 
 import difflib
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Positive, Section
 
@@ -83,11 +83,15 @@ class UpkeepSection(Section):
 
     In a table of snapshots only rows that are no longer current are removed. Files that no version
     of a table needs any more are removed `vacuum_after_h` later (a week at least), so that readers
-    of an older version can finish.
+    of an older version can finish. Windows of quota_usage become rows of minutes after
+    `minutes_after_days`, and rows of hours after `hours_after_days`, counted back from the newest
+    window of their cluster; null: never.
     """
 
     retention_days: dict[str, Positive | None] = Field(default_factory=dict)
     vacuum_after_h: Annotated[int, Field(ge=168)] = 168
+    minutes_after_days: Positive | None = 1
+    hours_after_days: Positive | None = 7
 
     @field_validator("retention_days")
     @classmethod
@@ -99,6 +103,16 @@ class UpkeepSection(Section):
             if kept is not None and kept < least:
                 raise ValueError(f"{table} must be kept for {least} days at least, not {kept}")
         return days
+
+    @model_validator(mode="after")
+    def _minutes_first(self) -> Self:
+        minutes, hours = self.minutes_after_days, self.hours_after_days
+        if minutes is not None and hours is not None and minutes > hours:
+            raise ValueError(
+                f"minutes_after_days is {minutes} and hours_after_days {hours}: rows of minutes "
+                "become rows of hours, so it must not be greater"
+            )
+        return self
 
     def days(self, table: str) -> int | None:
         """How many days rows of a table are kept; None: they are never removed."""

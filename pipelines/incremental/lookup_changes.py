@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EVER = datetime.fromtimestamp(0, UTC)
-# Retention removes whole days, and never the current one. So facts of the last day are there.
+# Retention removes whole days, and never the current one. So facts of the last day are there. The
+# roll-up leaves rows of that day too.
 _ALWAYS_KEPT = timedelta(days=1)
 _NEWEST = pa.schema(
     [pa.field("newest", TIMESTAMP), pa.field("since", TIMESTAMP), pa.field("cluster_id", STRING)]
@@ -81,9 +82,14 @@ class LookupChanges:
         return min(sinces, default=None), seen, latest
 
     def computable(self, result: Result, time_ranges: list[TimeRange]) -> list[TimeRange]:
-        """The time ranges without times whose facts retention removed: those rows stay."""
+        """The time ranges without times whose facts retention removed: those rows stay.
+
+        Of rows that upkeep may have rolled up, the ranges are whole hours.
+        """
         if not time_ranges or time_ranges[0].start >= datetime.now(UTC) - _ALWAYS_KEPT:
             return time_ranges
+        if result.rolls_up:
+            time_ranges = result.whole_hours(time_ranges)
         name = result.facts.name
         if name not in self._kept:
             self._kept[name] = self.batch.warehouse.kept_since(self.spark, name)

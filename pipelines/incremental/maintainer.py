@@ -134,7 +134,7 @@ class ResultMaintainer:
                     outcome.error = computed.error
                     continue
                 result = due[computed.computation.table]
-                replaced = Replaced(computed.ranges, result.scope)
+                replaced = Replaced(result.stored(computed.ranges), result.scope)
                 row_writer.replace(
                     lambda: spark, batch.warehouse, result.table, computed.rows, replaced
                 )

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.engine.computation import Carry, Computation
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule
+
+_HOUR_S = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Result:
     the time they are valid. Rows of a sequential rule that differ in a column of `split_by` are
     independent. With `lookahead_s` new facts also affect rows that much before them.
     `scope` is SQL that is true for the rows of this result, if another result fills the same table.
+    With `rolls_up` upkeep replaces rows older than a day by rows of whole minutes and hours, so old
+    rows are computed by the hour.
     """
 
     table: Table
@@ -55,6 +59,7 @@ class Result:
     lookahead_s: int = 0
     split_by: tuple[str, ...] = ()
     scope: str = "true"
+    rolls_up: bool = False
 
     def computation(
         self, ranges: Iterable[TimeRange], max_lateness_s: int | None = None
@@ -106,14 +111,63 @@ class Result:
         first = self.bucket(
             kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
         )
+        if self.rolls_up:
+            first = self._next_hour(first)
         return [
             TimeRange(max(time_range.start, first), time_range.end)
             for time_range in time_ranges
             if time_range.end is None or time_range.end > first
         ]
 
+    def slices(self, time_range: TimeRange, now: datetime, size_s: int) -> list[TimeRange]:
+        """About `size_s` long ranges that cover a range, of whole buckets or hours."""
+        whole_s = _HOUR_S if self.rolls_up else self.bucket_s
+        size = timedelta(seconds=max(size_s // whole_s, 1) * whole_s)
+        if not self.rolls_up:
+            return sliced(time_range.start, time_range.end, now, size)
+        start = _floored(time_range.start, _HOUR_S)
+        return [self._whole(each) for each in sliced(start, time_range.end, now, size)]
+
+    def whole_hours(self, time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
+        """The ranges of all buckets that start in the hours of these ranges.
+
+        An hour may have one row for all its buckets. So its buckets are computed together.
+        """
+        return merged(self._whole(each) for each in time_ranges)
+
+    def stored(self, time_ranges: Iterable[TimeRange]) -> list[TimeRange]:
+        """The time of the stored rows that rows of these ranges replace.
+
+        A row of an hour has the start of the hour as its time, which is before its first bucket.
+        """
+        if not self.rolls_up:
+            return list(time_ranges)
+        return [
+            TimeRange(self._row_time(each.start), each.end and self._row_time(each.end))
+            for each in time_ranges
+        ]
+
+    def _whole(self, time_range: TimeRange) -> TimeRange:
+        first = self.bucket(_floored(time_range.start, _HOUR_S), up=True)
+        return TimeRange(first, None if time_range.end is None else self._next_hour(time_range.end))
+
+    def _row_time(self, start: datetime) -> datetime:
+        hour = _floored(start, _HOUR_S)
+        return hour if start == self.bucket(hour, up=True) else start
+
+    def _next_hour(self, time: datetime) -> datetime:
+        """The first bucket of an hour that starts no earlier."""
+        hour = _floored(time, _HOUR_S)
+        first = self.bucket(hour, up=True)
+        return first if time <= first else self.bucket(hour + timedelta(seconds=_HOUR_S), up=True)
+
     def bucket(self, time: datetime, *, up: bool = False) -> datetime:
         """The start of a time's bucket; with `up`, of the first bucket that starts no earlier."""
         epoch_s = -int(-time.timestamp() // 1) if up else int(time.timestamp())
         past_s = -epoch_s % self.bucket_s if up else -(epoch_s % self.bucket_s)
         return datetime.fromtimestamp(epoch_s + past_s, UTC)
+
+
+def _floored(time: datetime, period_s: int) -> datetime:
+    epoch_s = int(time.timestamp())
+    return datetime.fromtimestamp(epoch_s - epoch_s % period_s, UTC)

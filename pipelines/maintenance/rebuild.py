@@ -2,7 +2,7 @@
 
 The rule is the one that streaming runs, over all facts of a slice, late ones included. Each slice
 is replaced in one commit, so a crash leaves whole slices; no checkpoint is read or written. Rows
-whose facts retention removed stay.
+whose facts retention removed stay. Windows replace rolled-up rows; upkeep rolls them up again.
 """
 
 import uuid
@@ -111,12 +111,10 @@ class Rebuild:
             until = None
         if not request.drop_uncomputable:
             since = self._computable_since(result, since, until)
-        size_s = max(request.slice_s // result.bucket_s, 1) * result.bucket_s
-        time_ranges = sliced(since, until, datetime.now(UTC), timedelta(seconds=size_s))
         maintainer = ResultMaintainer((result,), self.conf)
         return self._replace_ranges(
             name,
-            time_ranges,
+            result.slices(TimeRange(since, until), datetime.now(UTC), request.slice_s),
             lambda time_range, batch: maintainer.rebuild(batch, self.spark, time_range),
         )
 

@@ -1,4 +1,4 @@
-"""`quotaflow upkeep`: removes old rows, compacts small files, and deletes unused files.
+"""`quotaflow upkeep`: removes old rows, rolls up, compacts small files, deletes unused files.
 
 The order makes it safe: no row that a query has not read is removed, and no file that a query may
 still read is deleted. A second run finds nothing to do.
@@ -17,7 +17,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
-from quotaflow.pipelines.maintenance import retention
+from quotaflow.pipelines.maintenance import retention, roll_up
+from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -25,6 +26,7 @@ from quotaflow.pipelines.warehouse.warehouse import Detail, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,6 +72,8 @@ def run_upkeep(
         upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
         # One after the other: each appends to pipeline_progress, which is the last table.
         pending = [upkeep.without_old_rows(table) for table in chosen]
+        if QUOTA_USAGE in chosen:
+            upkeep.roll_up()
         outcomes = list(upkeep.compacted(pending))
         if not names:
             upkeep.drop_left_checkpoints()
@@ -106,6 +110,16 @@ class Upkeep:
             self.report(f"{table.name}: removing {old.total} rows from before {old.before.date()}")
             retention.remove(self.spark, batch, old)
         return replace(pending, rows_removed=old.total)
+
+    def roll_up(self) -> None:
+        """Roll up old windows of `quota_usage`, before its new files are compacted."""
+        rolling = RollUp(lambda: self.spark, self.conf, self.warehouse, self.report)
+        due = rolling.due(self.now)
+        if self.dry:
+            for old in due:
+                self.report(roll_up.line(old))
+        else:
+            rolling.run(due)
 
     def compacted(self, pending: "Collection[PendingTable]") -> Iterator[UpkeepOutcome]:
         """Compact and vacuum tables, some at a time."""

@@ -30,4 +30,5 @@ def result(conf: QuotasSection) -> Result:
             LookupTable(BROKERS),
             LookupTable(TOPICS),
         ),
+        rolls_up=True,
     )

@@ -184,7 +184,10 @@ SELECT
         WHEN c.is_callback THEN 'callback'
         WHEN k.known_since < f.window_end THEN 'stock'
         ELSE 'unknown'
-    END AS enforcement
+    END AS enforcement,
+    -- Upkeep fills these columns in rows of minutes and hours.
+    f.amount, $rate_period_s AS period_s, NULL AS rolled_up_s, 1 AS windows,
+    f.amount / f.per AS peak_usage, NULL AS usage_histogram, NULL AS user_windows
 FROM filled AS f
 LEFT JOIN known_brokers AS k ON k.cluster_id = f.cluster_id AND k.broker_id = f.broker_id
 ASOF LEFT JOIN (FROM broker_configs WHERE is_callback IS NOT NULL) AS c

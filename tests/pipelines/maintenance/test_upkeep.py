@@ -71,6 +71,10 @@ def test_every_table_that_grows_has_a_retention() -> None:
         pytest.param("retention_days={config_changes: 59}", "for 60 days at least", id="held"),
         pytest.param("retention_days={fetch_sessions: 9}", "only the current state", id="state"),
         pytest.param("vacuum_after_h=24", "greater than or equal to 168", id="readers disturbed"),
+        pytest.param("minutes_after_days=0", "greater than 0", id="windows of the last day"),
+        pytest.param(
+            "minutes_after_days=8", "is 8 and hours_after_days 7", id="hours before minutes"
+        ),
     ],
 )
 def test_a_retention_that_would_harm_is_refused(override: str, expected: str) -> None:

@@ -119,7 +119,12 @@ GOOD: Content = {
         counted("in", 0, "client_quotas", **of_job("snapshot")),
     ],
     "producer_id_rates": [ids(), ids(tokens=-1.0, is_violating=True), ids(kind="activation")],
-    "quota_usage": [used(), used(quota=None, is_over=None)],
+    "quota_usage": [
+        used(),
+        used(client_id="a", quota=None, is_over=None),
+        used(client_id="b", rolled_up_s=60, throttled_by=None),
+        used(client_id="b", rolled_up_s=60, throttled_by="request_percentage"),
+    ],
     "replicas": [replica(1), replica(2), replica(2, 200, is_in_sync=False)],
     "preferred_replicas": [
         advised(2, 2),
@@ -177,7 +182,10 @@ BAD: dict[tuple[str, str], Content] = {
     ("producer_id_rates", "throttled_when_violating"): {
         "producer_id_rates": [ids(is_violating=True)]
     },
-    ("quota_usage", "own_usage_within_shared"): {"quota_usage": [used(is_over=False)]},
+    ("quota_usage", "own_usage_within_shared"): {
+        "quota_usage": [used(client_id="c", is_over=False)]
+    },
+    ("quota_usage", "window_counted_once"): {"quota_usage": [used(client_id="b")]},
     ("preferred_replicas", "recommended_in_isr"): {"preferred_replicas": [advised(2, 5)]},
     ("replicas", "one_leader"): {"replicas": [replica(3, is_leader=True)]},
     ("replication_throttles", "biting_is_effective"): {

@@ -1,0 +1,364 @@
+"""Rolled-up rows of `quota_usage` answer as the windows that they replace."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.maintenance.roll_up import HOUR_S, MINUTE_S, OldRange, RollUp, rolled_up
+from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse import row_writer, views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.udfs.engine.database import opened
+from quotaflow.udfs.rules.usage_histogram import MAX_ERROR
+
+Row = dict[str, Any]
+
+WINDOW_S = 11
+# Midnight is not the start of a window, as on most days.
+MIDNIGHT = datetime(2026, 11, 1, tzinfo=UTC)
+FIRST = datetime.fromtimestamp(-(-int(MIDNIGHT.timestamp()) // WINDOW_S) * WINDOW_S, UTC)
+NO_SPARK = cast("OpenSession", None)
+PER = {"producer_byte_rate": WINDOW_S, "request_percentage": WINDOW_S * 10_000}
+
+
+def window(number: int, amount: int, **others: Any) -> Row:
+    """What alice's client did in a window, so many windows after midnight."""
+    time = FIRST + number * timedelta(seconds=WINDOW_S)
+    quota_type = others.get("quota_type", "producer_byte_rate")
+    usage = amount / PER[quota_type]
+    row = {
+        "cluster_id": "c1",
+        "event_date": time.date(),
+        "event_time": time,
+        "broker_id": 1,
+        "principal": "User:alice",
+        "client_id": "orders",
+        "quota_type": quota_type,
+        "usage": usage,
+        "is_estimated": False,
+        "request_count": 3,
+        "throttled_requests": 0,
+        "throttle_time_ms": 0.0,
+        "is_quota_changed": False,
+        "quota_bucket_usage": usage,
+        "enforcement": "stock",
+        "amount": amount,
+        "period_s": WINDOW_S,
+        "windows": 1,
+        "peak_usage": usage,
+    }
+    quota = others.get("quota")
+    headroom = None if quota is None else quota - usage
+    return row | {"headroom": headroom, "is_over": quota is not None and usage > quota} | others
+
+
+def table(rows: Sequence[Row]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=QUOTA_USAGE.arrow)
+
+
+def in_range(rows: pa.Table, first_h: int, end_h: int, length_s: int) -> pa.Table:
+    """The rows after the hours of a range were rolled up."""
+    hours = TimeRange(MIDNIGHT + timedelta(hours=first_h), MIDNIGHT + timedelta(hours=end_h))
+    done = rolled_up(rows, OldRange("c1", hours, length_s, rows.num_rows), WINDOW_S)
+    assert hours.end is not None
+    kept = [r for r in rows.to_pylist() if not hours.start <= r["event_time"] < hours.end]
+    return pa.concat_tables([table(kept), done])
+
+
+def in_order(rows: pa.Table) -> list[Row]:
+    return sorted(rows.to_pylist(), key=lambda row: str([row[name] for name in QUOTA_USAGE.key]))
+
+
+PERCENTILES = """
+SELECT
+    quota_type, '{view}' AS of,
+    min(CASE WHEN nth >= 0.5 * of_all THEN usage END) AS p50,
+    min(CASE WHEN nth >= 0.99 * of_all THEN usage END) AS p99,
+    CAST(max(of_all) AS BIGINT) AS windows
+FROM (
+    SELECT
+        quota_type, usage, sum(windows) OVER (PARTITION BY quota_type ORDER BY usage) AS nth,
+        sum(windows) OVER (PARTITION BY quota_type) AS of_all
+    FROM {view}
+)
+GROUP BY quota_type
+ORDER BY quota_type
+"""
+SUMS = """
+SELECT
+    CAST(sum(amount) AS BIGINT) AS amount, CAST(sum(request_count) AS BIGINT) AS requests,
+    CAST(sum(windows) AS BIGINT) AS windows, max(peak_usage) AS peak,
+    max(quota_bucket_usage) AS bucket_peak, min(headroom) AS headroom,
+    CAST(sum(throttled_requests) AS BIGINT) AS throttled,
+    sum(throttle_time_ms) AS throttle_time_ms
+FROM quota_usage
+"""
+USAGE_BY_TIME = "SELECT sum(usage * period_s) AS used FROM quota_usage"
+WINDOW_VIEWS = ("client_usage_windows", "user_usage_windows")
+
+
+@cache
+def view(name: str) -> str:
+    return in_duckdb(views.load()[name].sql)
+
+
+def answers(rows: pa.Table, *queries: str) -> list[list[Row]]:
+    """The answers of DuckDB over these rows, and over the views of windows."""
+    with opened({"quota_usage": rows}) as database:
+        # The relation becomes a view with the first query.
+        list(database.query("SELECT CAST(1 AS INT) AS n", pa.schema({"n": pa.int32()})))
+        for name in WINDOW_VIEWS:
+            database.connection.execute(f"CREATE VIEW {name} AS {view(name)}")
+        tables = [database.connection.sql(sql).to_arrow_table() for sql in queries]
+        return [rows.to_pylist() for rows in tables]
+
+
+AMOUNTS = st.one_of(
+    st.integers(0, 10), st.integers(0, 10**6), st.integers(0, 11 * 10**12), st.just(0)
+)
+"""From nothing to a terabyte a second."""
+CLIENTS = st.sampled_from(["orders", "clicks"])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Row]:
+    """Windows of three hours: few or many, of one or two clients."""
+    numbers = draw(
+        st.sets(st.integers(0, 3 * 327), min_size=1, max_size=draw(st.sampled_from((5, 60))))
+    )
+    rows = []
+    for number in sorted(numbers):
+        for client in sorted(draw(st.sets(CLIENTS, min_size=1))):
+            kind = draw(st.sampled_from(sorted(PER)))
+            quota = draw(st.sampled_from((None, 1_000.0, 2_000.0)))
+            throttled = draw(st.sampled_from((0, 0, 2)))
+            rows.append(
+                window(
+                    number,
+                    draw(AMOUNTS),
+                    client_id=client,
+                    quota_type=kind,
+                    quota=quota,
+                    quota_level=None if quota is None else draw(st.sampled_from((1, 3, 6))),
+                    throttled_requests=throttled,
+                    throttle_time_ms=throttled * 1.5,
+                    throttled_by=kind if throttled else None,
+                )
+            )
+    return rows
+
+
+@given(histories(), st.sampled_from(((0, 3), (0, 1), (1, 2), (2, 3))), st.integers(0, 3))
+@settings(max_examples=25, deadline=None)
+def test_answers_over_any_time_are_those_over_windows(
+    rows: list[Row], minutes: tuple[int, int], hours: int
+) -> None:
+    windows = table(rows)
+    mixed = in_range(in_range(windows, *minutes, MINUTE_S), 0, hours, HOUR_S)
+    queries = [SUMS, USAGE_BY_TIME, *(PERCENTILES.format(view=name) for name in WINDOW_VIEWS)]
+    sums, used, *percentiles = answers(windows, *queries)
+    mixed_sums, mixed_used, *mixed_percentiles = answers(mixed, *queries)
+    assert mixed_sums == sums
+    assert mixed_used[0] == pytest.approx(used[0], rel=1e-12)
+    for before, after in zip(percentiles, mixed_percentiles, strict=True):
+        exact = ("quota_type", "of", "windows")
+        assert [[row[name] for name in exact] for row in after] == [
+            [row[name] for name in exact] for row in before
+        ]
+        near = [row[name] for row in after for name in ("p50", "p99")]
+        true = [row[name] for row in before for name in ("p50", "p99")]
+        assert near == pytest.approx(true, rel=MAX_ERROR + 1e-9)
+
+
+@given(histories())
+@settings(max_examples=15, deadline=None)
+def test_hours_of_minutes_are_hours_of_windows(rows: list[Row]) -> None:
+    windows = table(rows)
+    minutes = in_range(windows, 0, 3, MINUTE_S)
+    hours = in_range(windows, 0, 3, HOUR_S)
+    assert in_order(in_range(minutes, 0, 3, HOUR_S)) == in_order(hours)
+    assert in_order(in_range(hours, 0, 3, HOUR_S)) == in_order(hours)
+    assert in_order(in_range(minutes, 0, 3, MINUTE_S)) == in_order(minutes)
+
+
+def test_a_row_is_unique_by_its_key() -> None:
+    rows = [
+        window(n, 100 * n, quota=quota, quota_level=3, throttled_requests=n % 2, client_id=client)
+        for n, quota in enumerate((1.0, 1.0, 2.0, 2.0))
+        for client in ("a", "b")
+    ]
+    done = in_range(table(rows), 0, 1, HOUR_S).to_pylist()
+    keys = Counter(tuple(row[name] for name in QUOTA_USAGE.key) for row in done)
+    assert len(done) == 8
+    assert set(keys.values()) == {1}
+
+
+def test_a_row_covers_the_windows_that_start_in_its_minute() -> None:
+    rows = [window(n, 1_100) for n in range(327)]
+    minutes = in_range(table(rows), 0, 1, MINUTE_S).to_pylist()
+    assert {(row["period_s"], row["windows"]) for row in minutes} == {(55, 5), (66, 6)}
+    assert {row["usage"] for row in minutes} == {100.0}
+    assert [row["event_time"] for row in minutes] == [
+        MIDNIGHT + timedelta(minutes=n) for n in range(60)
+    ]
+    (hour,) = in_range(table(rows), 0, 1, HOUR_S).to_pylist()
+    assert (hour["period_s"], hour["usage"], hour["amount"]) == (3_597, 100.0, 327 * 1_100)
+
+
+def test_usage_is_over_the_whole_time_and_its_peak_over_a_window() -> None:
+    (hour,) = in_range(table([window(0, 1_100), window(9, 3_300)]), 0, 1, HOUR_S).to_pylist()
+    assert hour["usage"] == 4_400 / 3_597
+    assert (hour["peak_usage"], hour["windows"], hour["request_count"]) == (300.0, 2, 6)
+    assert [each["windows"] for each in hour["usage_histogram"]] == [1, 1]
+
+
+def test_rows_of_an_earlier_version_have_no_amounts_and_are_rolled_up_too() -> None:
+    new = [window(n, n * 1_000, quota_type="request_percentage") for n in range(5)]
+    old = [row | dict.fromkeys(("amount", "period_s", "windows", "peak_usage")) for row in new]
+    expected, actual = (in_range(table(rows), 0, 1, HOUR_S).to_pylist() for rows in (new, old))
+    assert actual == expected
+
+
+class Place:
+    """A warehouse with windows of some days, and their roll-up."""
+
+    def __init__(self, folder: Path, *overrides: str) -> None:
+        self.conf = config.load(overrides=[f"warehouse.path={folder}", *overrides])
+        self.warehouse = Warehouse(self.conf.warehouse)
+        tables = (QUOTA_USAGE, TABLES["pipeline_progress"])
+        self.warehouse.ensure(NO_SPARK, tables)
+        self.messages: list[str] = []
+        self.rolling = RollUp(NO_SPARK, self.conf, self.warehouse, self.messages.append, 4)
+
+    def put(self, rows: Iterable[Row]) -> None:
+        row_writer.append(NO_SPARK, self.warehouse, QUOTA_USAGE, table(list(rows)))
+
+    def run(self, now: datetime) -> int:
+        due = self.rolling.due(now)
+        self.rolling.run(due)
+        return len(due)
+
+    def rows(self, sql: str = "SELECT * FROM quota_usage") -> list[Row]:
+        return Reader(self.warehouse).rows(sql)
+
+    def lengths(self, cluster_id: str = "c1") -> dict[int, set[int | None]]:
+        """How long rows are, by days after the first."""
+        lengths = defaultdict[int, set[int | None]](set)
+        for row in self.rows():
+            if row["cluster_id"] == cluster_id:
+                lengths[(row["event_time"] - MIDNIGHT).days].add(row["rolled_up_s"])
+        return dict(lengths)
+
+
+def days(count: int, **others: Any) -> list[Row]:
+    """Windows all over some days, at the ends of days too."""
+    first_s = (FIRST - MIDNIGHT).seconds
+    starts = [-((first_s - d * 86_400) // WINDOW_S) for d in range(count + 1)]
+    numbers = [starts[d] + n for d in range(count) for n in (0, 1, 2, 3_000, 3_001)]
+    numbers += [start - n for start in starts[1:] for n in (1, 2)]
+    return [window(n, 1_000 + n, **others) for n in numbers]
+
+
+NOW = MIDNIGHT + timedelta(days=9, hours=12)
+
+
+def test_windows_become_minutes_after_a_day_and_hours_after_seven(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put(days(10))
+    before = place.rows("SELECT sum(amount) AS a, max(peak_usage) AS p FROM quota_usage")
+    assert place.run(NOW) > 2
+    assert place.lengths() == {0: {3600}, 1: {3600}} | {n: {60} for n in range(2, 8)} | {
+        8: {None},
+        9: {None},
+    }
+    assert place.rows("SELECT sum(amount) AS a, max(peak_usage) AS p FROM quota_usage") == before
+    assert place.run(NOW) == 0
+    assert place.run(NOW + timedelta(days=300)) == 0, "days are counted from the newest window"
+
+
+def test_each_cluster_goes_by_its_own_newest_window(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put([*days(10), *days(3, cluster_id="it's \\ $c")])
+    place.run(NOW)
+    assert place.lengths("it's \\ $c") == {0: {60}, 1: {None}, 2: {None}}
+    assert place.lengths()[0] == {3600}
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("upkeep.minutes_after_days=null", {0: {3600}, 1: {3600}, 2: {None}}),
+        ("upkeep.hours_after_days=null", {0: {60}, 1: {60}, 2: {60}}),
+    ],
+)
+def test_conf_turns_each_length_off(
+    tmp_path: Path, override: str, expected: dict[int, set[int | None]]
+) -> None:
+    place = Place(tmp_path, override)
+    place.put(days(10))
+    place.run(NOW)
+    assert {n: place.lengths()[n] for n in expected} == expected
+
+
+def test_what_was_rolled_up_is_counted(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put(days(10))
+    place.run(NOW)
+    counted = place.rows("SELECT outcome, sum(row_count) AS n FROM pipeline_progress GROUP BY 1")
+    rolled = [row for row in place.rows() if row["rolled_up_s"]]
+    before = [row for row in days(10) if row["event_time"] < MIDNIGHT + timedelta(days=8)]
+    assert {row["outcome"]: row["n"] for row in counted} == {"in": len(before), "out": len(rolled)}
+    assert place.messages[0] == (
+        "quota_usage: 3 rows of 2026-11-01 00:00 to 2026-11-01 01:00 were rolled up to 1 row of "
+        "hours"
+    )
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("survived", [0, 1, 3])
+@pytest.mark.parametrize("at", ["replace", "report"])
+def test_a_kill_at_any_write_leaves_each_window_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, survived: int
+) -> None:
+    expected, place = Place(tmp_path / "whole"), Place(tmp_path / "killed")
+    for each in (expected, place):
+        each.put(days(4))
+    expected.run(NOW)
+    sums = "SELECT sum(amount) AS a, sum(windows) AS w, max(peak_usage) AS p FROM quota_usage"
+    writes, left = (row_writer.replace, Batch.report), [survived]
+
+    def killing(write: Callable[..., Any], *args: Any) -> Any:
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        return write(*args)
+
+    with monkeypatch.context() as patched:
+        if at == "replace":
+            patched.setattr(row_writer, "replace", lambda *args: killing(writes[0], *args))
+        else:
+            patched.setattr(Batch, "report", lambda *args: killing(writes[1], *args))
+        with pytest.raises(Killed):
+            place.run(NOW)
+    assert place.rows(sums) == expected.rows(sums)
+    place.run(NOW)
+    assert in_order(table(place.rows())) == in_order(table(expected.rows()))
+    assert math.isclose(place.rows(sums)[0]["p"], max(r["peak_usage"] for r in days(4)))
