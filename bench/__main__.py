@@ -17,6 +17,7 @@ BENCHMARKS = (
     "refresh",
     "jobs",
     "snapshots",
+    "rollup",
     "producer_ids_stream",
     "load",
 )

@@ -8,13 +8,15 @@ from typing import Any
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 
 _MAX_NAMES, _MAX_CLIENTS, _MAX_SHARERS = 10_000, 20, 5
 Row = dict[str, Any]
 
 _NEWEST = (
-    "SELECT max(event_time) AS newest FROM quota_usage "
-    "WHERE {of_cluster} AND {is_named} AND {by_then}"
+    "SELECT event_time AS newest, rolled_up_s FROM quota_usage "
+    "WHERE {of_cluster} AND {is_named} AND {by_then} "
+    "ORDER BY event_time DESC, rolled_up_s DESC NULLS LAST LIMIT 1"
 )
 _CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NAMES = (
@@ -30,9 +32,9 @@ _CLIENTS = (
     f"ORDER BY requests DESC LIMIT {_MAX_CLIENTS}"
 )
 # The fullest window of a kind of quota is shown, because it is what throttles. The cause may be in
-# another window: a burst across two windows fills neither.
+# another window: a burst across two windows fills neither. A rolled-up row has its greatest usage.
 _LIMITS = (
-    "SELECT * FROM (SELECT *, "
+    "SELECT *, coalesce(peak_usage, usage) AS most_used FROM (SELECT *, "
     "row_number() OVER (PARTITION BY {who} ORDER BY quota_bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, event_time DESC, broker_id) AS fullest, "
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
@@ -46,12 +48,12 @@ _LIMITS = (
     "usage DESC, principal, client_id, quota_type"
 ).replace("{who}", "principal, client_id, quota_type")
 _SHARERS = (
-    "SELECT principal, client_id, usage FROM quota_usage "
+    "SELECT principal, client_id, sum(usage) AS usage FROM quota_usage "
     "WHERE {of_cluster} AND quota_type = {quota_type} AND event_time = {event_time} "
     "AND (broker_id IS NOT DISTINCT FROM {broker_id}) AND quota_level = {quota_level} "
     "AND (quota_bucket_user IS NOT DISTINCT FROM {quota_bucket_user}) "
     "AND (quota_bucket_client_id IS NOT DISTINCT FROM {quota_bucket_client_id}) "
-    "ORDER BY usage DESC, principal, client_id"
+    "GROUP BY principal, client_id ORDER BY usage DESC, principal, client_id"
 )
 _PRODUCER_IDS = (
     "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
@@ -99,8 +101,9 @@ def why(
     cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
     cluster = one_cluster(cluster_ids, cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
-    end = _newest(reader, of_cluster, name, at)
-    start = end - lookback
+    newest = _newest(reader, of_cluster, name, at)
+    end = newest.end or newest.start
+    start = min(newest.start, end - lookback)
     in_range = f"event_time >= {literal(start)} AND event_time < {literal(end)}"
     filters = {"of_cluster": of_cluster, "is_named": _is_named(name), "in_range": in_range}
     limits = reader.rows(_LIMITS.format(**filters))
@@ -122,14 +125,19 @@ def _is_snapshot_taken(reader: Reader, of_cluster: str) -> bool:
     return is_made and bool(reader.rows(f"SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"))
 
 
-def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> datetime:
+def _newest(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> TimeRange:
     by_then = "true" if at is None else f"event_time <= {literal(at)}"
     sql = _NEWEST.format(of_cluster=of_cluster, is_named=_is_named(name), by_then=by_then)
-    newest: datetime | None = reader.rows(sql)[0]["newest"]
-    if newest is None:
+    rows = reader.rows(sql)
+    if not rows:
         raise UnknownClientError(_unknown(reader, of_cluster, name, at))
+    newest: datetime = rows[0]["newest"]
+    if rows[0]["rolled_up_s"]:
+        # All of the minute or hour is in one row.
+        return TimeRange(newest, newest + timedelta(seconds=rows[0]["rolled_up_s"]))
     # Include the window that starts then, for any length of windows.
-    return min(at, newest + timedelta(minutes=1)) if at else newest + timedelta(minutes=1)
+    end = newest + timedelta(minutes=1)
+    return TimeRange(newest, min(at, end) if at else end)
 
 
 def _unknown(reader: Reader, of_cluster: str, name: str, at: datetime | None) -> str:

@@ -13,6 +13,7 @@ _UNITS = {
     "controller_mutation_rate": "partitions/s",
 }
 _NEARLY = 0.9
+_MINUTE_S = 60
 
 
 def sentences(limits: ClientLimits, connection: Connection) -> Iterator[str]:
@@ -83,7 +84,7 @@ def _limit_text(limited: ClientLimit, connection: Connection) -> Iterator[str]:
     where = "the controller" if row["broker_id"] is None else f"broker {row['broker_id']}"
     yield (
         f"{_client_text(row)}: {entity_text(entity)} may use {row['quota']:,.6g} {unit} of "
-        f"{row['quota_type']} at each broker; at {row['event_time']:%H:%M:%S} UTC its bucket used "
+        f"{row['quota_type']} at each broker; {_when(row)} its bucket used "
         f"{about}{row['quota_bucket_usage']:,.6g} at {where} ({share:.0%})."
     )
     if row["enforcement"] == "callback":
@@ -99,6 +100,14 @@ def _limit_text(limited: ClientLimit, connection: Connection) -> Iterator[str]:
             f"To let more through, send less at once, spread over more brokers (each has its own "
             f"bucket), or raise the quota step by step: {command}"
         )
+
+
+def _when(row: Row) -> str:
+    """The window, or the minute or hour with the window."""
+    if not row["rolled_up_s"]:
+        return f"at {row['event_time']:%H:%M:%S} UTC"
+    unit = "minute" if row["rolled_up_s"] == _MINUTE_S else "hour"
+    return f"in the {unit} from {row['event_time']:%H:%M} UTC"
 
 
 def _shared(limited: ClientLimit) -> Iterator[str]:

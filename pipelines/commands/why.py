@@ -95,6 +95,7 @@ def _limit(row: dict[str, Any]) -> dict[str, Any]:
     set_for = None if row["quota"] is None else entity_text(quota_entity(row))
     shown = {name: row.get(name) for name in _LIMIT_NAMES}
     return shown | {
+        "usage": row["most_used"],
         "set_for": set_for,
         "requests": row["all_requests"],
         "throttled": row["all_throttled_requests"],

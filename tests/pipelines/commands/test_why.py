@@ -76,6 +76,27 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 requests" in out
 
 
+def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
+    hour = {"rolled_up_s": 3_600, "period_s": 3_597, "peak_usage": 900.0, "windows": 9}
+    rows = [
+        throttled(0, 300.0, quota_bucket_usage=63_000.0, **hour),
+        used(0, 100.0, quota_bucket_usage=15_000.0, **hour),
+        used(0, 20.0, quota_bucket_usage=63_000.0, **hour | {"client_id": "b"}),
+        used(0, 30.0, quota_bucket_usage=15_000.0, **hour | {"client_id": "b"}),
+        used(-3_600, 5.0, **hour),
+        used(86_400, 5.0, **DAVE | {"principal": "User:other"}),
+    ]
+    _, out, _ = why({"quota_usage": rows}, "dave", "--at", at(1_800).isoformat())
+    assert out.startswith("dave, 2026-11-21 12:00:00 to 13:00:00 UTC")
+    assert "exports: 8 of 20 requests charged to producer_byte_rate were throttled" in out
+    assert "in the hour from 12:00 UTC its bucket used 63,000 at broker 2 (315%)" in out
+    assert "It shares that bucket with User:dave as b (50)." in out
+    assert "900" in out
+    rows = [row | {"rolled_up_s": 60} for row in rows[:1]]
+    _, out, _ = why({"quota_usage": rows}, "dave")
+    assert "in the minute from 12:00 UTC" in out
+
+
 def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> None:
     _, out, _ = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave")
     assert "8 of 20 requests" in out

@@ -329,6 +329,34 @@ def test_what_was_rolled_up_is_counted(tmp_path: Path) -> None:
     )
 
 
+VIEWS = {
+    "throttled_clients": (
+        "cluster_id, hour, principal, client_id, quota_type, throttled_by, throttled_requests, "
+        "request_count, throttle_time_ms, broker_count"
+    ),
+    "quota_headroom": "*",
+}
+
+
+def test_views_answer_over_rolled_up_rows_as_over_windows(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    causes = ("producer_byte_rate", "request_percentage", None)
+    rows = [
+        row
+        | {"client_id": client, "quota": 90.0, "quota_level": 3, "quota_bucket_user": "alice"}
+        | {"throttled_requests": n % 3 // 2, "throttle_time_ms": n % 3 // 2 * 1.5}
+        | {"throttled_by": causes[n % 5 % 3] if n % 3 == 2 else None}
+        for n, row in enumerate(days(10))
+        for client in ("orders", "clicks")
+    ]
+    place.put(rows)
+    queries = [f"SELECT {columns} FROM {name}" for name, columns in VIEWS.items()]
+    before = [sorted(place.rows(sql), key=str) for sql in queries]
+    place.run(NOW)
+    assert [sorted(place.rows(sql), key=str) for sql in queries] == before
+    assert all(before)
+
+
 class Killed(BaseException):
     """The process ends here."""
 
