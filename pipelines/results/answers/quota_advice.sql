@@ -63,49 +63,6 @@ altered AS (
     FROM alterations
     GROUP BY cluster_id, user, config_key
 ),
-charged AS (
-    SELECT
-        cluster_id,
-        event_time,
-        broker_id,
-        principal,
-        client_id,
-        quota_type,
-        usage + 0 AS usage, -- without a column's comment, on which DataFusion's unions break
-        CAST(0 AS BIGINT) AS throttled_requests,
-        CASE WHEN quota_level <= 6 THEN quota END AS quota,
-        quota_level + 0 AS quota_level
-    FROM quota_usage
-    UNION ALL
-    SELECT
-        cluster_id,
-        event_time,
-        broker_id,
-        principal,
-        client_id,
-        coalesce(throttled_by, quota_type),
-        0e0,
-        throttled_requests + 0,
-        CAST(NULL AS DOUBLE),
-        CAST(NULL AS INT)
-    FROM quota_usage
-    WHERE throttled_requests > 0
-),
-clients AS (
-    SELECT
-        cluster_id,
-        event_time,
-        broker_id,
-        principal,
-        quota_type,
-        sum(usage) AS usage,
-        sum(throttled_requests) AS throttled_requests,
-        max(quota) AS quota,
-        max(quota_level) AS quota_level
-    FROM charged
-    GROUP BY cluster_id, event_time, broker_id, principal, client_id, quota_type
-    HAVING coalesce(max(quota_level), 3) > 2
-),
 windows AS (
     SELECT
         used.cluster_id,
@@ -113,13 +70,16 @@ windows AS (
         used.quota_type,
         used.broker_id,
         used.event_time,
+        used.last_window,
         coalesce(rules.percentile, 0.99) AS percentile,
         coalesce(rules.headroom, 0.25) AS headroom,
-        sum(used.usage) AS usage,
-        sum(used.throttled_requests) AS throttled_requests,
-        max(used.quota) AS quota,
-        max(used.quota_level) AS quota_level
-    FROM clients AS used
+        used.usage,
+        used.peak_usage,
+        used.windows,
+        used.is_throttled,
+        used.quota,
+        used.quota_level
+    FROM user_usage_windows AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id
     LEFT JOIN excluded
@@ -130,28 +90,21 @@ windows AS (
         AND used.quota_type <> 'controller_mutation_rate'
         AND unix_millis(used.event_time)
         > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
-    GROUP BY
-        used.cluster_id,
-        used.principal,
-        used.quota_type,
-        used.broker_id,
-        used.event_time,
-        coalesce(rules.percentile, 0.99),
-        coalesce(rules.headroom, 0.25)
-    HAVING sum(used.usage) > 0
 ),
 ranked AS (
     SELECT
         *,
-        row_number() OVER (
+        sum(windows) OVER (
             PARTITION BY cluster_id, principal, quota_type, broker_id ORDER BY usage
         ) AS nth,
-        count(*) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
+        sum(windows) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
         row_number() OVER (
-            PARTITION BY cluster_id, principal, quota_type ORDER BY event_time DESC, broker_id
+            PARTITION BY cluster_id, principal, quota_type
+            ORDER BY last_window DESC, broker_id, usage, quota
         ) AS age,
         first_value(quota) OVER (
-            PARTITION BY cluster_id, principal, quota_type ORDER BY event_time DESC, broker_id
+            PARTITION BY cluster_id, principal, quota_type
+            ORDER BY last_window DESC, broker_id, usage, quota
         ) AS quota_in_force
     FROM windows
 ),
@@ -177,17 +130,23 @@ users AS (
         ranked.quota_type,
         busiest.percentile_usage,
         max(ranked.headroom) AS headroom,
-        max(ranked.usage) AS peak_usage,
-        count(*) AS windows,
-        count(
-            CASE WHEN (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force) THEN 1 END
-        ) AS windows_in_force,
-        count(
+        max(ranked.peak_usage) AS peak_usage,
+        sum(ranked.windows) AS windows,
+        sum(
             CASE
                 WHEN
                     (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
-                    AND ranked.throttled_requests > 0
-                    THEN 1
+                    THEN ranked.windows
+                ELSE 0
+            END
+        ) AS windows_in_force,
+        sum(
+            CASE
+                WHEN
+                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
+                    AND ranked.is_throttled
+                    THEN ranked.windows
+                ELSE 0
             END
         ) AS throttled_windows,
         max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
@@ -197,7 +156,7 @@ users AS (
             ELSE max(ranked.quota_level)
         END AS quota_level,
         min(ranked.event_time) AS since,
-        max(ranked.event_time) AS until
+        max(ranked.last_window) AS until
     FROM ranked
     INNER JOIN busiest
         ON ranked.cluster_id = busiest.cluster_id
@@ -262,7 +221,8 @@ SELECT
     rounded.windows,
     rounded.windows_in_force,
     rounded.throttled_windows,
-    count(CASE WHEN windows.usage > rounded.recommended THEN 1 END) AS over_windows,
+    sum(CASE WHEN windows.usage > rounded.recommended THEN windows.windows ELSE 0 END)
+        AS over_windows,
     rounded.altered_at,
     rounded.since,
     rounded.until

@@ -1,6 +1,7 @@
 """Rolled-up rows of `quota_usage` answer as the windows that they replace."""
 
 import math
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -237,13 +238,15 @@ def test_rows_of_an_earlier_version_have_no_amounts_and_are_rolled_up_too() -> N
 class Place:
     """A warehouse with windows of some days, and their roll-up."""
 
-    def __init__(self, folder: Path, *overrides: str) -> None:
+    def __init__(self, folder: Path, *overrides: str, rows_at_once: int = 4) -> None:
         self.conf = config.load(overrides=[f"warehouse.path={folder}", *overrides])
         self.warehouse = Warehouse(self.conf.warehouse)
         tables = (QUOTA_USAGE, TABLES["pipeline_progress"])
         self.warehouse.ensure(NO_SPARK, tables)
         self.messages: list[str] = []
-        self.rolling = RollUp(NO_SPARK, self.conf, self.warehouse, self.messages.append, 4)
+        self.rolling = RollUp(
+            NO_SPARK, self.conf, self.warehouse, self.messages.append, rows_at_once
+        )
 
     def put(self, rows: Iterable[Row]) -> None:
         row_writer.append(NO_SPARK, self.warehouse, QUOTA_USAGE, table(list(rows)))
@@ -355,6 +358,48 @@ def test_views_answer_over_rolled_up_rows_as_over_windows(tmp_path: Path) -> Non
     place.run(NOW)
     assert [sorted(place.rows(sql), key=str) for sql in queries] == before
     assert all(before)
+
+
+ADVICE_SUMS = ("advice", "quota", "quota_level", "peak_usage", "windows", "windows_in_force")
+
+
+def test_quotas_are_advised_from_rolled_up_rows_as_from_windows(tmp_path: Path) -> None:
+    place = Place(tmp_path, "upkeep.hours_after_days=3", rows_at_once=5_000)
+    place.warehouse.ensure(NO_SPARK, [TABLES[name] for name in ADVICE_TABLES])
+    dice = random.Random(3)
+    own = {"quota_level": 1, "quota": 1.0}
+    rows = [
+        row
+        | {"principal": principal, "client_id": client, "broker_id": broker}
+        | (own if client == "own" else limit)
+        for principal, limit in USERS.items()
+        for client, broker in (("orders", 1), ("clicks", 1), ("clicks", 2), ("own", 1))
+        for n in range(0, 6 * 7_854, 131)
+        for row in [window(n, int(10 ** dice.uniform(0, 9)), **thrown(dice))]
+    ]
+    place.put(rows)
+    advice = "SELECT * FROM quota_advice ORDER BY user, quota_type"
+    before = place.rows(advice)
+    place.run(NOW)
+    after = place.rows(advice)
+    for name in (*ADVICE_SUMS, "throttled_windows", "until"):
+        assert [row[name] for row in after] == [row[name] for row in before], name
+    for name in ("percentile_usage", "recommended"):
+        near = pytest.approx([row[name] for row in before], rel=0.05)
+        assert [row[name] for row in after] == near, name
+    assert {row["advice"] for row in before} == {"set", "raise"}
+    assert {row["rolled_up_s"] for row in place.rows()} == {None, 60, 3_600}
+
+
+ADVICE_TABLES = ("settings", "fetch_sizes", "config_changes", "config_alterations", "client_quotas")
+USERS = {"User:alice": {"quota": None}, "User:bob": {"quota": 5e4, "quota_level": 3}}
+
+
+def thrown(dice: random.Random) -> Row:
+    """Throttled or not."""
+    if dice.random() < 0.5:
+        return {}
+    return {"throttled_requests": 1, "throttled_by": "producer_byte_rate"}
 
 
 class Killed(BaseException):
