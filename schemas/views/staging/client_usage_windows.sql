@@ -22,7 +22,7 @@ SELECT
     enforcement,
     throttled_by,
     throttled_requests > 0 AS is_throttled,
-    usage + 0e0 AS usage,
+    usage,
     CAST(1 AS BIGINT) AS windows
 FROM quota_usage
 WHERE rolled_up_s IS NULL

@@ -20,12 +20,12 @@ WITH charged AS (
         principal,
         client_id,
         quota_type,
-        amount + 0 AS amount, -- without a column's comment, on which DataFusion's unions break
-        period_s + 0 AS period_s,
-        usage + 0e0 AS usage,
+        amount,
+        period_s,
+        usage,
         CAST(0 AS BIGINT) AS throttled_requests,
         CASE WHEN quota_level <= 6 THEN quota END AS quota,
-        quota_level + 0 AS quota_level
+        quota_level
     FROM quota_usage
     WHERE rolled_up_s IS NULL
     UNION ALL
@@ -39,7 +39,7 @@ WITH charged AS (
         CAST(NULL AS BIGINT),
         CAST(NULL AS INT),
         0e0,
-        throttled_requests + 0,
+        throttled_requests,
         CAST(NULL AS DOUBLE),
         CAST(NULL AS INT)
     FROM quota_usage
