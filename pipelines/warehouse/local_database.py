@@ -137,7 +137,7 @@ class LocalDatabase:
             self._made.add(name)
 
     def _table_sql(self, name: str) -> str:
-        """SQL for the rows of a table, in the columns of its live schema."""
+        """SQL for the rows of a table: live columns, then declared ones that it lacks, as null."""
         table = self.table(name)
         try:
             check_readable(name, table.metadata().configuration)
@@ -149,7 +149,7 @@ class LocalDatabase:
             raise ConfigError(
                 f"{folder} has a file outside of {self.folder}, which is not read: {outside[0]}"
             )
-        schema = pa.schema(table.schema())
+        schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
         cursor = self._connection.cursor()
         cursor.register("columns", schema.empty_table())
         empty = f'"columns of {name}"'
@@ -164,6 +164,12 @@ class LocalDatabase:
             for column in schema
         )
         return f"SELECT {columns} FROM {files_sql(empty, files)}"
+
+
+def _with_declared(live: pa.Schema, declared: pa.Schema) -> pa.Schema:
+    """The live columns, and those that the next writer adds to a table of an older release."""
+    missing = [field for field in declared if field.name not in live.names]
+    return pa.schema([*live, *missing])
 
 
 def _plain(

@@ -32,7 +32,7 @@ faults AS (
 measured AS (
     SELECT
         cluster_id, principal, client_id, topic_name AS topic, broker_id, event_time, measure,
-        answers + 0 AS amount -- without a column's comment, on which DataFusion's unions break
+        answers AS amount
     FROM faults
     UNION ALL
     SELECT

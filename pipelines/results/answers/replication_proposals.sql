@@ -60,7 +60,7 @@ old_lists AS (
         count(*) AS entries_in_all,
         count(CASE WHEN is_ours THEN 1 END) AS entries_of_ours,
         array_join(array_sort(array_agg(entry)), ',') AS entries,
-        -- DataFusion gathers nulls too, and joins none.
+        -- Of no entries, Spark joins an empty text.
         nullif(array_join(array_sort(array_agg(CASE WHEN NOT is_ours THEN entry END)), ','), '')
             AS entries_of_others
     FROM old_entries

@@ -102,7 +102,7 @@ lists AS (
         topic,
         side,
         array_join(array_sort(array_agg(entry)), ',') AS desired_list,
-        -- DataFusion gathers nulls too, and joins none.
+        -- Of no entries, Spark joins an empty text.
         nullif(array_join(array_sort(array_agg(CASE WHEN is_listed THEN entry END)), ','), '')
             AS current_list,
         max(CASE WHEN entry = '*' THEN 1 ELSE 0 END) = 1 AS is_of_all

@@ -27,6 +27,7 @@ from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.rules.usage_histogram import MAX_ERROR
 
+from ...schemas.views import view_tables
 from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, Row, days, in_order, table, window
 
 NO_SPARK = cast("OpenSession", None)
@@ -323,9 +324,9 @@ def test_quotas_are_advised_from_rolled_up_rows_as_from_windows(tmp_path: Path) 
     ]
     place.put(rows)
     advice = "SELECT * FROM quota_advice ORDER BY user, quota_type"
-    before = place.rows(advice)
+    before = view_tables.rows(place.warehouse, advice)
     place.run(NOW)
-    after = place.rows(advice)
+    after = view_tables.rows(place.warehouse, advice)
     for name in (*ADVICE_SUMS, "throttled_windows", "until"):
         assert [row[name] for row in after] == [row[name] for row in before], name
     for name in ("percentile_usage", "recommended"):

@@ -18,7 +18,7 @@ from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-from ...delta_tables import NOON, Fill
+from ...delta_tables import NOON, Fill, mark_version
 from .test_query_check import NO_QUERIES
 
 
@@ -191,6 +191,16 @@ def test_times_of_both_types_of_files_are_the_same(warehouse: Warehouse, fill: F
     both = [{"event_time": NOON}, {"event_time": NOON + timedelta(1)}]
     assert answer(reader, sql.format("timestamp '2026-11-21T12:00:00Z'")) == both
     assert answer(reader, sql.format("timestamp '2026-11-21T12:00:01Z'")) == both[1:]
+
+
+def test_a_column_that_a_table_does_not_have_yet_is_null(warehouse: Warehouse) -> None:
+    folder = warehouse.folder("client_metrics")
+    older = CLIENT_METRICS.arrow.remove(CLIENT_METRICS.column_names.index("unit"))
+    rows = pa.Table.from_pylist([{"event_time": NOON, "metric": "x"}], older)
+    write_deltalake(folder, rows)
+    mark_version(folder, "client_metrics")
+    sql = "SELECT metric, unit FROM client_metrics"
+    assert answer(Reader(warehouse), sql) == [{"metric": "x", "unit": None}]
 
 
 def test_a_table_keeps_its_version_while_a_reader_is_open(reader: Reader, fill: Fill) -> None:

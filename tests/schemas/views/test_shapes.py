@@ -44,17 +44,18 @@ def shapes(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, Cells]]
     """Queries in Spark's SQL, each with its answer by the rows of the view."""
     columns = list(rows[0])
     yield f"SELECT count(*) AS n FROM {name}", Counter([(str(len(rows)),)])
-    clusters = Counter(row["cluster_id"] for row in rows)
-    pairs = sum(n * n for cluster, n in clusters.items() if cluster is not None)
-    joined = f"FROM {name} AS a INNER JOIN {name} AS b ON a.cluster_id = b.cluster_id"
+    key = "cluster_id" if "cluster_id" in columns else _texts(rows)[-1]
+    groups = Counter(row[key] for row in rows)
+    pairs = sum(n * n for value, n in groups.items() if value is not None)
+    joined = f"FROM {name} AS a INNER JOIN {name} AS b ON a.{key} = b.{key}"
     yield f"SELECT count(*) AS n {joined}", Counter([(str(pairs),)])
     yield (
         f"WITH x AS (SELECT * FROM {name}) SELECT count(*) AS n FROM x",
         Counter([(str(len(rows)),)]),
     )
-    yield f"SELECT DISTINCT cluster_id FROM {name}", Counter((_cell(each),) for each in clusters)
-    grouped = Counter((_cell(each), str(n)) for each, n in clusters.items())
-    yield f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id", grouped
+    yield f"SELECT DISTINCT {key} FROM {name}", Counter((_cell(each),) for each in groups)
+    grouped = Counter((_cell(each), str(n)) for each, n in groups.items())
+    yield f"SELECT {key}, count(*) AS n FROM {name} GROUP BY {key}", grouped
     for column in columns:
         cells = Counter((_cell(row[column]),) for row in rows)
         yield f"SELECT {column} FROM {name}", cells

@@ -137,7 +137,7 @@ SELECT
     principal,
     client_id,
     max(client_software_name) AS client_software_name,
-    -- DataFusion gathers nulls too, and joins none.
+    -- Of no entries, Spark joins an empty text.
     nullif(array_join(array_sort(array_agg(DISTINCT entity_type)), ','), '') AS entity_types,
     sum(alterations) AS alterations,
     'requests' AS evidence_code,
