@@ -25,6 +25,9 @@ from quotaflow.schemas.tables.catalog import TABLES
 _QUALITY = "current_quality"
 _OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
 _FAILED_CHECKS = f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1"
+_FAILED_ANSWERS = """
+    SELECT answer, event_time, error FROM answer_state WHERE error IS NOT NULL ORDER BY answer
+"""
 _NEWEST_PLAN = """
     SELECT plan_id, event_time AS planned_at, count(*) AS changes
     FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
@@ -40,7 +43,7 @@ class HealthReport:
 
     `owned_configs` have a value of ours; the lease of `overdue_configs` is over, or their record is
     open. `pending_changes` are those of the newest saved plan, while it is not applied nor too old.
-    `free_share` is the free share of each disk.
+    `failed_answers` keep old rows, each for a reason. `free_share` is the free share of each disk.
     """
 
     at: datetime
@@ -53,6 +56,7 @@ class HealthReport:
     plan_id: str | None
     pending_changes: int
     failed_checks: Mapping[str, int]
+    failed_answers: Mapping[str, str]
     free_share: Mapping[str, float]
     problems: tuple[str, ...]
 
@@ -70,6 +74,10 @@ def read(conf: Conf, now: datetime) -> HealthReport:
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
     checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
     failed = {row["severity"]: row["n"] for row in checks}
+    answers = {
+        row["answer"]: f"since {row['event_time']:%Y-%m-%d %H:%M} UTC: {row['error']}"
+        for row in _rows(reader, _FAILED_ANSWERS)
+    }
     free = free_shares(conf)
     jobs = tuple(job_health.job_health(facts, now, conf.health) for facts in _jobs(reader, conf))
     return HealthReport(
@@ -83,8 +91,12 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         plan_id=plan_id,
         pending_changes=pending,
         failed_checks=failed,
+        failed_answers=answers,
         free_share=free,
-        problems=tuple(_problems(conf, jobs, overdue, failed, free)),
+        problems=(
+            *_problems(conf, jobs, overdue, failed, free),
+            *(f"{name} is not up to date {reason}" for name, reason in answers.items()),
+        ),
     )
 
 

@@ -216,6 +216,11 @@ def _gauges(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
     )
     yield "configs_owned", "Configs of the cluster that have a value of ours", read.owned_configs
     yield "configs_overdue", "Configs that should have been restored", read.overdue_configs
+    yield (
+        "answers_failing",
+        "Answers that could not be computed and keep old rows",
+        len(read.failed_answers),
+    )
     yield "alerts_open", "Open alerts on client metrics", read.open_alerts
     yield (
         "plan_changes_pending",

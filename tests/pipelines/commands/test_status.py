@@ -18,9 +18,10 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health, prometheus
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import ANSWER_STATE
 
 from ...schemas.views.view_rows import HOSTILE, batch, counted
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_table, make_tables
 from ..streaming.test_checkpoints import checkpoint
 
 NOW = datetime.now(UTC)
@@ -79,6 +80,24 @@ def test_what_is_past_a_bound_is_said_and_cron_told(
     fill(warehouse, **work)
     assert call(warehouse, "--set", ROOMY) == 1
     assert expected in capsys.readouterr().out.splitlines()
+
+
+def test_an_answer_that_is_not_up_to_date_is_said(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    fill(warehouse)
+    failed = {"cluster_id": "*", "answer": "quota_advice", "event_time": NOW, "inputs": "{}"}
+    failed |= {"fingerprint": "", "error": f"a table is damaged {HOSTILE}"}
+    made = failed | {"answer": "top_talkers", "error": None}
+    make_table(warehouse, ANSWER_STATE, [failed, made])
+    assert call(warehouse, "--set", ROOMY) == 1
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "up to date" in each]
+    assert line.startswith("! quota_advice is not up to date since ")
+    assert "a table is damaged" in line
+    with prometheus.exposed(Conf(warehouse=warehouse.conf), None, warehouse.conf.folder / "prom"):
+        pass
+    samples = scraped((warehouse.conf.folder / "prom").read_text(encoding="utf-8"))
+    assert samples["quotaflow_answers_failing",] == 1
 
 
 def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
