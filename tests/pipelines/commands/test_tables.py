@@ -212,8 +212,14 @@ def test_views_answer_alike_in_spark(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse, spark: object
 ) -> None:
     rates = [violation("User:o'b\\", NOON), violation("User:b", NOON, quota_per_s=10_000.125)]
-    make_tables(warehouse, {"producer_id_rates": rates})
-    query = "SELECT * FROM recent_violations ORDER BY principal"
+    make_tables(
+        warehouse,
+        {
+            "producer_id_rates": rates,
+            "topics": [{"event_time": NOON, "topic": name, "topic_id": name} for name in "ab"],
+        },
+    )
+    query = "SELECT * FROM topic_ids ORDER BY topic"
     without = run(capsys, warehouse, "sql", query, "--json")
     assert spark is not None
     assert run(capsys, warehouse, "sql", query, "--spark", "--json") == without
