@@ -17,9 +17,7 @@ _OF_PARTITION = (
     "p['topic_id'] AS topic_id, p['partition'] AS n, p['fetch_offset'] AS fetch_offset, "
     "coalesce(p['error_code'], 0) AS error_code"
 )
-_TIMES = (
-    "CAST(event_time AS BIGINT) / 1e3 AS ended, CAST(event_time AS BIGINT) / 1e3 - total_time_ms"
-)
+_TIMES = "epoch_us(event_time) / 1e3 AS ended, epoch_us(event_time) / 1e3 - total_time_ms"
 
 
 def answers(folder: Path) -> list[tuple[str, Answer]]:
