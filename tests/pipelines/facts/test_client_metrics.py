@@ -276,7 +276,7 @@ def test_a_clock_far_off_makes_a_batch_look_for_the_same_points_in_few_places(
     ]
 
 
-@pytest.fixture(params=[None, pytest.param("otlp", marks=pytest.mark.faults)])
+@pytest.fixture(params=[pytest.param(each, marks=pytest.mark.faults) for each in (None, "otlp")])
 def conf(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> config.Conf:
     """Of a warehouse of its own, without and with a Collector's topic."""
     folder = config.WarehouseSection(path=str(tmp_path))

@@ -52,6 +52,7 @@ def fetched(cluster_id: str, second: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.faults
 def test_what_is_read_from_tables_counts_for_the_cluster_of_its_rows(
     spark: SparkSession, conf: config.Conf
 ) -> None:

@@ -198,6 +198,7 @@ def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_records_of_what_is_held_stay_however_old(place: Place) -> None:
     common = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
     common |= {

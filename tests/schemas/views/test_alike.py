@@ -51,11 +51,6 @@ def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
     }
 
 
-def test_every_view_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
-    make_tables_and_answers(warehouse, FILLED)
-    assert [name for name in views.load() if not rows(warehouse, f"SELECT * FROM {name}")] == []
-
-
 @pytest.mark.spark
 def test_every_view_has_the_same_described_columns_in_spark(
     warehouse: Warehouse, spark: "SparkSession"

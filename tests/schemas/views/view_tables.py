@@ -89,9 +89,21 @@ def no_session() -> "SparkSession":
 
 
 def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
-    """Every table but answers, with the comments that jobs give columns, holding these rows."""
+    """Every table, with the comments that jobs give columns, holding these rows.
+
+    Answers are those of empty tables, so that only what reads these rows is computed again.
+    """
+    _make(warehouse, content, _empty_answers())
+
+
+def make_inputs(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
+    """The same without answers."""
+    _make(warehouse, content, _empty_tables())
+
+
+def _make(warehouse: Warehouse, content: dict[str, list[Row]], empty: Path) -> None:
     assert content.keys() <= TABLES.keys()
-    shutil.copytree(_empty_tables(), warehouse.conf.folder, dirs_exist_ok=True)
+    shutil.copytree(empty, warehouse.conf.folder, dirs_exist_ok=True)
     for name, given in content.items():
         make_table(warehouse, TABLES[name], given)
 
@@ -99,11 +111,26 @@ def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
 @cache
 def _empty_tables() -> Path:
     """A folder of all tables without rows: to copy it takes a thirtieth of making them anew."""
-    folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
-    atexit.register(shutil.rmtree, folder)
+    folder = _temporary_folder()
     for table in TABLES.values():
         if table.name not in {*_ANSWERS, ANSWER_STATE.name}:
             make_table(Warehouse(config.WarehouseSection(path=str(folder))), table, [])
+    return folder
+
+
+@cache
+def _empty_answers() -> Path:
+    """The same with the answers that they give."""
+    folder = _temporary_folder()
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
+    make_inputs(warehouse, {})
+    make_answers(warehouse, " ".join(_ANSWERS))
+    return folder
+
+
+def _temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
+    atexit.register(shutil.rmtree, folder)
     return folder
 
 

@@ -18,7 +18,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from ....delta_tables import NOON, Fill, violation
 from ....schemas.views.filled_views import FILLED
 from ....schemas.views.view_rows import alert, use, used
-from ....schemas.views.view_tables import make_tables, no_session
+from ....schemas.views.view_tables import make_inputs, no_session
 
 if TYPE_CHECKING:
     pass
@@ -58,13 +58,13 @@ def broken(name: str) -> tuple[Answer, ...]:
 
 
 def test_every_answer_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     assert [name for name in BY_NAME if not stored(warehouse, name)] == []
 
 
 def test_a_second_refresh_writes_nothing(warehouse: Warehouse) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     assert refreshed(warehouse) == BY_NAME.keys()
     before = versions(warehouse)
     assert refreshed(warehouse) == set()
@@ -108,7 +108,7 @@ def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) ->
 def test_an_input_changes_only_what_depends_on_it(
     warehouse: Warehouse, fill: Fill, table: str, row: dict[str, Any], changed: set[str]
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     before = {each["answer"]: each["event_time"] for each in stored(warehouse, "answer_state")}
     fill(table, [row])
@@ -135,7 +135,7 @@ def test_another_text_computes_again(warehouse: Warehouse, fill: Fill) -> None:
 def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     rows = stored(warehouse, "producer_id_bursts")
     fill("producer_id_uses", [use(9, 77, principal="User:new")])
@@ -157,7 +157,7 @@ def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
 def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     fill("producer_id_rates", [violation("User:new", NOON)])
     before = versions(warehouse)["answer_state"]
@@ -173,7 +173,7 @@ def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
 
 
 def test_rows_that_others_changed_are_computed_again(warehouse: Warehouse) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     DeltaTable(warehouse.folder("producer_id_bursts")).delete()
     assert refreshed(warehouse) == {"producer_id_bursts"}
@@ -186,7 +186,7 @@ def test_an_alert_that_closes_by_itself_ends_its_proposal(warehouse: Warehouse) 
     subscribing |= {"subscribe_interval_ms": 10_000, "bound": 5e3}
     events += [alert(200, "opened", **subscribing)]
     events += [alert(0, "closed", reason="stale", **subscribing) | {"event_time": soon}]
-    make_tables(warehouse, FILLED | {"metric_alert_events": events})
+    make_inputs(warehouse, FILLED | {"metric_alert_events": events})
     refreshed(warehouse)
     (state,) = (
         row
@@ -258,7 +258,7 @@ def _without_newest() -> str:
 def test_an_answer_of_old_inputs_must_not_be_relied_on(
     warehouse: Warehouse, fill: Fill, after: timedelta, is_usable: bool
 ) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse)
     later, age = NOW + after, timedelta(seconds=900)
     names = {"quota_proposals"}
@@ -273,7 +273,7 @@ def test_an_answer_of_old_inputs_must_not_be_relied_on(
 
 
 def test_an_answer_rests_on_those_it_reads(warehouse: Warehouse) -> None:
-    make_tables(warehouse, FILLED)
+    make_inputs(warehouse, FILLED)
     refreshed(warehouse, broken("producer_id_bursts"), report=lambda _: None)
     problems = not_up_to_date(
         warehouse.conf, no_session, NOW, timedelta(days=1), {"recent_violations", "quota_advice"}
