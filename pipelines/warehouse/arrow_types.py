@@ -3,7 +3,6 @@
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -34,7 +33,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 def _plain(column: Any, kind: pa.DataType) -> Any:
     if pa.types.is_interval(column.type):
         return pa.array([_interval(cell) for cell in column.to_pylist()], kind)
-    return column if column.type == kind else pc.cast(column, kind)
+    return column if column.type == kind else column.cast(kind)
 
 
 def _interval(cell: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Data files of one version of a Delta table, from its log: for readers that are not Delta's."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # With these the files alone do not say which rows, or which columns, a table has.
 _NOT_IN_FILES = {"deletionVectors", "columnMapping", "variantType", "typeWidening"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECONDS = pa.timestamp("us", "UTC")
 # Spark cuts the bounds of times to milliseconds.
 _PRECISION = timedelta(milliseconds=1)
 
@@ -48,18 +50,32 @@ def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
     names = set(actions.column_names)
 
     def column(name: str) -> list[Any]:
-        return actions[name].to_pylist() if name in names else [None] * actions.num_rows
+        if name not in names:
+            return [None] * actions.num_rows
+        values = actions[name]
+        # As numbers: Python's datetimes lack some years, and Arrow imports pandas to make them.
+        is_time = pa.types.is_timestamp(values.type)
+        numbers = values.cast(_MICROSECONDS).cast(pa.int64()) if is_time else values
+        return list(numbers.to_pylist())
 
     return [
         DataFile(_absolute(folder, path), rows, first, None if last is None else last + _PRECISION)
         for path, rows, first, last in zip(
             column("path"),
             column("num_records"),
-            column(f"min.{time}"),
-            column(f"max.{time}"),
+            map(_time, column(f"min.{time}")),
+            map(_time, column(f"max.{time}")),
             strict=True,
         )
     ]
+
+
+def _time(us: int | None) -> datetime | None:
+    """A time of microseconds since 1970; None for one that Python cannot have, so not bounded."""
+    try:
+        return None if us is None else _EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return None
 
 
 def _absolute(folder: Path, path: str) -> str:

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 65_536
 _MAX_TEMP_GIB = 20
+_TYPES = {
+    **{"string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR"},
+    **{"binary": "BLOB", "large_binary": "BLOB", "binary_view": "BLOB", "bool": "BOOLEAN"},
+    **{"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"},
+    **{"float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE"},
+}
 # Functions of Spark that DuckDB lacks, for queries from Spark users.
 _MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
@@ -151,10 +157,10 @@ class LocalDatabase:
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
         cursor = self._connection.cursor()
-        cursor.register("columns", schema.empty_table())
         empty = f'"columns of {name}"'
-        cursor.execute(f"CREATE TABLE {empty} AS SELECT * FROM columns").fetchall()
-        cursor.unregister("columns")
+        # By their types: to take them from Arrow would import pandas.
+        listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
+        cursor.execute(f"CREATE TABLE {empty} ({listed})").fetchall()
         files = Files(tuple(paths), schema, bool(TABLES[name].partitioning))
         # Times keep the type of the files, so that conditions on them skip row groups.
         columns = ", ".join(
@@ -164,6 +170,25 @@ class LocalDatabase:
             for column in schema
         )
         return f"SELECT {columns} FROM {files_sql(empty, files)}"
+
+
+def _type(kind: pa.DataType) -> str:
+    """A type of a Delta table as DuckDB names it."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"{_type(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"MAP({_type(kind.key_type)}, {_type(kind.item_type)})"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{_quoted(each.name)} {_type(each.type)}' for each in kind)})"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return _TYPES[str(kind)]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _with_declared(live: pa.Schema, declared: pa.Schema) -> pa.Schema:

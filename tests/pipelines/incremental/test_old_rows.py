@@ -75,7 +75,7 @@ def made(folder: Path, *facts: Rows, rolled_up: bool, **others: int) -> Maintain
     ],
     ids=["within an hour", "at the starts of hours", "where nothing was", "many"],
 )
-@pytest.mark.parametrize("rows_per_wave", [40, 10_000])
+@pytest.mark.parametrize("rows_per_wave", [40, pytest.param(10_000, marks=pytest.mark.faults)])
 def test_facts_of_a_rolled_up_time_count_once(
     tmp_path: Path, late: Rows, rows_per_wave: int
 ) -> None:

@@ -111,7 +111,7 @@ def _make(warehouse: Warehouse, content: dict[str, list[Row]], empty: Path) -> N
 @cache
 def _empty_tables() -> Path:
     """A folder of all tables without rows: to copy it takes a thirtieth of making them anew."""
-    folder = _temporary_folder()
+    folder = temporary_folder()
     for table in TABLES.values():
         if table.name not in {*_ANSWERS, ANSWER_STATE.name}:
             make_table(Warehouse(config.WarehouseSection(path=str(folder))), table, [])
@@ -121,14 +121,15 @@ def _empty_tables() -> Path:
 @cache
 def _empty_answers() -> Path:
     """The same with the answers that they give."""
-    folder = _temporary_folder()
+    folder = temporary_folder()
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_inputs(warehouse, {})
     make_answers(warehouse, " ".join(_ANSWERS))
     return folder
 
 
-def _temporary_folder() -> Path:
+def temporary_folder() -> Path:
+    """A folder that is removed when Python ends."""
     folder = Path(tempfile.mkdtemp(prefix="quotaflow-empty-"))
     atexit.register(shutil.rmtree, folder)
     return folder

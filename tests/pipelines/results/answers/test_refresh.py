@@ -1,27 +1,28 @@
 """Answers are computed when their inputs changed, and only then; errors are kept and shown."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.answer import Answer, Lookback
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ....delta_tables import NOON, Fill, violation
 from ....schemas.views.filled_views import FILLED
 from ....schemas.views.view_rows import alert, use, used
-from ....schemas.views.view_tables import make_inputs, no_session
-
-if TYPE_CHECKING:
-    pass
+from ....schemas.views.view_tables import make_inputs, no_session, temporary_folder
 
 NOW = NOON + timedelta(days=1)
 BY_NAME = {answer.name: answer for answer in ANSWERS}
@@ -43,8 +44,21 @@ def versions(warehouse: Warehouse) -> dict[str, int]:
 
 
 def stored(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
-    rows = pa.table(DeltaTable(warehouse.folder(name)).to_pyarrow_table())
-    return [dict(row) for row in rows.to_pylist()]
+    return Reader(warehouse).rows(f"SELECT * FROM {name}")
+
+
+def make_refreshed(warehouse: Warehouse) -> None:
+    """Filled tables with all answers, computed once for all tests."""
+    shutil.copytree(_refreshed(), warehouse.conf.folder, dirs_exist_ok=True)
+
+
+@cache
+def _refreshed() -> Path:
+    folder = temporary_folder()
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
+    make_inputs(warehouse, FILLED)
+    refreshed(warehouse)
+    return folder
 
 
 def errors(warehouse: Warehouse) -> dict[str, str]:
@@ -58,8 +72,7 @@ def broken(name: str) -> tuple[Answer, ...]:
 
 
 def test_every_answer_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     assert [name for name in BY_NAME if not stored(warehouse, name)] == []
 
 
@@ -108,8 +121,7 @@ def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) ->
 def test_an_input_changes_only_what_depends_on_it(
     warehouse: Warehouse, fill: Fill, table: str, row: dict[str, Any], changed: set[str]
 ) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     before = {each["answer"]: each["event_time"] for each in stored(warehouse, "answer_state")}
     fill(table, [row])
     assert refreshed(warehouse, now=NOW + timedelta(minutes=1)) == changed
@@ -135,8 +147,7 @@ def test_another_text_computes_again(warehouse: Warehouse, fill: Fill) -> None:
 def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     rows = stored(warehouse, "producer_id_bursts")
     fill("producer_id_uses", [use(9, 77, principal="User:new")])
     fill("quota_usage", [used(30, "producer_byte_rate", 7.0, principal="User:new")])
@@ -157,8 +168,7 @@ def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
 def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
     warehouse: Warehouse, fill: Fill
 ) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     fill("producer_id_rates", [violation("User:new", NOON)])
     before = versions(warehouse)["answer_state"]
     assert refreshed(warehouse) == {"recent_violations"}
@@ -173,8 +183,7 @@ def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
 
 
 def test_rows_that_others_changed_are_computed_again(warehouse: Warehouse) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     DeltaTable(warehouse.folder("producer_id_bursts")).delete()
     assert refreshed(warehouse) == {"producer_id_bursts"}
 
@@ -258,8 +267,7 @@ def _without_newest() -> str:
 def test_an_answer_of_old_inputs_must_not_be_relied_on(
     warehouse: Warehouse, fill: Fill, after: timedelta, is_usable: bool
 ) -> None:
-    make_inputs(warehouse, FILLED)
-    refreshed(warehouse)
+    make_refreshed(warehouse)
     later, age = NOW + after, timedelta(seconds=900)
     names = {"quota_proposals"}
     assert not_up_to_date(warehouse.conf, no_session, later, age, names) == {}
