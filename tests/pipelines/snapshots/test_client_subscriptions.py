@@ -25,7 +25,7 @@ from .snapshot_scenes import EVERY_S, Resources, Scene, answer, at, of_resources
             [answer(5, requested_metrics=["b", "a"])],
             {"one": {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=ord.*"}},
             [("i1", ["one"], ["a", "b"], 1_000, "as_predicted")],
-            id="in whatever order",
+            id="in any order",
         ),
         pytest.param(
             [answer(0)],

@@ -82,7 +82,7 @@ def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSe
     different = {}
     for name, view in views.load().items():
         within = spark.sql(view.sql).toArrow()
-        # Views that read this one read its rows: planned anew in each, deep ones take minutes.
+        # Views that read this one read its rows: planned again in each, deep ones take minutes.
         spark.createDataFrame(within).createOrReplaceTempView(name)
         without = reader.query(f"SELECT * FROM {name}")
         assert without.schema.names == within.schema.names

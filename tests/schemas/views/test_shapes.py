@@ -104,7 +104,7 @@ def test_the_same_in_spark(filled: Warehouse, spark: "SparkSession") -> None:
         filled.read(spark, name).createOrReplaceTempView(name)
     for name, view in views.load().items():
         frame = spark.sql(view.sql)
-        # Views that read this one read its rows: planned anew in each, deep ones take minutes.
+        # Views that read this one read its rows: planned again in each, deep ones take minutes.
         spark.createDataFrame(frame.toArrow()).createOrReplaceTempView(name)
         frame.createOrReplaceTempView(f"{name}_planned")
         rows = list(values.rows(frame.toArrow().to_reader()))
