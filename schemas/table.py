@@ -66,6 +66,11 @@ class Table:
         """Names in the table's order: the final select of whatever fills the table."""
         return [column.name for column in self.columns]
 
+    def same(self, *names: str) -> tuple[Column, ...]:
+        """Some columns, for a table that has them with the same meaning. Raises KeyError."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in names)
+
     @property
     def arrow(self) -> pa.Schema:
         """The table's columns as an Arrow schema."""

@@ -35,7 +35,7 @@ _MODULES = (
     reassignments,
     config_alterations,
     throttles,
-    answers,
+    *answers.MODULES,
     topology,
     snapshots,
     control,

@@ -16,7 +16,7 @@ INDEXED_COLUMNS = 32
 
 
 def test_the_catalog_has_the_tables_of_every_module() -> None:
-    names = pkgutil.iter_modules(tables.__path__, f"{tables.__name__}.")
+    names = pkgutil.walk_packages(tables.__path__, f"{tables.__name__}.")
     modules = [import_module(module.name) for module in names]
     declared = {t.name for module in modules for t in vars(module).values() if isinstance(t, Table)}
     assert declared == set(TABLES)

@@ -2,7 +2,7 @@
 
 An answer is a table of few rows that is computed whole, from tables, views and other answers. Its
 text is `<name>.sql` in this folder, one query in Spark's SQL. Its table is declared in
-`schemas/tables/answers.py`. `registry.py` says how far back it reads.
+`schemas/tables/answers/`. `registry.py` says how far back it reads.
 
 `refresh.refresh` computes each answer whose inputs changed, after the answers that it reads: by
 DuckDB in this process over the files of a folder (`folder.py`), by Spark in a catalog

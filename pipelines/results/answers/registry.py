@@ -6,7 +6,14 @@ from importlib.resources import files
 
 from quotaflow.pipelines.results.answers.answer import Answer, Lookback
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables import answers as tables
+from quotaflow.schemas.tables.answers import (
+    producer_ids,
+    quotas,
+    reads,
+    replication,
+    telemetry,
+    throttles,
+)
 
 _DAYS = timedelta(days=1)
 _TEN_MINUTES, _HOUR = Lookback(timedelta(minutes=10)), Lookback(timedelta(hours=1))
@@ -30,30 +37,31 @@ def _answer(
 
 ANSWERS: tuple[Answer, ...] = (
     # Bursts of a week. A burst's begin and earlier use of its transactional ids are further back.
-    _answer(tables.PRODUCER_ID_BURSTS, {"producer_id_uses": _TWO_WEEKS}),
+    _answer(producer_ids.PRODUCER_ID_BURSTS, {"producer_id_uses": _TWO_WEEKS}),
     _answer(
-        tables.RECENT_VIOLATIONS, {"producer_id_rates": _VIOLATIONS, "pipeline_progress": _A_WEEK}
+        producer_ids.RECENT_VIOLATIONS,
+        {"producer_id_rates": _VIOLATIONS, "pipeline_progress": _A_WEEK},
     ),
-    _answer(tables.QUOTA_ADVICE, {"quota_usage": _ADVICE_DAYS, "fetch_sizes": _A_WEEK}),
-    _answer(tables.QUOTA_PROPOSALS),
+    _answer(quotas.QUOTA_ADVICE, {"quota_usage": _ADVICE_DAYS, "fetch_sizes": _A_WEEK}),
+    _answer(quotas.QUOTA_PROPOSALS),
     _answer(
-        tables.PARTITION_WRITE_RATES,
+        replication.PARTITION_WRITE_RATES,
         {"replication_traffic": _TEN_MINUTES, "replication_throttles": _TEN_MINUTES},
     ),
     _answer(
-        tables.BROKER_DEGRADATION,
+        replication.BROKER_DEGRADATION,
         {"requests": _HOUR, "replication_traffic": _HOUR, "replication_throttles": _HOUR},
     ),
     _answer(
-        tables.THROTTLE_CHECKS,
+        throttles.THROTTLE_CHECKS,
         {"replication_traffic": _STALE_THROTTLES, "replication_throttles": _STALE_THROTTLES},
     ),
     _answer(
-        tables.THROTTLED_REPLICA_PROPOSALS,
+        throttles.THROTTLED_REPLICA_PROPOSALS,
         {"replication_traffic": _HOUR, "replication_throttles": _HOUR},
     ),
     _answer(
-        tables.REPLICATION_DEMAND,
+        replication.REPLICATION_DEMAND,
         {
             "replication_traffic": _A_WEEK,
             "rack_traffic": _A_WEEK,
@@ -62,12 +70,12 @@ ANSWERS: tuple[Answer, ...] = (
         },
     ),
     _answer(
-        tables.REPLICATION_PROPOSALS,
+        throttles.REPLICATION_PROPOSALS,
         {"replication_traffic": _TEN_MINUTES, "replication_throttles": _TEN_MINUTES},
     ),
-    _answer(tables.REASSIGNMENTS, {"traffic": _HOUR, "replica_lag": _A_WEEK}),
+    _answer(replication.REASSIGNMENTS, {"traffic": _HOUR, "replica_lag": _A_WEEK}),
     _answer(
-        tables.CLIENT_COVERAGE,
+        telemetry.CLIENT_COVERAGE,
         {
             "telemetry_pushes": _A_WEEK,
             "telemetry_subscriptions": _A_WEEK,
@@ -75,7 +83,7 @@ ANSWERS: tuple[Answer, ...] = (
         },
     ),
     _answer(
-        tables.SUBSCRIPTION_PROPOSALS,
+        telemetry.SUBSCRIPTION_PROPOSALS,
         {"telemetry_pushes": _A_WEEK},
         # An alert that will be stale when nothing more comes is closed ahead of time.
         expiry="""
@@ -84,10 +92,10 @@ ANSWERS: tuple[Answer, ...] = (
             WHERE state = 'closed' AND event_time > current_timestamp()
         """,
     ),
-    _answer(tables.RACK_PAIRS, {"rack_traffic": _TWO_DAYS, "preferred_replicas": _TWO_DAYS}),
+    _answer(reads.RACK_PAIRS, {"rack_traffic": _TWO_DAYS, "preferred_replicas": _TWO_DAYS}),
     _answer(
-        tables.READ_PROBLEMS,
+        reads.READ_PROBLEMS,
         {"fetch_faults": _TWO_DAYS, "offset_lookups": _TWO_DAYS, "preferred_replicas": _A_DAY},
     ),
-    _answer(tables.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),
+    _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),
 )

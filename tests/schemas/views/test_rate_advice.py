@@ -10,7 +10,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.answers import REPLICATION_DEMAND
+from quotaflow.schemas.tables.answers.replication import REPLICATION_DEMAND
 from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
 
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent

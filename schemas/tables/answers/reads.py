@@ -1,0 +1,161 @@
+"""Answers about reads of consumers."""
+
+from quotaflow.schemas.columns import CLUSTER_ID
+from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables import replicas
+
+RACK_PAIRS = Table(
+    name="rack_pairs",
+    comment=(
+        "One row per flow, rack of the client and rack of the broker, over the last day. Record "
+        "bytes between racks, and what they cost at the prices of conf today (see "
+        "rack_traffic_by_hour)."
+    ),
+    columns=(
+        CLUSTER_ID,
+        *replicas.RACK_TRAFFIC.same(
+            "flow", "client_rack", "broker_rack", "requests", "bytes", "cross_rack_bytes"
+        ),
+        Column(
+            "avoidable_bytes",
+            LONG,
+            "those of cross_rack_bytes that consumers would read in their own rack from the "
+            "replica recommended to them (preferred_replicas); null for other flows, or not known",
+        ),
+        Column(
+            "cross_rack_cost",
+            DOUBLE,
+            "cost of cross_rack_bytes, in currency; null: conf has no price, or bytes are not "
+            "known",
+        ),
+        Column(
+            "avoidable_cost",
+            DOUBLE,
+            "cost of avoidable_bytes, in currency; null: conf has no price, or bytes are not known",
+        ),
+        Column("currency", STRING, "currency of the prices, as conf names it"),
+        Column("since", TIMESTAMP, "first hour with such bytes"),
+        Column("until", TIMESTAMP, "last hour with such bytes"),
+    ),
+    key=("cluster_id", "flow", "client_rack", "broker_rack"),
+    time="until",
+    clustering=(
+        "until",
+        "flow",
+    ),
+)
+
+
+READ_PROBLEMS = Table(
+    name="read_problems",
+    comment=(
+        "One row per client and topic that could not be read as it should, over the last day. "
+        "What goes wrong when consumers read (KIP-392, cases 1 to 4), how often, and what to do. "
+        "See fetch_faults, offset_resets, offset_lookups and lagging_reads for the single events."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("principal", STRING, "authenticated principal as Kafka prints it, e.g. User:alice"),
+        Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
+        Column("topic", STRING, "name of the topic; its id if no name is known"),
+        Column("client_software_name", STRING, "client library; null: no fetch fault shows it"),
+        Column(
+            "client_software_version",
+            STRING,
+            "its version, the least as text; null: no fetch fault shows it",
+        ),
+        Column(
+            "advice",
+            STRING,
+            "the first that fits: align_log_starts (the leader has what a follower deleted), "
+            "update_client (it requests a refused offset again and again, returns to the leader "
+            "instead of going where it is sent, or is a Java client before 3.4, which stays on a "
+            "lagging follower: KAFKA-14379), extend_retention (it reads too late: the leader "
+            "deleted the records too), check_offsets (past the end of the leader: offsets of "
+            "another topic, or lost records), check_replication (broker_id lags) or "
+            "refresh_metadata (the broker it fetches from no longer leads); null: the rest heals "
+            "by itself",
+        ),
+        Column(
+            "broker_id",
+            INT,
+            "broker where most of what the advice is about happened; null: no advice",
+        ),
+        Column("first_seen", TIMESTAMP, "first minute with a problem"),
+        Column("last_seen", TIMESTAMP, "last minute with a problem"),
+        Column(
+            "uncommitted_answers",
+            LONG,
+            "case 1: answers for an offset past the high watermark",
+        ),
+        Column(
+            "unavailable_answers",
+            LONG,
+            "case 2: answers for an offset past the end of the follower that other replicas have",
+        ),
+        Column(
+            "too_small_answers",
+            LONG,
+            "case 3: answers for an offset before the log start of the replica",
+        ),
+        Column(
+            "answers_leader_has",
+            LONG,
+            "those of too_small_answers for an offset that the leader has",
+        ),
+        Column(
+            "too_large_answers",
+            LONG,
+            "case 4: answers for an offset past the end of the leader",
+        ),
+        Column(
+            "unknown_answers",
+            LONG,
+            "answers for an offset out of range, where the case is not known",
+        ),
+        Column(
+            "redirect_loop_answers",
+            LONG,
+            "answers that sent a connection to a replica for the third time or more",
+        ),
+        Column(
+            "failed_redirect_answers",
+            LONG,
+            "errors of a replica that a client was sent to in such a loop",
+        ),
+        Column(
+            "spin_answers",
+            LONG,
+            "answers to a connection that requested a refused offset for the third time or more",
+        ),
+        Column(
+            "stale_metadata_answers",
+            LONG,
+            "errors of a broker that does not lead the partition or not know the topic any more",
+        ),
+        Column("other_error_answers", LONG, "answers with another error"),
+        Column(
+            "resets",
+            LONG,
+            "lookups of the earliest or latest offset after an offset was out of range",
+        ),
+        Column(
+            "diverged_answers",
+            LONG,
+            "answers to epoch checks that name another epoch: the log was truncated there "
+            "(KIP-320)",
+        ),
+        Column(
+            "lagging_minutes",
+            LONG,
+            "minutes on a follower that fell further and further behind",
+        ),
+        Column("stays_on_lagging_follower", BOOLEAN, "lagging_minutes is above 0"),
+    ),
+    key=("cluster_id", "principal", "client_id", "topic"),
+    time="last_seen",
+    clustering=(
+        "last_seen",
+        "principal",
+    ),
+)
