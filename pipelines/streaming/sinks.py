@@ -5,10 +5,10 @@ the options of the writer, never in the session's conf, where it would skip late
 comes from the checkpoint: with a constant id, a deleted checkpoint would lose rows silently.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -59,6 +59,13 @@ class Batch:
         """As `append`, for rows that the driver has."""
         app = AppId(self.query_id + self.part, self.batch_id, self._name)
         row_writer.append(open_session, self.warehouse, table, rows, app)
+
+    def append_files(
+        self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
+    ) -> None:
+        """As `append`, for files that tasks wrote: rows of `table_files.FILE`."""
+        app = AppId(self.query_id + self.part, self.batch_id, self._name)
+        row_writer.append_files(open_session, self.warehouse, table, files, app)
 
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
         """How many rows this batch appended to a table before its replay; None if it did not."""
