@@ -57,8 +57,8 @@ class _Bounds:
     def add(self, column: pa.ChunkedArray) -> None:
         """Widen the bounds by further rows."""
         self.nulls += column.null_count
-        found = pc.min_max(column)
-        least, greatest = (_value(found[name]) for name in ("min", "max"))
+        bounds = pc.min_max(column)
+        least, greatest = (_value(bounds[name]) for name in ("min", "max"))
         if least is not None:
             self.least = least if self.least is None else min(self.least, least)
             self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)

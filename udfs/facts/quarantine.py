@@ -1,0 +1,70 @@
+"""Rows of `quarantine`: records and payloads that cannot be read, with reason and first bytes."""
+
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP
+from quotaflow.schemas.tables.control import QUARANTINE
+from quotaflow.udfs.request_log.columns import NOT_JSON
+from quotaflow.udfs.request_log.records import as_text
+
+HEAD_BYTES = 4_096
+_DETAIL_CHARS = 500
+# Kafka logs these bodies in full, and they hold credentials.
+_TELLTALE = "SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
+# With a whole header it is known whose body the rest of the line is.
+_WHOLE_HEADER = r'"requestHeader\\?"\s*:\s*\{[^{}]*\\?"requestApiKeyName\\?"\s*:[^{}]*\}'
+
+
+def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bool) -> pa.Table:
+    """The unreadable among LINES, whose records have these values, without a cluster.
+
+    A torn line may begin anywhere in a credential, so the head of text that is no JSON is kept only
+    behind a whole header of an API without credentials.
+    """
+    bad = pc.indices_nonzero(pc.is_valid(lines["reason"]))
+    rows, value = lines.take(bad), values.take(bad)
+    text = as_text(value)
+    is_secret = pc.or_(
+        pc.match_substring_regex(text, _TELLTALE),
+        pc.and_(
+            pc.equal(rows["reason"], NOT_JSON),
+            pc.invert(pc.match_substring_regex(text, _WHOLE_HEADER)),
+        ),
+    )
+    heads = pc.if_else(is_secret, None, pc.binary_slice(value, 0, HEAD_BYTES))
+    kept = {
+        "target": pa.repeat(pa.scalar("requests"), len(bad)),
+        "detail": pc.coalesce(rows["detail"], rows["api"]),
+        "size_bytes": pc.binary_length(value),
+        "head": heads,
+    }
+    if not with_heads:
+        kept |= {"detail": pa.nulls(len(bad), STRING), "head": pa.nulls(len(bad), BINARY)}
+    return _table(rows, kept, now)
+
+
+def of_pushes(pushes: pa.Table, now: datetime) -> pa.Table:
+    """The unreadable among opened pushes; the push itself stays in `telemetry_pushes`."""
+    rows = pushes.filter(pc.is_valid(pushes["unreadable_reason"]))
+    kept = {
+        "cluster_id": rows["cluster_id"],
+        "reason": rows["unreadable_reason"],
+        "target": pa.repeat(pa.scalar("client_metrics"), rows.num_rows),
+        "detail": rows["unreadable_detail"],
+        "size_bytes": rows["wire_bytes"],  # also of a payload that was rejected
+        "head": pc.binary_slice(rows["payload"], 0, HEAD_BYTES),
+    }
+    return _table(rows, kept, now)
+
+
+def _table(rows: pa.Table, kept: dict[str, pa.Array], now: datetime) -> pa.Table:
+    given = {name: rows[name] for name in rows.column_names} | kept
+    given["event_time"] = pc.fill_null(rows["record_time"], pa.scalar(now, TIMESTAMP))
+    given["detail"] = pc.utf8_slice_codeunits(given["detail"], 0, _DETAIL_CHARS)
+    given.setdefault("cluster_id", pa.nulls(rows.num_rows, STRING))
+    given["size_bytes"] = given["size_bytes"].cast(LONG)
+    arrays = [given[f.name].cast(f.type) for f in QUARANTINE.arrow]
+    return pa.Table.from_arrays(arrays, schema=QUARANTINE.arrow)
