@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -39,10 +40,15 @@ def record_batch(
     return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
 
 
+@cache
+def _parser(ingest: str) -> LineParser:
+    return LineParser(IngestSection.model_validate_json(ingest).line_options)
+
+
 def parsed(
     values: Iterable[bytes | None], ingest: IngestSection | None = None, **given: Any
 ) -> list[dict[str, Any]]:
     """Every record as a line."""
-    parser = LineParser((ingest or IngestSection()).line_options)
+    parser = _parser((ingest or IngestSection()).model_dump_json())
     rows: list[dict[str, Any]] = parser.parse(record_batch(values, **given)).lines.to_pylist()
     return rows

@@ -7,22 +7,29 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.udfs.request_log.columns import NOT_JSON
+from quotaflow.udfs.request_log.columns import LINE_TOO_LONG, NOT_JSON, READER_FAILED
 from quotaflow.udfs.request_log.records import as_text
 
 HEAD_BYTES = 4_096
 _DETAIL_CHARS = 500
 # Kafka logs these bodies in full, and they hold credentials.
 _TELLTALE = "SASL_AUTHENTICATE|DELEGATION_TOKEN|SCRAM_CREDENTIALS|ENVELOPE|saltedPassword|hmac"
-# With a whole header it is known whose body the rest of the line is.
-_WHOLE_HEADER = r'"requestHeader\\?"\s*:\s*\{[^{}]*\\?"requestApiKeyName\\?"\s*:[^{}]*\}'
+# A line that begins with a whole header: then it is known whose body follows.
+_WHOLE_HEADER = (
+    r'^(?:[^{}"]{0,200}Completed request:)?\s*'
+    r'(?:\{\s*(?:"(?:ts|broker)"\s*:[^{}\[\]]{0,100},\s*){0,2}"r"\s*:\s*)?'
+    r'\{\s*(?:"isForwarded"\s*:\s*(?:true|false)\s*,\s*)?"requestHeader"\s*:\s*\{'
+    r'[^{}]*"requestApiKeyName"\s*:\s*"[A-Z_]+"[^{}]*\}'
+)
+# These were not read as JSON, so they may begin anywhere in a line.
+_TORN = pa.array([NOT_JSON, LINE_TOO_LONG, READER_FAILED])
 
 
 def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bool) -> pa.Table:
     """The unreadable among LINES, whose records have these values, without a cluster.
 
-    A torn line may begin anywhere in a credential, so the head of text that is no JSON is kept only
-    behind a whole header of an API without credentials.
+    A torn line may begin anywhere in a credential. So the head of a text that is no JSON is kept
+    only if it begins with a whole header, of an API without credentials.
     """
     bad = pc.indices_nonzero(pc.is_valid(lines["reason"]))
     rows, value = lines.take(bad), values.take(bad)
@@ -30,7 +37,7 @@ def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bo
     is_secret = pc.or_(
         pc.match_substring_regex(text, _TELLTALE),
         pc.and_(
-            pc.equal(rows["reason"], NOT_JSON),
+            pc.is_in(rows["reason"], _TORN),
             pc.invert(pc.match_substring_regex(text, _WHOLE_HEADER)),
         ),
     )

@@ -14,8 +14,8 @@ from quotaflow.schemas.tables.requests import FORGOTTEN, PARTITION
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_NO_PARTITION = -(1 << 31)
-_PARTITION_BITS = 32
+_NO_PARTITION = -(1 << 31) - 1
+_PARTITION_BITS = 33
 
 
 def merged(requested: pa.Table, answered: pa.Table, has_list: Flags, places: Ints) -> pa.ListArray:

@@ -1,6 +1,6 @@
 """One reading of texts by DuckDB: JSON to nested columns of text, and these to typed columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -40,7 +40,7 @@ class Reader:
         lists, misshapen = self._lists(lines, places)
         added = {
             **lists,
-            "body": self._bodies(lines.num_rows, places),
+            "body": self._bodies(lines["api"], places),
             "detail": pa.nulls(lines.num_rows, STRING),
             "reason": _with_reason(lines["reason"], places[misshapen]),
         }
@@ -48,8 +48,7 @@ class Reader:
             (added[field.name] if field.name in added else lines[field.name]).cast(field.type)
             for field in READ
         ]
-        telemetry = self._table(statements.telemetry())
-        return pa.Table.from_arrays(columns, schema=READ), telemetry.cast(TELEMETRY)
+        return pa.Table.from_arrays(columns, schema=READ), self._telemetry(lines["api"])
 
     def _lines(self) -> pa.Table:
         options = self._options
@@ -93,18 +92,28 @@ class Reader:
         odd = [row["line"] for row in doubtful if not bodies.has_lists(row["text"], row["api"])]
         return lists, np.concatenate([*bad, np.array(odd, np.int64)]).astype(np.int64)
 
-    def _bodies(self, rows: int, places: Ints) -> pa.Array:
-        parameters = {
-            "max_body_bytes": self._options.max_body_bytes,
-            "body_apis": bodies.apis(self._options.without_body),
-        }
+    def _telemetry(self, apis: pa.ChunkedArray) -> pa.Table:
+        # To plan a query takes as long as to read many lines.
+        if not _any_of(apis, events.TELEMETRY_APIS):
+            return TELEMETRY.empty_table()
+        return self._table(statements.telemetry()).cast(TELEMETRY)
+
+    def _bodies(self, apis: pa.ChunkedArray, places: Ints) -> pa.Array:
+        chosen = bodies.apis(self._options.without_body)
+        if not _any_of(apis, chosen):
+            return pa.nulls(len(apis), STRING)
+        parameters = {"max_body_bytes": self._options.max_body_bytes, "body_apis": chosen}
         kept = self._table(bodies.BODIES, parameters)
-        at = np.full(rows, -1)
+        at = np.full(len(apis), -1)
         at[places[kept["line"].to_numpy()]] = np.arange(kept.num_rows)
         return kept["body"].combine_chunks().take(pa.array(at, mask=at < 0))
 
     def _table(self, sql: str, parameters: Mapping[str, object] | None = None) -> pa.Table:
         return self._connection.sql(sql, params=parameters or {}).to_arrow_table()
+
+
+def _any_of(apis: pa.ChunkedArray, chosen: Sequence[str]) -> bool:
+    return bool(pc.any(pc.is_in(apis, pa.array(chosen))).as_py())
 
 
 def _with_reason(reasons: pa.ChunkedArray, at: Ints) -> pa.Array:
