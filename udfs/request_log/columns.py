@@ -23,7 +23,7 @@ REASONS = (
 """Why a record is no request line."""
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
-DOUBTFUL = ("implausible_time", "unreadable_numbers")
+IMPLAUSIBLE_TIME, UNREADABLE_NUMBERS = DOUBTFUL = ("implausible_time", "unreadable_numbers")
 """What was not taken from a line that is kept: its time, or numbers, which are null."""
 
 ENVELOPE, BARE, STOCK_LAYOUT, WRAPPED = FORMS = ("envelope", "bare", "stock layout", "wrapped")
