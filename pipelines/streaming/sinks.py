@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.row_writer import AppId
+from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -62,15 +62,19 @@ class Batch:
 
     def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         """As `append`, for rows that the driver has."""
-        app = AppId(self.query_id + self.part, self.batch_id, self._name)
-        row_writer.append(open_session, self.warehouse, table, rows, app)
+        row_writer.append(open_session, self.warehouse, table, rows, self._app)
 
     def append_files(
         self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
     ) -> None:
         """As `append`, for files that tasks wrote: rows of `table_files.FILE`."""
-        app = AppId(self.query_id + self.part, self.batch_id, self._name)
-        row_writer.append_files(open_session, self.warehouse, table, files, app)
+        row_writer.append_files(open_session, self.warehouse, table, files, self._app)
+
+    def replace_rows(
+        self, open_session: OpenSession, rows: pa.Table, table: Table, old: Replaced
+    ) -> None:
+        """Replace rows by these, which the driver has; at most once per table and batch."""
+        row_writer.replace(open_session, self.warehouse, table, rows, old, app=self._app)
 
     def is_appended(self, spark: "SparkSession", table: Table) -> bool:
         """Whether this batch appended to a table before its replay."""
@@ -95,6 +99,10 @@ class Batch:
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
         ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
         return [row["operationMetrics"] for row in ours.collect()]
+
+    @property
+    def _app(self) -> AppId:
+        return AppId(self.query_id + self.part, self.batch_id, self._name)
 
     @property
     def _name(self) -> str:

@@ -7,10 +7,10 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: what ingest queries fill, the results, `pipeline_progress`, the tables of snapshots,
-  `plans` and `config_changes`;
-- Spark: all other tables. These are `client_metrics`, `fetches`, `fetch_sessions` and
-  `query_progress` in a run, and `quality_results` of a command.
+- delta-rs: what ingest queries fill, `fetches`, `fetch_sessions`, the results, `pipeline_progress`,
+  the tables of snapshots, `plans` and `config_changes`;
+- Spark: all other tables. These are `client_metrics` and `query_progress` in a run, and
+  `quality_results` of a command.
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
+from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
@@ -46,15 +47,29 @@ _LOCK = ".writer.lock"
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The rows of a table that a write replaces: those of time ranges within a scope (SQL)."""
+    """The rows of a table that a write replaces: those of time ranges within a scope (SQL).
 
-    ranges: Sequence[TimeRange]
+    Without ranges those of all time.
+    """
+
+    ranges: Sequence[TimeRange] | None
     scope: str = "true"
+
+    def condition(self, table: Table, *, spark_sql: bool) -> str:
+        """SQL that is true for these rows."""
+        if self.ranges is None:
+            return f"({self.scope}) AND {table.time} IS NOT NULL"
+        times = any_of(_dated(each, table, spark_sql=spark_sql) for each in self.ranges)
+        return f"({self.scope}) AND ({times})"
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may have such rows."""
+        return self.ranges is None or any(file.may_have(r.start, r.end) for r in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
 class AppId:
-    """The name under which a query's batch appends to a table at most once."""
+    """The name under which a query's batch writes to a table at most once."""
 
     name: str
     version: int
@@ -62,21 +77,26 @@ class AppId:
 
 
 def replace(
-    open_session: OpenSession, warehouse: Warehouse, table: Table, rows: pa.Table, old: Replaced
+    open_session: OpenSession,
+    warehouse: Warehouse,
+    table: Table,
+    rows: pa.Table,
+    old: Replaced,
+    *,
+    app: AppId | None = None,
 ) -> None:
     """Replace old rows by these, which are all within the ranges and the scope.
 
-    Raises JobError if delta-rs cannot write.
+    At most once per name and version of `app`. Raises JobError if delta-rs cannot write.
     """
     rows = _checked(rows, table)
     with _one_writer(warehouse, table) as live:
         if live is not None:
-            _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old)
+            _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old, app=app)
             return
-        where = any_of(_dated(each, table, spark_sql=True) for each in old.ranges)
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("overwrite")
-        where = f"({old.scope}) AND ({where})"
-        warehouse.write(writer.option("replaceWhere", where), table.name)
+        writer = writer.option("replaceWhere", old.condition(table, spark_sql=True))
+        warehouse.write(_named(writer, app), table.name)
 
 
 def append(
@@ -93,10 +113,11 @@ def append(
     rows = _checked(rows, table)
     with _one_writer(warehouse, table) as live:
         if live is not None:
-            _append_by_delta_rs(live, warehouse.folder(table.name), table, rows, app)
+            folder = warehouse.folder(table.name)
+            _commit_once(live, folder, table, rows, app=app, mode="append")
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("append")
-        warehouse.write(writer if app is None else _named(writer, app), table.name)
+        warehouse.write(_named(writer, app), table.name)
 
 
 def append_files(
@@ -119,7 +140,9 @@ def append_files(
         warehouse.write(_named(rows.write.format("delta").mode("append"), app), table.name)
 
 
-def _named(writer: "DataFrameWriter", app: AppId) -> "DataFrameWriter":
+def _named(writer: "DataFrameWriter", app: AppId | None) -> "DataFrameWriter":
+    if app is None:
+        return writer
     writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
     return writer.option("userMetadata", app.metadata)
 
@@ -151,27 +174,36 @@ def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
 
 
 def _replace_by_delta_rs(
-    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, old: Replaced
+    live: "DeltaTable",
+    folder: Path,
+    table: Table,
+    rows: pa.Table,
+    old: Replaced,
+    *,
+    app: AppId | None,
 ) -> None:
     files = delta_files.of_version(live, folder, table.time)
-    may_have_old = any(file.may_have(r.start, r.end) for file in files for r in old.ranges)
-    if not rows.num_rows and not may_have_old:
+    if not rows.num_rows and not any(old.may_be_in(file) for file in files):
         return
-    where = any_of(_dated(each, table, spark_sql=False) for each in old.ranges)
-    with folder_tables.as_job_error(table.name):
-        _commit(live, folder, rows, mode="overwrite", predicate=f"({old.scope}) AND ({where})")
+    where = old.condition(table, spark_sql=False)
+    _commit_once(live, folder, table, rows, app=app, mode="overwrite", predicate=where)
 
 
-def _append_by_delta_rs(
-    live: "DeltaTable", folder: Path, table: Table, rows: pa.Table, app: AppId | None
+def _commit_once(
+    live: "DeltaTable",
+    folder: Path,
+    table: Table,
+    rows: pa.Table,
+    *,
+    app: AppId | None,
+    **how: Any,
 ) -> None:
-    if app is None:
-        with folder_tables.as_job_error(table.name):
-            _commit(live, folder, rows, mode="append")
-        return
-    if not _is_appended(live, app):
-        with folder_tables.as_job_error(table.name):
-            _commit(live, folder, rows, mode="append", commit_properties=_properties(app))
+    if app is not None:
+        if _is_written(live, app):
+            return
+        how["commit_properties"] = _properties(app)
+    with folder_tables.as_job_error(table.name):
+        _commit(live, folder, rows, **how)
 
 
 def _commit_files(
@@ -179,7 +211,7 @@ def _commit_files(
 ) -> None:
     from deltalake.transaction import AddAction  # noqa: PLC0415  as above
 
-    if _is_appended(live, app):
+    if _is_written(live, app):
         return
     now_ms = time.time_ns() // 1_000_000
     actions: list[AddAction | RemoveAction] = [
@@ -193,7 +225,7 @@ def _commit_files(
         )
 
 
-def _is_appended(live: "DeltaTable", app: AppId) -> bool:
+def _is_written(live: "DeltaTable", app: AppId) -> bool:
     """Only one batch of a query runs at a time, so nobody commits this version in between."""
     written = live.transaction_version(app.name)
     return written is not None and written >= app.version

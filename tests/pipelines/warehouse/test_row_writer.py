@@ -117,6 +117,8 @@ OF_A, OF_QUOTED = "owner = 'a'", "owner = 'it''s \"a\"; -- '"
             [OLD[2], OLD[4], (7, "a", 9)],
             id="all time of a scope",
         ),
+        pytest.param(Replaced(None), [(8, "c", 9)], [(8, "c", 9)], id="all rows"),
+        pytest.param(Replaced(None, OF_A), [], [OLD[2], OLD[4]], id="all rows of a scope"),
         pytest.param(Replaced([between(1, 2)], OF_A), [], [*OLD[:3], *OLD[4:]], id="by no rows"),
         pytest.param(Replaced([between(2, 7)]), [], OLD, id="nothing by nothing"),
         pytest.param(
@@ -188,6 +190,13 @@ def test_a_batch_is_appended_once(warehouse: Warehouse, folder: Path) -> None:
     append(warehouse, rows, 0, "another query")
     assert content(folder) == rows * 3
     assert DeltaTable(folder).history(1)[0]["userMetadata"] == "another query 0"
+
+
+def test_a_batch_replaces_once(warehouse: Warehouse, folder: Path) -> None:
+    for version, row in ((0, OLD[0]), (1, OLD[1]), (1, OLD[2]), (0, OLD[3])):
+        app = AppId("query", version, f"query {version}")
+        row_writer.replace(no_session, warehouse, TABLE, arrow([row]), Replaced(None), app=app)
+    assert content(folder) == [OLD[1]]
 
 
 def test_a_checkpoint_of_the_log_keeps_which_batches_were_appended(
