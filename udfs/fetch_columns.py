@@ -1,7 +1,8 @@
 """FETCH lines between Arrow and the rules: flattened once per batch, and reassembled."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, islice, repeat
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,48 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import INT, LONG, STRING
 from quotaflow.schemas.tables import fetches
-from quotaflow.udfs.rules.fetch_line import FetchLine, FollowedLine, SessionState
+from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FetchLine, FollowedLine, SessionState
 
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
-# Topic, topic id, and number: a request names a topic by either of the first two.
-Partition = tuple[str | None, str | None, int]
 _NO_EPOCH = -1
+_NUMBER_BITS = 32
+
+
+class PartitionCodes:
+    """Partitions as small integers, which are hashed and compared faster than names.
+
+    A request names a topic by its name or by its id. Codes mean the same only within one object.
+    """
+
+    def __init__(self, *structs: pa.StructArray) -> None:
+        """Number the partitions that these arrays name."""
+        topics, self._topics = _numbered([each.field("topic") for each in structs])
+        ids, self._ids = _numbered([each.field("topic_id") for each in structs])
+        names = pa.array(topics * len(self._ids) + ids).dictionary_encode()
+        self._names = names.dictionary.to_numpy()
+        numbers = np.concatenate([integers(each.field("partition"), -1) for each in structs])
+        keys = (integers(names.indices, 0) << _NUMBER_BITS) | (numbers & (2**_NUMBER_BITS - 1))
+        encoded = pa.array(keys).dictionary_encode()
+        self._keys = encoded.dictionary.to_numpy()
+        ends = np.cumsum([len(each) for each in structs])[:-1]
+        self.of_structs: list[_Ints] = np.split(integers(encoded.indices, 0), ends)
+        """The codes of each array."""
+
+    def structs(
+        self, codes: Sequence[Any], struct: pa.StructType, others: Mapping[str, Sequence[int]]
+    ) -> pa.StructArray:
+        """Structs of partitions from their codes and further fields."""
+        keys = self._keys[np.array(codes, dtype=np.int64)]
+        topics, ids = np.divmod(self._names[keys >> _NUMBER_BITS], len(self._ids))
+        given = {
+            "topic": self._topics.take(pa.array(topics)),
+            "topic_id": self._ids.take(pa.array(ids)),
+            "partition": keys.astype(np.uint32).view(np.int32),
+            **others,
+        }
+        arrays = [pa.array(given[field.name], field.type) for field in struct]
+        return pa.StructArray.from_arrays(arrays, fields=list(struct))
 
 
 class LineColumns:
@@ -28,52 +64,82 @@ class LineColumns:
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         """Flatten a batch."""
+        forgotten, cached = batch.column("forgotten"), batch.column("cached_partitions")
         self.partitions = batch.column("partitions").flatten()
         self.lengths = lengths(batch.column("partitions"))
+        self.codes = PartitionCodes(self.partitions, forgotten.flatten(), cached.flatten())
         self.in_request = _flags(self.partitions.field("in_request"))
         self.in_response = _flags(self.partitions.field("in_response"))
+        self.requested_counts = _sums(self.in_request, self.lengths)
         self.bytes = integers(self.partitions.field("bytes"), 0)
-        self._line_of = np.repeat(np.arange(batch.num_rows), self.lengths)
-        sizes = np.where(self.in_response, self.bytes, 0)
-        self.response_bytes = _sums(sizes, self.lengths)
-        self._batch = batch
+        self.line_of = np.repeat(np.arange(batch.num_rows), self.lengths)
+        self.response_bytes = _sums(np.where(self.in_response, self.bytes, 0), self.lengths)
+        self.epochs = integers(batch.column("session_epoch"), _NO_EPOCH)
+        limits = integers(batch.column("max_bytes"), -1)
+        self.is_filled = (limits > 0) & (self.response_bytes >= limits)
+        self.batch = batch
 
-    def __iter__(self) -> Iterator[FetchLine]:
-        """Each line as the rules take it."""
-        batch, limits = self._batch, integers(self._batch.column("max_bytes"), -1)
-        is_filled = (limits > 0) & (self.response_bytes >= limits)
-        forgotten = batch.column("forgotten")
-        requested, answered = self._requested_and_answered()
-        return map(
-            FetchLine,
-            integers(batch.column("event_time"), 0).tolist(),
-            integers(batch.column("session_id"), 0).tolist(),
-            integers(batch.column("session_epoch"), _NO_EPOCH).tolist(),
-            integers(batch.column("response_session_id"), 0).tolist(),
-            integers(batch.column("error_code"), 0).tolist(),
-            is_filled.tolist(),
-            requested,
-            cut(names(forgotten.flatten()), lengths(forgotten)),
-            answered,
+    def full_and_alone(self) -> _Flags:
+        """Lines that say all themselves: they name all partitions, and none is starved."""
+        is_alone: _Flags = integers(self.batch.column("session"), 0) == 0
+        is_alone &= np.isin(self.epochs, FULL_EPOCHS) & ~self.is_filled
+        return is_alone
+
+    def lines(self, chosen: _Flags) -> Iterator[FetchLine]:
+        """The chosen lines as the rules take them."""
+        names = ("event_time", "session_id", "response_session_id", "error_code")
+        times, ids, response_ids, errors = (
+            integers(self.batch.column(name), 0)[chosen].tolist() for name in names
         )
+        fields = zip(
+            times,
+            ids,
+            self.epochs[chosen].tolist(),
+            response_ids,
+            errors,
+            self.is_filled[chosen].tolist(),
+            self._requested(chosen),
+            self._forgotten(chosen),
+            self._answered(chosen),
+            strict=True,
+        )
+        # A named tuple of a tuple without a call of Python code.
+        return map(partial(tuple.__new__, FetchLine), fields)
 
-    def _requested_and_answered(self) -> Iterator[Iterator[list[Any]]]:
-        requested, answered = self.in_request, self.in_response
+    def _requested(self, chosen: _Flags) -> Iterator[list[Any]]:
+        mask = self.in_request & chosen[self.line_of]
         requests = zip(
-            compress(names(self.partitions), requested.tolist()),
-            self._column("fetch_offset", requested),
-            self._column("partition_max_bytes", requested),
+            self.codes.of_structs[0][mask].tolist(),
+            self._column("fetch_offset", mask),
+            self._column("partition_max_bytes", mask),
             strict=True,
         )
+        return _cut(requests, self.requested_counts[chosen])
+
+    def _answered(self, chosen: _Flags) -> Iterator[list[Any]]:
+        mask = self.in_response & chosen[self.line_of]
         responses = zip(
-            compress(names(self.partitions), answered.tolist()),
-            self.bytes[answered].tolist(),
-            self._end_offsets()[answered].tolist(),
-            self._column("error_code", answered, 0),
+            self.codes.of_structs[0][mask].tolist(),
+            self.bytes[mask].tolist(),
+            self._end_offsets()[mask].tolist(),
+            self._column("error_code", mask, 0),
             strict=True,
         )
-        yield cut(requests, _sums(requested, self.lengths))
-        yield cut(responses, _sums(answered, self.lengths))
+        return _cut(responses, _sums(self.in_response, self.lengths)[chosen])
+
+    def _forgotten(self, chosen: _Flags) -> Iterator[list[Any]]:
+        counts = lengths(self.batch.column("forgotten"))
+        mask = np.repeat(chosen, counts)
+        return _cut(iter(self.codes.of_structs[1][mask].tolist()), counts[chosen])
+
+    def cached(self, at_rows: _Ints) -> Iterator[list[Any]]:
+        """The cached partitions of these rows, as the rules take them. No other rows have any."""
+        lists = self.batch.column("cached_partitions")
+        values = lists.flatten()
+        names = ("fetch_offset", "partition_max_bytes", "end_offset")
+        numbers = (integers(values.field(name), -1).tolist() for name in names)
+        codes = self.codes.of_structs[2].tolist()
+        return _cut(zip(codes, *numbers, strict=True), lengths(lists)[at_rows])
 
     def _column(self, name: str, chosen: _Flags, null: int = -1) -> list[int]:
         values: list[int] = integers(self.partitions.field(name), null)[chosen].tolist()
@@ -83,81 +149,81 @@ class LineColumns:
         """The offset up to which the client could read each partition."""
         high = integers(self.partitions.field("high_watermark"), -1)
         stable = integers(self.partitions.field("last_stable_offset"), -1)
-        committed = integers(self._batch.column("isolation_level"), 0)[self._line_of] == 1
+        committed = integers(self.batch.column("isolation_level"), 0)[self.line_of] == 1
         return np.where(committed & (stable >= 0), stable, high)
 
     def places(self) -> _Ints:
         """The 0-based place of each partition in its line."""
         starts = np.cumsum(self.lengths) - self.lengths
-        places: _Ints = np.arange(len(self._line_of)) - starts[self._line_of]
+        places: _Ints = np.arange(len(self.line_of)) - starts[self.line_of]
         return places
 
-    def of_lines(self, flags: _Flags) -> _Flags:
-        """For each partition the flag of its line."""
-        of_lines: _Flags = flags[self._line_of]
-        return of_lines
 
+class FollowedColumns:
+    """What the rules say of the lines of a batch, by row."""
 
-def columns(
-    lines: LineColumns, chosen: Sequence[int], followed: list[FollowedLine]
-) -> dict[str, pa.Array]:
-    """The columns of `fetches` that the rules fill, for the chosen lines."""
-    is_chosen = np.zeros(len(lines.lengths), dtype=bool)
-    is_chosen[chosen] = True
-    return {
-        "session_state": pa.array([one.state for one in followed], STRING),
-        "session_partitions": pa.array([one.requested_count for one in followed], INT),
-        "response_bytes": pa.array(lines.response_bytes[is_chosen], LONG),
-        "partitions": _fetched(lines, is_chosen, followed),
-        "starved": _starved(followed),
-    }
+    def __init__(self, lines: LineColumns, rows: Sequence[int], followed: list[FollowedLine]):
+        """Take what was followed in these rows. All other lines say all themselves."""
+        self._lines = lines
+        self._states = np.full(len(lines.lengths), SessionState.FULL, dtype=object)
+        self._states[rows] = [one.state for one in followed]
+        self._counts = lines.requested_counts.copy()
+        self._counts[rows] = [
+            -1 if one.requested_count is None else one.requested_count for one in followed
+        ]
+        self._has_positions = np.zeros(len(lines.lengths), dtype=bool)
+        self._has_positions[rows] = [one.positions is not None for one in followed]
+        positions = chain.from_iterable(one.positions for one in followed if one.positions)
+        self._positions = np.fromiter(chain.from_iterable(positions), np.int64).reshape(-1, 3)
+        self._starved = [
+            (row, one.starved) for row, one in zip(rows, followed, strict=True) if one.starved
+        ]
 
+    def columns(self, chosen: _Flags) -> dict[str, pa.Array]:
+        """The columns of `fetches` that the rules fill, for the chosen rows."""
+        counts = self._counts[chosen]
+        return {
+            "session_state": pa.array(self._states[chosen], STRING),
+            "session_partitions": pa.array(counts, INT, mask=counts < 0),
+            "response_bytes": pa.array(self._lines.response_bytes[chosen], LONG),
+            "partitions": self._fetched(chosen),
+            "starved": self._starved_lists(chosen),
+        }
 
-def _fetched(lines: LineColumns, is_chosen: _Flags, followed: list[FollowedLine]) -> pa.Array:
-    answered = lines.in_response & lines.of_lines(is_chosen)
-    is_full, has_positions = np.zeros_like(is_chosen), np.zeros_like(is_chosen)
-    is_full[is_chosen] = [one.state is SessionState.FULL for one in followed]
-    has_positions[is_chosen] = [one.positions is not None for one in followed]
-    places = np.where(lines.in_request & lines.of_lines(is_full), lines.places(), -1)[answered]
-    offsets = integers(lines.partitions.field("fetch_offset"), -1)[answered]
-    limits = integers(lines.partitions.field("partition_max_bytes"), -1)[answered]
-    positions = chain.from_iterable(one.positions for one in followed if one.positions)
-    triples = np.fromiter(chain.from_iterable(positions), np.int64).reshape(-1, 3)
-    mine = lines.of_lines(has_positions)[answered]
-    places[mine], offsets[mine], limits[mine] = triples.T
-    filled = {
-        "asked_at": pa.array(places, INT, mask=places < 0),
-        "fetch_offset": pa.array(offsets, LONG, mask=offsets < 0),
-        "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
-    }
-    mask = pa.array(answered)
-    fields = list(fetches.FETCHED_PARTITION)
-    arrays = [
-        filled[f.name] if f.name in filled else lines.partitions.field(f.name).filter(mask)
-        for f in fields
-    ]
-    counts = _sums(lines.in_response, lines.lengths)[is_chosen]
-    return pa.ListArray.from_arrays(
-        offsets_of(counts), pa.StructArray.from_arrays(arrays, fields=fields)
-    )
+    def _fetched(self, chosen: _Flags) -> pa.Array:
+        lines = self._lines
+        answered = lines.in_response & chosen[lines.line_of]
+        line_of = lines.line_of[answered]
+        is_placed = lines.in_request[answered] & (self._states == SessionState.FULL)[line_of]
+        places = np.where(is_placed, lines.places()[answered], -1)
+        offsets = integers(lines.partitions.field("fetch_offset"), -1)[answered]
+        limits = integers(lines.partitions.field("partition_max_bytes"), -1)[answered]
+        mine = self._has_positions[line_of]
+        places[mine], offsets[mine], limits[mine] = self._positions.T
+        filled = {
+            "asked_at": pa.array(places, INT, mask=places < 0),
+            "fetch_offset": pa.array(offsets, LONG, mask=offsets < 0),
+            "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
+        }
+        mask = pa.array(answered)
+        fields = list(fetches.FETCHED_PARTITION)
+        arrays = [
+            filled[f.name] if f.name in filled else lines.partitions.field(f.name).filter(mask)
+            for f in fields
+        ]
+        counts = _sums(lines.in_response, lines.lengths)[chosen]
+        return pa.ListArray.from_arrays(
+            offsets_of(counts), pa.StructArray.from_arrays(arrays, fields=fields)
+        )
 
-
-def _starved(followed: list[FollowedLine]) -> pa.Array:
-    keys = list(chain.from_iterable(one.starved for one in followed))
-    is_unknown = [one.requested_count is None for one in followed]
-    offsets = offsets_of([len(one.starved) for one in followed])
-    values = partition_structs(keys, fetches.STARVED_PARTITION, {})
-    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(is_unknown))
-
-
-def partition_structs(
-    keys: Sequence[Any], struct: pa.StructType, others: Mapping[str, Sequence[int]]
-) -> pa.StructArray:
-    """Structs of partitions from their keys and further fields."""
-    topics, ids, partitions = zip(*keys, strict=True) if keys else ((), (), ())
-    given = {"topic": topics, "topic_id": ids, "partition": partitions, **others}
-    arrays = [pa.array(given[field.name], field.type) for field in struct]
-    return pa.StructArray.from_arrays(arrays, fields=list(struct))
+    def _starved_lists(self, chosen: _Flags) -> pa.Array:
+        counts = np.zeros(len(chosen), dtype=np.int64)
+        starved = [(row, codes) for row, codes in self._starved if chosen[row]]
+        counts[[row for row, _ in starved]] = [len(codes) for _, codes in starved]
+        codes = list(chain.from_iterable(codes for _, codes in starved))
+        values = self._lines.codes.structs(codes, fetches.STARVED_PARTITION, {})
+        is_unknown = pa.array(self._counts[chosen] < 0)
+        return pa.ListArray.from_arrays(offsets_of(counts[chosen]), values, mask=is_unknown)
 
 
 def integers(column: pa.Array, null: int) -> _Ints:
@@ -166,20 +232,11 @@ def integers(column: pa.Array, null: int) -> _Ints:
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def names(partitions: pa.StructArray) -> Iterator[Partition]:
-    """The key of each partition."""
-    texts = (_texts(partitions.field(name)) for name in ("topic", "topic_id"))
-    return zip(*texts, integers(partitions.field("partition"), -1).tolist(), strict=False)
-
-
-def _texts(column: pa.Array) -> Iterable[str | None]:
-    """Texts, one object per distinct text, so that its hash is computed once."""
-    if column.null_count == len(column):
-        return repeat(None)
-    encoded = column.dictionary_encode()
-    texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
-    chosen: list[str | None] = texts[integers(encoded.indices, -1)].tolist()
-    return chosen
+def _numbered(columns: Sequence[pa.Array]) -> tuple[_Ints, pa.Array]:
+    """Texts as indices of distinct ones; null is the first of these."""
+    encoded = pa.concat_arrays(columns).dictionary_encode()
+    distinct = pa.concat_arrays([pa.nulls(1, STRING), encoded.dictionary])
+    return integers(encoded.indices, -1) + 1, distinct
 
 
 def _flags(column: pa.Array) -> _Flags:
@@ -199,7 +256,7 @@ def _sums(values: _Ints | _Flags, lengths: _Ints) -> _Ints:
     return sums
 
 
-def cut(values: Iterator[Any], lengths: _Ints) -> Iterator[list[Any]]:
+def _cut(values: Iterator[Any], lengths: _Ints) -> Iterator[list[Any]]:
     """The values in lists of these lengths, each made when it is read.
 
     Many live objects make Python collect garbage: with a whole batch at once that took two fifths

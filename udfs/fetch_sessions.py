@@ -1,190 +1,256 @@
 """Fetch sessions (KIP-227) over a partition of FETCH lines sorted by session and time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from itertools import compress
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from quotaflow.schemas.table import LONG, STRING, sql_columns
-from quotaflow.schemas.tables import fetches, requests
-from quotaflow.udfs.fetch_columns import (
-    LineColumns,
-    columns,
-    cut,
-    integers,
-    lengths,
-    names,
-    offsets_of,
-    partition_structs,
-)
-from quotaflow.udfs.key_runs import Key, key_at, key_runs
+from quotaflow.schemas.table import BOOLEAN, LONG, STRING, TIMESTAMP, sql_columns
+from quotaflow.schemas.tables import fetches
+from quotaflow.udfs import fetch_lines, table_files
+from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, opened
+from quotaflow.udfs.engine.rule import Files
+from quotaflow.udfs.engine.task import cores
+from quotaflow.udfs.fetch_columns import FollowedColumns, LineColumns, integers, offsets_of
+from quotaflow.udfs.fetch_lines import FETCH, KEY, OF_SESSION, PASSED, ROWS, SESSION
+from quotaflow.udfs.key_runs import key_runs
 from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FollowedLine, follow
-from quotaflow.udfs.rules.fetch_session import CachedPartition, FetchSession
+from quotaflow.udfs.rules.fetch_session import FetchSession
+from quotaflow.udfs.table_files import FILE, TableFile, Target
 
-KEY = ("cluster_id", "broker_id", "session")
-SESSION, FETCH, END = "session", "fetch", "end"
-"""What a row is: a carried session, a line, or a repeated line that ended a session."""
+BROKER, OF_FILE = "broker", "file"
+"""Kinds of rows that are only returned: what was read of a broker, and a file that was written."""
 
-_FILLED = {"session_state", "session_partitions", "response_bytes", "partitions", "starved"}
-_FETCH = fetches.FETCHES.arrow
-_OF_SESSION = [f for f in fetches.FETCH_SESSIONS.arrow if f.name not in _FETCH.names]
-PASSED = [name for name in _FETCH.names if name not in _FILLED]
-"""Columns of a line that pass through."""
-ROWS = pa.schema(
-    [
-        *(_FETCH.field(name) for name in PASSED),
-        pa.field("response_session_id", LONG),
-        pa.field("forgotten", requests.REQUESTS.arrow.field("forgotten").type),
-        pa.field("partitions", requests.REQUESTS.arrow.field("partitions").type),
-        *_OF_SESSION,
-        pa.field("session", LONG),
-        pa.field("kind", STRING),
-    ]
-)
-FOLLOWED = pa.schema([*_FETCH, *_OF_SESSION, pa.field("kind", STRING)])
-FOLLOWED_SQL = sql_columns(FOLLOWED)
+_FETCHES = fetches.FETCHES.arrow
+_SESSIONS = fetches.FETCH_SESSIONS.arrow
+_OF_BROKER = [pa.field("lines", LONG), pa.field("newest_past", TIMESTAMP)]
+LEFT = pa.schema([*_SESSIONS, *_OF_BROKER, pa.field("kind", STRING)])
+"""Sessions that go on, and for each broker the number of lines, the time of its newest line, and
+that of its newest line or session that is not in the future."""
+FOLLOWED = pa.schema([*_FETCHES, *OF_SESSION, *_OF_BROKER, pa.field("kind", STRING)])
+WRITTEN = pa.schema([*FILE, *LEFT])
+FOLLOWED_SQL, WRITTEN_SQL = sql_columns(FOLLOWED), sql_columns(WRITTEN)
+
+_ROWS_AT_ONCE = 8_000
+_ROWS_PER_WRITE = 65_536
+_BY_BROKER = ["cluster_id", "broker_id"]
 
 _Batches = Iterator[pa.RecordBatch]
+_Flags = npt.NDArray[np.bool_]
 
 
-def follow_sessions(idle_s: int) -> Callable[[_Batches], _Batches]:
-    """A function for mapInArrow: ROWS in, sorted by KEY, the session's own row first, then by time.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a session may be idle, and what the time is now, both in microseconds.
 
-    Returns FOLLOWED: lines with what follows from their sessions, and a row for each session that
-    goes on. A line that names one session and begins another must come twice: the second time as
-    END, under the key of the session it ends. All rows of a KEY must be in one partition; one
-    session is in memory at a time.
+    Raises ValueError for an `idle_us` that is not positive.
     """
-    if idle_s < 1:
-        raise ValueError(f"idle_s must be at least 1, got {idle_s}")
-    return partial(_follow, idle_s * 1_000_000)
+
+    idle_us: int
+    now_us: int
+
+    def __post_init__(self) -> None:
+        """Check."""
+        if self.idle_us < 1:
+            raise ValueError(f"idle_us must be at least 1, got {self.idle_us}")
 
 
-def _follow(idle_us: int, batches: _Batches) -> _Batches:
-    walk = _Walk(idle_us)
-    for batch in batches:
-        if batch.num_rows:
-            yield from walk.follow(batch)
-    walk.leave()
-    yield from walk.sessions()
+def follow_sessions(limits: Limits) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: ROWS in the order of `fetch_lines.ORDER` in, FOLLOWED out.
+
+    That is lines with what follows from their sessions, and the rows of LEFT. All rows of a KEY
+    must be in one partition. One session and some thousand lines are in memory at a time.
+    """
+    return partial(_returned, limits)
 
 
-class _Left(NamedTuple):
-    """A session whose lines were all read, and who fetched last."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What tasks read: files of `requests` and of `fetch_sessions`, in bounded memory."""
 
-    key: Key
-    session: FetchSession
-    owner: Key
+    relations: Mapping[str, Files]
+    tasks: int
+    memory_mb: int = DEFAULT_MEMORY_MB
 
 
-_OF_KEY = ("cluster_id", "broker_id", "session_id")
-_OWNER = ("principal", "client_id", "replica_id")
+def write_followed(read: Read, limits: Limits, target: Target) -> Callable[[_Batches], _Batches]:
+    """A function for mapInArrow: numbers of tasks in, WRITTEN out.
+
+    As `follow_sessions`, but a task reads files, and writes the lines into a file of `target`. Each
+    task reads all files and keeps the lines of its sessions.
+    """
+    return partial(_written, read, limits, target)
+
+
+def _returned(limits: Limits, batches: _Batches) -> _Batches:
+    walk = _Walk(limits)
+    for lines in walk.fetches(batches):
+        yield _padded(lines, FOLLOWED, FETCH)
+    for rows, kind in walk.left():
+        yield _padded(rows, FOLLOWED, kind)
+
+
+def _written(read: Read, limits: Limits, target: Target, batches: _Batches) -> _Batches:
+    # To the end first: Spark kills a worker that leaves input unread, which costs 1.5 s a task.
+    numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+    for number in numbers:
+        walk = _Walk(limits)
+        with opened(read.relations, read.memory_mb, cores()) as database, TableFile(target) as file:
+            rows = database.query(fetch_lines.query(number, read.tasks), ROWS)
+            for lines in _joined(walk.fetches(rows), _ROWS_PER_WRITE):
+                file.write(pa.Table.from_batches([lines]))
+        yield _padded(table_files.described([file]), WRITTEN, OF_FILE)
+        for left, kind in walk.left():
+            yield _padded(left, WRITTEN, kind)
 
 
 @dataclass(slots=True)
 class _Walk:
-    """The session that is followed, and the finished ones that were not returned yet."""
+    """Follows sessions, and keeps the rows of those that go on and of brokers."""
 
-    idle_us: int
-    key: Key = ()
-    session: FetchSession | None = None
-    owner: Key = ()
-    left: list[_Left] = field(default_factory=list)
+    limits: Limits
+    sessions: list[pa.RecordBatch] = field(default_factory=list)
+    brokers: list[pa.Table] = field(default_factory=list)
 
-    def follow(self, batch: pa.RecordBatch) -> _Batches:
-        """The lines of a batch, then the sessions whose last line is in it."""
-        lines, kinds = LineColumns(batch), batch.column("kind").to_pylist()
-        numbered_lines = iter(lines)
-        restored = _restored(batch) if SESSION in kinds else []
-        chosen: list[int] = []
-        followed: list[FollowedLine] = []
-        for start, stop in key_runs(batch, KEY):
-            key = key_at(batch, KEY, start)
-            if key != self.key:
-                self.leave()
-                self.key = key
-            session_id = int(str(key[-1]))
-            for at, line in zip(range(start, stop), numbered_lines, strict=False):
-                if kinds[at] == SESSION:
-                    self.session = restored[at]
-                    continue
-                one = follow(self.session, session_id, line, self.idle_us)
-                self.session = one.session
-                if kinds[at] == FETCH:
-                    chosen.append(at)
-                    followed.append(one)
-            self.owner = key_at(batch, _OWNER, stop - 1)
-        if chosen:
-            yield _fetches(batch, lines, chosen, followed)
-        yield from self.sessions()
+    def fetches(self, batches: _Batches) -> _Batches:
+        """Lines with what follows from their sessions.
 
-    def leave(self) -> None:
-        """End the walk of the current session."""
-        if self.session is not None:
-            self.left.append(_Left(self.key, self.session, self.owner))
-        self.session = None
+        A session whose lines may go on is a row of the next rows, as between two runs.
+        """
+        carried: list[pa.RecordBatch] = []
+        for batch in _cut(_joined(batches, _ROWS_AT_ONCE), _ROWS_AT_ONCE):
+            self.brokers.append(_brokers(batch, self.limits.now_us))
+            # Spark's fields differ: some are not nullable.
+            rows = pa.concat_batches([*map(_as_row, carried), batch.cast(ROWS)])
+            followed = _Followed.from_rows(rows, self.limits.idle_us)
+            if followed.is_fetch.any():
+                yield followed.fetches()
+            sessions = followed.sessions_left()
+            ended = sessions.num_rows - followed.is_last_open
+            self.sessions.append(sessions.slice(0, ended))
+            carried = [sessions.slice(ended)] if followed.is_last_open else []
+        self.sessions += carried
 
-    def sessions(self) -> _Batches:
-        """A row for each session that was left."""
-        if self.left:
-            yield _sessions(self.left)
-        self.left = []
+    def left(self) -> Iterator[tuple[pa.RecordBatch, str]]:
+        """The rows of LEFT, and their kind."""
+        for sessions in self.sessions:
+            if sessions.num_rows:
+                yield sessions, SESSION
+        if self.brokers:
+            yield from ((each, BROKER) for each in _merged(self.brokers).to_batches())
 
 
-def _restored(batch: pa.RecordBatch) -> list[FetchSession]:
-    """The session of every row; that of a row of a line has no meaning."""
-    lists = batch.column("cached_partitions")
-    values = lists.flatten()
-    numbers = ("fetch_offset", "partition_max_bytes", "end_offset")
-    each = (integers(values.field(name), -1).tolist() for name in numbers)
-    cached = cut(map(CachedPartition, names(values), *each), lengths(lists))
-    return [
-        FetchSession.restored(began_us, last_us, next_epoch, kept if is_known else None)
-        for began_us, last_us, next_epoch, kept, is_known in zip(
-            integers(batch.column("start_time"), 0).tolist(),
-            integers(batch.column("event_time"), 0).tolist(),
-            integers(batch.column("next_epoch"), 0).tolist(),
-            cached,
-            lists.is_valid().to_pylist(),
-            strict=True,
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """Rows that were followed, and each session after the last of its rows, with that row."""
+
+    rows: pa.RecordBatch
+    is_fetch: _Flags
+    columns: FollowedColumns
+    sessions: list[tuple[int, FetchSession]]
+    lines: LineColumns
+
+    @classmethod
+    def from_rows(cls, rows: pa.RecordBatch, idle_us: int) -> "_Followed":
+        """Follow the sessions of rows that are sorted by KEY."""
+        lines = LineColumns(rows)
+        walked = ~lines.full_and_alone()
+        at, followed, sessions = _walk(rows, lines, walked, idle_us)
+        columns = FollowedColumns(lines, at, followed)
+        return cls(rows, _is_kind(rows, FETCH), columns, sessions, lines)
+
+    def fetches(self) -> pa.RecordBatch:
+        """The rows of `fetches`."""
+        mine = self.rows.select([*PASSED, "response_session_id"])
+        if not self.is_fetch.all():
+            mine = mine.filter(pa.array(self.is_fetch))
+        given = {name: mine.column(name) for name in PASSED}
+        named_id, answered_id = (
+            integers(mine.column(name), 0) for name in ("session_id", "response_session_id")
         )
-    ]
+        is_full = np.isin(self.lines.epochs[self.is_fetch], FULL_EPOCHS)
+        given["session_id"] = pa.array(np.where(is_full, answered_id, named_id), LONG)
+        given |= self.columns.columns(self.is_fetch)
+        return pa.RecordBatch.from_arrays([given[f.name] for f in _FETCHES], schema=_FETCHES)
+
+    @property
+    def is_last_open(self) -> bool:
+        """Whether the last row leaves a session."""
+        return bool(self.sessions) and self.sessions[-1][0] == self.rows.num_rows - 1
+
+    def sessions_left(self) -> pa.RecordBatch:
+        """The rows of `fetch_sessions`, with who fetched last."""
+        sessions = [session for _, session in self.sessions]
+        names = ("cluster_id", "broker_id", "session", "principal", "client_id", "replica_id")
+        last = self.rows.select(names).take(pa.array([at for at, _ in self.sessions], LONG))
+        given: dict[str, pa.Array] = dict(zip(names, last.columns, strict=True))
+        given["session_id"] = given.pop("session")
+        numbers = {
+            "event_time": [one.last_us for one in sessions],
+            "start_time": [one.began_us for one in sessions],
+            "next_epoch": [one.next_epoch for one in sessions],
+        }
+        for name, values in numbers.items():
+            given[name] = pa.array(values, _SESSIONS.field(name).type)
+        given["cached_partitions"] = _cached_partitions(sessions, self.lines)
+        return pa.RecordBatch.from_arrays([given[f.name] for f in _SESSIONS], schema=_SESSIONS)
 
 
-def _fetches(
-    batch: pa.RecordBatch, lines: LineColumns, chosen: list[int], followed: list[FollowedLine]
-) -> pa.RecordBatch:
-    mine = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
-    given = {name: mine.column(name) for name in PASSED}
-    named_id, answered_id, epoch = (
-        integers(mine.column(name), null)
-        for name, null in (("session_id", 0), ("response_session_id", 0), ("session_epoch", -1))
-    )
-    session_id = np.where(np.isin(epoch, FULL_EPOCHS), answered_id, named_id)
-    given["session_id"] = pa.array(session_id, LONG)
-    given |= columns(lines, chosen, followed)
-    given["kind"] = pa.repeat(pa.scalar(FETCH, STRING), len(chosen))
-    return _batch(given, len(chosen))
+def _walk(
+    rows: pa.RecordBatch, lines: LineColumns, walked: _Flags, idle_us: int
+) -> tuple[list[int], list[FollowedLine], list[tuple[int, FetchSession]]]:
+    """Follow lines by the rules: their rows, what follows, and the sessions after their last rows.
+
+    Rows that are not `walked` belong to no session.
+    """
+    restored = _restored(rows, lines)
+    session_ids, is_walked = integers(rows.column("session"), 0).tolist(), walked.tolist()
+    numbered_lines = lines.lines(walked)
+    at_rows: list[int] = []
+    followed: list[FollowedLine] = []
+    sessions: list[tuple[int, FetchSession]] = []
+    for start, stop in key_runs(rows, KEY):
+        session, session_id = None, session_ids[start]
+        mine = compress(range(start, stop), is_walked[start:stop])
+        for at, line in zip(mine, numbered_lines, strict=False):
+            if at in restored:
+                session = restored[at]
+                continue
+            one = follow(session, session_id, line, idle_us)
+            session = one.session
+            at_rows.append(at)
+            followed.append(one)
+        if session is not None:
+            sessions.append((stop - 1, session))
+    return at_rows, followed, sessions
 
 
-def _sessions(left: list[_Left]) -> pa.RecordBatch:
-    sessions = [one.session for one in left]
-    lists = {
-        **dict(zip(_OF_KEY, zip(*(one.key for one in left), strict=True), strict=True)),
-        **dict(zip(_OWNER, zip(*(one.owner for one in left), strict=True), strict=True)),
-        "event_time": [one.last_us for one in sessions],
-        "start_time": [one.began_us for one in sessions],
-        "next_epoch": [one.next_epoch for one in sessions],
-        "kind": [SESSION] * len(left),
-    }
-    given = {name: pa.array(values, FOLLOWED.field(name).type) for name, values in lists.items()}
-    return _batch(given | {"cached_partitions": _cached_partitions(sessions)}, len(left))
+def _restored(rows: pa.RecordBatch, lines: LineColumns) -> dict[int, FetchSession]:
+    """The carried sessions, by row."""
+    is_session = _is_kind(rows, SESSION)
+    if not is_session.any():
+        return {}
+    at_rows = np.flatnonzero(is_session)
+    names = ("start_time", "event_time", "next_epoch")
+    started, last, epochs = (integers(rows.column(name), 0)[at_rows].tolist() for name in names)
+    is_valid = rows.column("cached_partitions").is_valid().to_numpy(zero_copy_only=False)
+    valid = is_valid[at_rows].tolist()
+    cached = (c if v else None for c, v in zip(lines.cached(at_rows), valid, strict=True))
+    sessions = map(FetchSession.restored, started, last, epochs, cached)
+    return dict(zip(at_rows.tolist(), sessions, strict=True))
 
 
-def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:
+def _is_kind(rows: pa.RecordBatch, kind: str) -> _Flags:
+    is_kind: _Flags = pc.equal(rows.column("kind"), kind).to_numpy(zero_copy_only=False)
+    return is_kind
+
+
+def _cached_partitions(sessions: list[FetchSession], lines: LineColumns) -> pa.Array:
     cached = [one.cached_partitions() for one in sessions]
     kept = [one for each in cached for one in each]
     numbers = {
@@ -192,11 +258,59 @@ def _cached_partitions(sessions: list[FetchSession]) -> pa.Array:
         "partition_max_bytes": [one.max_bytes for one in kept],
         "end_offset": [one.end_offset for one in kept],
     }
-    values = partition_structs([one.partition for one in kept], fetches.CACHED_PARTITION, numbers)
-    is_lost = pa.array([not one.is_valid for one in sessions])
+    codes = [one.partition for one in kept]
+    values = lines.codes.structs(codes, fetches.CACHED_PARTITION, numbers)
+    is_lost = pa.array([not one.is_valid for one in sessions], BOOLEAN)
     return pa.ListArray.from_arrays(offsets_of([len(one) for one in cached]), values, mask=is_lost)
 
 
-def _batch(given: dict[str, pa.Array], rows: int) -> pa.RecordBatch:
-    arrays = [given[f.name] if f.name in given else pa.nulls(rows, f.type) for f in FOLLOWED]
-    return pa.RecordBatch.from_arrays(arrays, schema=FOLLOWED)
+def _brokers(rows: pa.RecordBatch, now_us: int) -> pa.Table:
+    """The rows of each broker: lines, the newest of them, and the newest row of the past."""
+    times, is_line = integers(rows.column("event_time"), 0), _is_kind(rows, FETCH)
+    columns = {
+        "cluster_id": rows.column("cluster_id"),
+        "broker_id": rows.column("broker_id"),
+        "event_time": pa.array(times, TIMESTAMP, mask=~is_line),
+        "lines": pa.array(is_line.astype(np.int64)),
+        "newest_past": pa.array(times, TIMESTAMP, mask=times > now_us),
+    }
+    return _merged([pa.table(columns)])
+
+
+def _merged(brokers: Sequence[pa.Table]) -> pa.Table:
+    grouped = pa.concat_tables(brokers).group_by(_BY_BROKER, use_threads=False)
+    merged = grouped.aggregate([("event_time", "max"), ("lines", "sum"), ("newest_past", "max")])
+    return merged.rename_columns([*_BY_BROKER, "event_time", "lines", "newest_past"])
+
+
+def _joined(batches: _Batches, rows: int) -> _Batches:
+    """The same rows in batches of at least so many, except the last."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= rows:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if any(each.num_rows for each in waiting):
+        yield pa.concat_batches(waiting)
+
+
+def _cut(batches: _Batches, rows: int) -> _Batches:
+    """The same rows in batches of at most so many."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
+
+
+def _as_row(sessions: pa.RecordBatch) -> pa.RecordBatch:
+    """Sessions as rows to be followed."""
+    row = _padded(sessions, ROWS, SESSION)
+    return row.set_column(ROWS.get_field_index("session"), "session", sessions["session_id"])
+
+
+def _padded(rows: pa.RecordBatch, schema: pa.Schema, kind: str) -> pa.RecordBatch:
+    """The rows in the columns of a schema; those that they lack are null."""
+    given = dict(zip(rows.schema.names, rows.columns, strict=True))
+    given["kind"] = pa.repeat(pa.scalar(kind, STRING), rows.num_rows)
+    arrays = [given[f.name] if f.name in given else pa.nulls(rows.num_rows, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,48 +1,50 @@
 """`fetches`: one row per answered FETCH, with the partitions its session requests (KIP-227).
 
 `fetch_sessions` is the state between micro-batches. It is written last: a replayed batch starts
-from the same state as before, and rows that were written already are not written again.
+from the same state as before, and rows that were written already are not written again. In a folder
+tasks read the files of the batch and write those of `fetches`. In a catalog rows go through Spark.
 """
 
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Window
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import FetchSessionsSection
+from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse import delta_files
+from quotaflow.pipelines.warehouse.row_writer import Replaced
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import ddl
+from quotaflow.schemas.table import BOOLEAN, LONG
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.udfs import fetch_sessions
-from quotaflow.udfs.fetch_sessions import END, FETCH, KEY, SESSION
-from quotaflow.udfs.rules.fetch_session import MAX_EPOCH
+from quotaflow.udfs import fetch_lines, fetch_sessions
+from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB
+from quotaflow.udfs.engine.rule import Files
+from quotaflow.udfs.fetch_lines import END, FETCH, KEY, SESSION
+from quotaflow.udfs.fetch_sessions import BROKER, OF_FILE, Limits, Read
+from quotaflow.udfs.table_files import FILE, Target
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, SparkSession
 
+Broker = tuple[str, int]
+"""Cluster and node id."""
+
+# Each task reads all files of a batch, which costs a quarter of what it does with a line.
+_MOST_TASKS, _LINES_PER_TASK = 8, 100_000
 _BROKER = ["cluster_id", "broker_id"]
-_EVER = "session_id IS NOT NULL"
-_OF_LINE = [name for name in fetch_sessions.ROWS.names if name in REQUESTS.column_names]
-_IS_FULL = "coalesce(session_epoch, -1) <= 0"
-_NAMED = "coalesce(session_id, 0)"
-_STARTED = f"if({_IS_FULL}, coalesce(response_session_id, 0), 0)"
-# A line belongs to the session it starts, else to the one it names. If it starts one and so ends
-# another, it belongs to both.
-_SESSIONS = f"""inline(case
-when {_STARTED} <> 0 and {_NAMED} not in (0, {_STARTED}) then array(
-    named_struct('session', {_STARTED}, 'kind', '{FETCH}'),
-    named_struct('session', {_NAMED}, 'kind', '{END}'))
-else array(named_struct('session', coalesce(nullif({_STARTED}, 0), {_NAMED}), 'kind', '{FETCH}'))
-end)"""
-# Lines of one session and millisecond are ordered by epoch; its end is last.
-_EPOCH = f"""case
-when kind = '{END}' or ({_IS_FULL} and session = {_NAMED}) then {MAX_EPOCH + 1}
-else session_epoch
-end"""
-# Fetches without a session do not depend on others: they need not meet in one partition.
-_ALONE = "if(session = 0, source_offset, null)"
+_ALL = Replaced(None)
+_EPOCH_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,80 +52,171 @@ class Fetches:
     """Appends the fetches of each micro-batch of requests, and keeps the sessions they leave."""
 
     conf: FetchSessionsSection
+    memory_mb: int = DEFAULT_MEMORY_MB
 
-    def write(self, requests: "DataFrame", batch: Batch) -> None:
-        """Follow every session, append, and report the counts of fetches and dropped sessions."""
+    def write(self, arrived: "DataFrame", batch: Batch) -> None:
+        """Follow every session, append, and report the counts of fetches and dropped sessions.
+
+        `arrived` are rows of `arrivals`.
+        """
+        write = self._write_files if batch.takes_files else self._write_lines
+        write(arrived, batch)
+
+    def _write_files(self, arrived: "DataFrame", batch: Batch) -> None:
+        spark, warehouse = arrived.sparkSession, batch.warehouse
+        lines = {row["file"]: row["count"] for row in arrived.groupBy("file").count().collect()}
+        if not lines:
+            return
+        cores = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+        tasks = min(cores, _MOST_TASKS, sum(lines.values()) // _LINES_PER_TASK + 1)
+        read = Read(_relations(warehouse, lines), tasks, self.memory_mb)
+        folder = str(warehouse.folder(FETCHES.name))
+        target = Target(FETCHES.name, folder, FETCHES.arrow, ddl.lookup_key(FETCHES))
+        write = fetch_sessions.write_followed(read, self._limits(), target)
+        numbers = spark.range(0, tasks, 1, tasks)
+        left = numbers.mapInArrow(write, fetch_sessions.WRITTEN_SQL).toArrow()
+        files = _of_kind(left, OF_FILE).select(FILE.names).to_pylist()
+        self._write(left, lambda: batch.append_files(lambda: spark, files, FETCHES), spark, batch)
+
+    def _write_lines(self, requests: "DataFrame", batch: Batch) -> None:
         spark = requests.sparkSession
         sessions = batch.warehouse.read(spark, FETCH_SESSIONS.name)
-        with (
-            cached(follow(requests, sessions, self.conf.idle_s)) as followed,
-            cached(with_dropped(followed, self.conf)) as kept,
-        ):
-            fetched = followed.where(F.col("kind") == FETCH)
-            summary = fetched.agg(
-                F.count(F.lit(1)).alias("rows"),
-                F.max("event_time").alias("newest"),
-                F.max_by("cluster_id", "event_time").alias("cluster_id"),
-            ).collect()[0]
-            if not summary["rows"]:
-                return
-            counts = _counts(summary["rows"], kept.groupBy("dropped").count().collect())
-            batch.append(fetched, FETCHES)
-            batch.report(lambda: spark, counts, summary["cluster_id"], summary["newest"])
-            batch.replace(kept.where("dropped IS NULL"), FETCH_SESSIONS, _EVER)
+        with cached(follow(requests, sessions, self._limits())) as followed:
+            is_fetch = F.col("kind") == FETCH
+            left = followed.where(~is_fetch).select(fetch_sessions.LEFT.names).toArrow()
+            fetched = followed.where(is_fetch)
+            self._write(left, lambda: batch.append(fetched, FETCHES), spark, batch)
+
+    def _limits(self) -> Limits:
+        return Limits(self.conf.idle_s * 1_000_000, time.time_ns() // 1_000)
+
+    def _write(
+        self, left: pa.Table, append: Callable[[], None], spark: "SparkSession", batch: Batch
+    ) -> None:
+        """Append fetches, and replace the sessions by those of `left` that are not dropped."""
+        sessions, brokers = _of_kind(left, SESSION), _Brokers.from_rows(_of_kind(left, BROKER))
+        if not brokers.lines:
+            return
+        reasons = drop_reasons(sessions, brokers.newest_past_us, self.conf)
+        append()
+        counts = _counts(brokers.lines, Counter(reasons))
+        batch.report(lambda: spark, counts, brokers.cluster_id, brokers.newest)
+        kept = sessions.filter(pa.array([reason is None for reason in reasons], BOOLEAN))
+        batch.replace_rows(lambda: spark, kept, FETCH_SESSIONS, _ALL)
 
 
-def lines(requests: "DataFrame") -> "DataFrame":
-    """The columns of FETCH requests that `follow` reads, each line with the sessions it belongs to.
+def arrivals(requests: "DataFrame", warehouse: Warehouse) -> "DataFrame":
+    """What `Fetches.write` needs of a batch: in a folder the files of its lines, else `lines`.
 
     Part of the stream's own plan, because a micro-batch in foreachBatch has every column read.
     """
-    return requests.where("api = 'FETCH'").select(*_OF_LINE, F.expr(_SESSIONS))
+    if warehouse.conf.catalog_schema:
+        return lines(requests)
+    return requests.where("api = 'FETCH'").select(F.input_file_name().alias("file"))
 
 
-def follow(requests: "DataFrame", sessions: "DataFrame", idle_s: int) -> "DataFrame":
-    """Fetches, and the sessions after them; column `kind` says which a row is.
+def lines(requests: "DataFrame") -> "DataFrame":
+    """FETCH requests with the columns that are followed, each with the session it belongs to."""
+    kinds = f"IF({fetch_lines.ENDS_ANOTHER}, array('{FETCH}', '{END}'), array('{FETCH}'))"
+    rows = requests.where("api = 'FETCH'").select(
+        *fetch_lines.OF_LINE, F.explode(F.expr(kinds)).alias("kind")
+    )
+    return rows.withColumn("session", F.expr(fetch_lines.OWN_SESSION))
+
+
+def follow(requests: "DataFrame", sessions: "DataFrame", limits: Limits) -> "DataFrame":
+    """Fetches, the sessions after them, and rows of brokers, as `fetch_sessions.FOLLOWED`.
 
     `requests` are rows of `lines`.
     """
     own = {"session": F.col("session_id"), "kind": F.lit(SESSION)}
     return (
         requests.unionByName(sessions.withColumns(own), allowMissingColumns=True)
-        .repartition(*KEY, F.expr(_ALONE))
-        .sortWithinPartitions(
-            *KEY,
-            F.col("kind") != SESSION,
-            "event_time",
-            F.expr(_EPOCH),
-            "source_partition",
-            "source_offset",
+        .repartition(*KEY, F.expr(fetch_lines.ALONE))
+        .sortWithinPartitions(*map(F.expr, fetch_lines.ORDER))
+        .select(fetch_lines.ROWS.names)
+        .mapInArrow(fetch_sessions.follow_sessions(limits), fetch_sessions.FOLLOWED_SQL)
+    )
+
+
+def _relations(warehouse: Warehouse, uris: Iterable[str]) -> dict[str, Files]:
+    """The files of these requests, and those of all sessions."""
+    from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+
+    requests = warehouse.folder(REQUESTS.name)
+    delta_files.check_features(DeltaTable(requests), requests)
+    sessions = FolderRelations(warehouse.conf.folder.resolve()).files(FETCH_SESSIONS.name)
+    return {
+        REQUESTS.name: Files(tuple(sorted(map(delta_files.path_of, uris))), REQUESTS.arrow),
+        FETCH_SESSIONS.name: Files(tuple(file.path for file in sessions), FETCH_SESSIONS.arrow),
+    }
+
+
+def drop_reasons(
+    sessions: pa.Table, newest_us: Mapping[Broker, int], conf: FetchSessionsSection
+) -> list[str | None]:
+    """Why each session is dropped, or None for those that are kept.
+
+    `newest_us` has the time of the newest row of each broker. It must not be in the future: a
+    broker's clock that was once ahead must not make all its other sessions look idle.
+    """
+    brokers = _brokers_of(sessions)
+    times_us = sessions["event_time"].cast(LONG).to_pylist()
+    newest_first = sorted(
+        range(sessions.num_rows),
+        key=list(zip(times_us, sessions["session_id"].to_pylist(), strict=True)).__getitem__,
+        reverse=True,
+    )
+    reasons: list[str | None] = [None] * sessions.num_rows
+    places = Counter[Broker]()
+    for at in newest_first:
+        broker = brokers[at]
+        places[broker] += 1
+        if newest_us.get(broker, times_us[at]) - times_us[at] > conf.idle_s * 1_000_000:
+            reasons[at] = "idle"
+        elif places[broker] > conf.slots_per_broker:
+            reasons[at] = "over_slots"
+    return reasons
+
+
+@dataclass(frozen=True, slots=True)
+class _Brokers:
+    """What a batch read of all brokers. The cluster is that of the newest line."""
+
+    lines: int
+    newest: datetime
+    cluster_id: str | None
+    newest_past_us: dict[Broker, int]
+
+    @classmethod
+    def from_rows(cls, rows: pa.Table) -> "_Brokers":
+        """Of the rows of all tasks."""
+        past = rows.filter(rows["newest_past"].is_valid()).group_by(_BROKER)
+        newest_past = past.aggregate([("newest_past", "max")])
+        times_us = newest_past["newest_past_max"].cast(LONG).to_pylist()
+        newest = rows.sort_by([("event_time", "descending")]).slice(0, 1)
+        newest_us = (newest["event_time"].cast(LONG).to_pylist() or [None])[0]
+        return cls(
+            pc.sum(rows["lines"]).as_py() or 0,
+            _EPOCH_TIME + timedelta(microseconds=newest_us or 0),
+            (newest["cluster_id"].to_pylist() or [None])[0],
+            dict(zip(_brokers_of(newest_past), times_us, strict=True)),
         )
-        .select(fetch_sessions.ROWS.names)
-        .mapInArrow(fetch_sessions.follow_sessions(idle_s), fetch_sessions.FOLLOWED_SQL)
-    )
 
 
-def with_dropped(followed: "DataFrame", conf: FetchSessionsSection) -> "DataFrame":
-    """The sessions with column `dropped`: the reason, or null for those that are kept."""
-    # A broker's clock that was once ahead must not make all its other sessions look idle.
-    newest = (
-        followed.where(F.col("event_time") <= F.current_timestamp())
-        .groupBy(*_BROKER)
-        .agg(F.max("event_time").alias("newest"))
-    )
-    sessions = followed.where(F.col("kind") == SESSION).join(F.broadcast(newest), _BROKER, "left")
-    by_age = Window.partitionBy(*_BROKER).orderBy(F.desc("event_time"), F.desc("session_id"))
-    idle = F.col("newest") - F.col("event_time") > F.make_dt_interval(secs=F.lit(conf.idle_s))
-    return sessions.withColumn("place", F.row_number().over(by_age)).withColumn(
-        "dropped",
-        F.when(idle, "idle").when(F.col("place") > conf.slots_per_broker, "over_slots"),
-    )
+def _of_kind(rows: pa.Table, kind: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["kind"], kind))
 
 
-def _counts(lines: int, sessions: "list[Row]") -> list[Count]:
+def _brokers_of(rows: pa.Table) -> list[Broker]:
+    columns = (rows[name].to_pylist() for name in _BROKER)
+    return list(zip(*columns, strict=True))
+
+
+def _counts(lines: int, sessions: Mapping[str | None, int]) -> list[Count]:
     table, state = FETCHES.name, FETCH_SESSIONS.name
     of_sessions = [
-        Count("left_out" if row["dropped"] else "out", row["count"], state, row["dropped"])
-        for row in sessions
+        Count("left_out" if reason else "out", rows, state, reason)
+        for reason, rows in sessions.items()
     ]
     return [Count("in", lines, table), Count("out", lines, table), *of_sessions]

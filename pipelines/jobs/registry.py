@@ -71,8 +71,9 @@ def _client_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "Str
 def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, requests = environment.conf, REQUESTS.name
     rows = sources.read_table(environment.spark, conf, environment.warehouse, requests)
-    write = fetches.Fetches(conf.fetch_sessions).write
-    return sinks.start(fetches.lines(rows), "fetches", environment.warehouse, write, trigger)
+    arrived = fetches.arrivals(rows, environment.warehouse)
+    write = fetches.Fetches(conf.fetch_sessions, conf.results.task_memory_mb).write
+    return sinks.start(arrived, "fetches", environment.warehouse, write, trigger)
 
 
 def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:

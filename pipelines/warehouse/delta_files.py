@@ -43,7 +43,7 @@ def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
     Raises ConfigError for a table with deletion vectors or column mapping, whose files alone would
     be read wrong.
     """
-    _check_features(table, folder)
+    check_features(table, folder)
     # By its stream: pa.table would import pandas, which takes a third of a second.
     stream: Any = table.get_add_actions(flatten=True)
     actions: Any = pa.RecordBatchReader.from_stream(stream).read_all()
@@ -82,10 +82,16 @@ def _absolute(folder: Path, path: str) -> str:
     """The path of a file. The log has it URL-encoded, and absolute for a file of another table."""
     if urlsplit(path).scheme not in ("", "file"):
         raise ConfigError(f"{folder} has a file outside of it, which cannot be read: {path[:200]}")
-    return str(folder / unquote(urlsplit(path).path))
+    return str(folder / path_of(path))
 
 
-def _check_features(table: "DeltaTable", folder: Path) -> None:
+def path_of(uri: str) -> str:
+    """The path of a file that a log, or Spark, names by its URI."""
+    return unquote(urlsplit(uri).path)
+
+
+def check_features(table: "DeltaTable", folder: Path) -> None:
+    """Raise ConfigError for a table whose files alone would be read wrong."""
     protocol = table.protocol()
     used = _NOT_IN_FILES & set(protocol.reader_features or ())
     mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")

@@ -16,12 +16,14 @@ from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.spark import frames
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
+from quotaflow.udfs.fetch_sessions import Limits
 
 from .drive import Run, logged, parsed
 from .tables_read import query
 
 TOPIC, CLIENT, PARTITIONS = "followed", "followed-carol", 9
 ORDERS = 3
+LIMITS = Limits(idle_us=60_000_000, now_us=time.time_ns() // 1_000)
 RECORDS_EACH, RECORD_BYTES = 20, 100
 Row = dict[str, Any]
 
@@ -47,7 +49,7 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     for phase in phases:
         time_range = f"unix_millis(event_time) BETWEEN {since_ms} AND {phase.ended_ms}"
         followed = fetches.follow(
-            fetches.lines(rows.where(time_range)), sessions(spark, kept), 60
+            fetches.lines(rows.where(time_range)), sessions(spark, kept), LIMITS
         ).collect()
         followed_rows = [row.asDict(recursive=True) for row in followed]
         kept = [row for row in followed_rows if row["kind"] == "session"]

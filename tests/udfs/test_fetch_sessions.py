@@ -6,22 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.fetch_sessions import (
-    END,
-    FETCH,
-    FOLLOWED,
-    FOLLOWED_SQL,
-    PASSED,
-    ROWS,
-    SESSION,
-    follow_sessions,
-)
+from quotaflow.udfs import fetch_sessions
+from quotaflow.udfs.fetch_lines import END, FETCH, PASSED, ROWS, SESSION
+from quotaflow.udfs.fetch_sessions import FOLLOWED, FOLLOWED_SQL, Limits, follow_sessions
 
 from .fetch_rows import part, request
 from .rules.fetch_broker import played
 from .rules.test_fetch_session import STEPS
 
-IDLE_S = 3_600
+LIMITS = Limits(idle_us=3_600_000_000, now_us=10**12)
 S = 7
 
 
@@ -56,7 +49,7 @@ def batch(rows):
 
 def follow(*batches):
     """Rows out, fetches and sessions apart."""
-    out = [one for b in follow_sessions(IDLE_S)(iter(batches)) for one in b.to_pylist()]
+    out = [one for b in follow_sessions(LIMITS)(iter(batches)) for one in b.to_pylist()]
     fetches = [one for one in out if one["kind"] == FETCH]
     return fetches, [one for one in out if one["kind"] == SESSION]
 
@@ -165,7 +158,7 @@ def test_brokers_and_sessions_are_apart():
 
 def test_columns_of_a_line_pass_through():
     given = batch([FIRST | {"source_topic": "logs", "source_offset": 4, "rack_id": "az-a"}])
-    out = next(follow_sessions(IDLE_S)(iter([given])))
+    out = next(follow_sessions(LIMITS)(iter([given])))
     assert out.schema == FOLLOWED
     same = [name for name in PASSED if name != "session_id"]
     assert out.select(same) == given.select(same)
@@ -216,9 +209,18 @@ def test_runs_may_be_cut_anywhere(steps, cuts):
     assert in_pieces(rows, cuts) == in_pieces(rows, [])
 
 
+@given(STEPS, st.integers(1, 5))
+def test_rows_may_be_followed_in_batches_of_any_size(steps, rows_at_once):
+    rows = rows_of(steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetch_sessions, "_ROWS_AT_ONCE", rows_at_once)
+        in_batches = in_pieces(rows, [])
+    assert in_batches == in_pieces(rows, [])
+
+
 def test_it_travels_to_workers():
-    travelled = pickle.loads(pickle.dumps(follow_sessions(IDLE_S)))
-    assert [one.num_rows for one in travelled(iter([batch([FIRST])]))] == [1, 1]
+    travelled = pickle.loads(pickle.dumps(follow_sessions(LIMITS)))
+    assert [one.num_rows for one in travelled(iter([batch([FIRST])]))] == [1, 1, 1]
 
 
 def test_its_shape_agrees_with_its_sql():
@@ -226,10 +228,10 @@ def test_its_shape_agrees_with_its_sql():
     assert FOLLOWED_SQL.endswith(
         "`next_epoch` BIGINT, `cached_partitions` ARRAY<STRUCT<topic: STRING, "
         "topic_id: STRING, partition: INT, fetch_offset: BIGINT, partition_max_bytes: BIGINT, "
-        "end_offset: BIGINT>>, `kind` STRING"
+        "end_offset: BIGINT>>, `lines` BIGINT, `newest_past` TIMESTAMP, `kind` STRING"
     )
 
 
 def test_a_bad_bound_is_told_before_any_row():
-    with pytest.raises(ValueError, match=r"^idle_s must be at least 1, got 0$"):
-        follow_sessions(0)
+    with pytest.raises(ValueError, match=r"^idle_us must be at least 1, got 0$"):
+        Limits(0, 0)

@@ -105,7 +105,7 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def _run(number: int, task: Task, memory_mb: int) -> Batches:
-    with opened(task.relations, memory_mb, _cores()) as database:
+    with opened(task.relations, memory_mb, cores()) as database:
         for kept in task.kept:
             # A piece that reads this relation meets the same error; the others do not need it.
             with suppress(duckdb.Error):
@@ -144,7 +144,7 @@ def _as_stream(rows: pa.RecordBatch) -> bytes:
     return stored
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores of this task; 1 outside of Spark."""
     from pyspark import TaskContext  # noqa: PLC0415  tests run tasks without Spark
 

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import FetchSessionsSection
-from quotaflow.pipelines.facts.fetches import Fetches, lines
+from quotaflow.pipelines.facts.fetches import Fetches, arrivals
 from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks
@@ -72,6 +74,18 @@ def frame(spark: SparkSession, rows: list[Row]) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=REQUESTS.arrow))
 
 
+def arrived(spark: SparkSession, warehouse: Warehouse, rows: list[Row]) -> DataFrame:
+    """What a batch of these requests hands to the job."""
+    if warehouse.conf.catalog_schema:
+        return arrivals(frame(spark, rows), warehouse)
+    folder = warehouse.folder("requests") / "of a batch"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{uuid4()}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=REQUESTS.arrow), path)
+    read = spark.read.schema(REQUESTS.sql_schema).parquet(str(path))
+    return arrivals(read, warehouse)
+
+
 def content(spark: SparkSession, warehouse: Warehouse, table: str) -> list[str]:
     rows = warehouse.read(spark, table).select(TABLES[table].column_names)
     return sorted(repr(row) for row in rows.collect())
@@ -107,12 +121,12 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     assert query.awaitTermination(300)
 
     split, fetches = warehouse("split"), Fetches(FetchSessionsSection())
-    for batch_id, (piece, write) in enumerate([(rows[:70], "report"), (rows[70:], "replace")]):
+    for batch_id, (piece, write) in enumerate([(rows[:70], "report"), (rows[70:], "replace_rows")]):
         batch = Batch(split, "fetches", "q", batch_id)
         with cut_off_at(write), pytest.raises(InterruptedError):
-            fetches.write(lines(frame(spark, piece)), batch)
-        fetches.write(lines(frame(spark, piece)), batch)
-    fetches.write(lines(frame(spark, piece)), batch)  # as if it had died after its last write
+            fetches.write(arrived(spark, split, piece), batch)
+        fetches.write(arrived(spark, split, piece), batch)
+    fetches.write(arrived(spark, split, piece), batch)  # as if it had died after its last write
 
     for table in ("fetches", "fetch_sessions"):
         assert content(spark, split, table) == content(spark, whole, table)
@@ -123,6 +137,41 @@ def test_any_split_and_replay_gives_the_same_rows_and_sessions(
     states = Counter(row["session_state"] for row in whole.read(spark, "fetches").collect())
     assert states["known"] > fetched / 3
     assert {"full", "known", "unknown", "out_of_order", "refused"} == states.keys()
+
+
+@pytest.fixture
+def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
+    """A catalog's schema with the tables the job fills."""
+    schema = "spark_catalog.sessions"
+    spark.sql(f"CREATE SCHEMA {schema} LOCATION '{tmp_path / 'schema'}'")
+    checkpoints = str(tmp_path / "checkpoints")
+    made = Warehouse(config.WarehouseSection(catalog_schema=schema, checkpoints=checkpoints))
+    made.ensure(lambda: spark, [TABLES[table] for table in MADE])
+    yield made
+    spark.sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+def test_a_folder_and_a_catalog_have_equal_rows_and_counts(
+    spark: SparkSession, warehouse: Callable[[str], Warehouse], catalog: Warehouse
+) -> None:
+    rows = made_up_requests(random.Random(6))
+    fetches = Fetches(FetchSessionsSection(idle_s=20, slots_per_broker=1))
+    folder = warehouse("folder")
+    for made in (folder, catalog):
+        for batch_id, piece in enumerate((rows[:90], rows[90:])):
+            batch = Batch(made, "fetches", "q", batch_id)
+            # Between the fetches and their sessions.
+            with cut_off_at("replace_rows"), pytest.raises(InterruptedError):
+                fetches.write(arrived(spark, made, piece), batch)
+            fetches.write(arrived(spark, made, piece), batch)
+    for table in ("fetches", "fetch_sessions"):
+        assert content(spark, folder, table) == content(spark, catalog, table)
+    counts = counted(spark, folder)
+    assert counts == counted(spark, catalog)
+    assert {reason for _, outcome, reason in counts if outcome == "left_out"} == {
+        "idle",
+        "over_slots",
+    }
 
 
 def started(session_id: int, at_s: int) -> Row:
@@ -150,7 +199,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     rows.append(started(5, 102) | {"session_id": 4})
     rows.append(started(6, 103) | {"broker_id": 2, "session_epoch": -1, "response_session_id": 0})
     rows.append(started(7, 103) | {"broker_id": 2})
-    fetches.write(lines(frame(spark, rows)), Batch(made, "fetches", "q", 0))
+    fetches.write(arrived(spark, made, rows), Batch(made, "fetches", "q", 0))
     kept = made.read(spark, "fetch_sessions").collect()
     assert sorted((row["broker_id"], row["session_id"]) for row in kept) == [(1, 3), (1, 5), (2, 7)]
     assert counted(spark, made) == {
@@ -160,7 +209,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
         ("fetch_sessions", "left_out", "idle"): 1,
         ("fetch_sessions", "left_out", "over_slots"): 1,
     }
-    fetches.write(lines(frame(spark, [{"api": "PRODUCE"}])), Batch(made, "fetches", "q", 1))
+    fetches.write(arrived(spark, made, [{"api": "PRODUCE"}]), Batch(made, "fetches", "q", 1))
     assert made.read(spark, "fetch_sessions").count() == 3
 
 
@@ -170,7 +219,7 @@ def test_a_clock_far_ahead_makes_no_other_session_idle(
     made = warehouse("ahead")
     fetches = Fetches(FetchSessionsSection(idle_s=60))
     ahead = started(1, 0) | {"event_time": int(time.time() + 86_400) * SECOND_US}
-    fetches.write(lines(frame(spark, [ahead, started(2, 100)])), Batch(made, "fetches", "q", 0))
-    fetches.write(lines(frame(spark, [started(3, 101)])), Batch(made, "fetches", "q", 1))
+    fetches.write(arrived(spark, made, [ahead, started(2, 100)]), Batch(made, "fetches", "q", 0))
+    fetches.write(arrived(spark, made, [started(3, 101)]), Batch(made, "fetches", "q", 1))
     kept = made.read(spark, "fetch_sessions").collect()
     assert sorted(row["session_id"] for row in kept) == [1, 2, 3]

@@ -32,7 +32,13 @@ OF_INGEST = [
         *("files:quarantine", "pipeline_progress", "end"),
     )
 ]
-OF_READERS = ["client_metrics 1 client_metrics", "fetches 1 fetches", "fetches 1 pipeline_progress"]
+OF_READERS = [
+    "client_metrics 1 client_metrics",
+    "fetches 1 files:fetches",
+    "fetches 1 fetches",
+    "fetches 1 pipeline_progress",
+    "fetches 1 fetch_sessions",
+]
 # The results of a batch are written in this order.
 OF_RESULTS = [
     f"request_results 1 {where}"
