@@ -5,6 +5,7 @@ The rules are those of Kafka's FetchSession and FetchContext.
 
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable
+from operator import itemgetter
 from typing import NamedTuple, Self
 
 MAX_EPOCH = 2**31 - 1
@@ -68,7 +69,7 @@ class FetchSession:
         self.last_us = last_us
         self.next_epoch = next_epoch
         self.is_valid = is_known
-        # Ticket, fetch offset, limit in bytes and end offset, in the session's order.
+        # Ticket, fetch offset, limit in bytes and end offset.
         self._partitions: dict[Partition, list[int]] = {}
         self._tickets: list[int] = []
 
@@ -106,9 +107,7 @@ class FetchSession:
 
     def cached_partitions(self) -> list[CachedPartition]:
         """Its partitions in order, to be stored."""
-        return [
-            CachedPartition(key, one[1], one[2], one[3]) for key, one in self._partitions.items()
-        ]
+        return [CachedPartition(key, one[1], one[2], one[3]) for key, one in self._in_order()]
 
     def invalidate(self) -> None:
         """Drop all partitions, because the effect of the next lines is unknown."""
@@ -158,33 +157,35 @@ class FetchSession:
         """
         partitions, tickets = self._partitions, self._tickets
         positions: list[CachedPosition] = []
-        moved: dict[Partition, int] = {}
+        moved: dict[int, list[int]] = {}
         for key, size_bytes, end_offset, _ in answered:
             one = partitions.get(key)
             if one is None:
                 self.invalidate()
                 return None
-            ticket = one[0]
-            positions.append((bisect_left(tickets, ticket), one[1], one[2]))
+            place = bisect_left(tickets, one[0])
+            positions.append((place, one[1], one[2]))
             one[3] = end_offset
             if size_bytes > 0:
-                moved[key] = ticket
+                moved[place] = one
         # A broker answers in the order it read; a log lists named partitions first.
-        for key in sorted(moved, key=moved.__getitem__) if len(moved) > 1 else moved:
-            one = partitions.pop(key)
-            del tickets[bisect_left(tickets, one[0])]
-            one[0] = tickets[-1] + 1 if tickets else 0
-            partitions[key] = one
-            tickets.append(one[0])
+        for moved_before, place in enumerate(sorted(moved)):
+            ticket = tickets[-1] + 1
+            del tickets[place - moved_before]
+            tickets.append(ticket)
+            moved[place][0] = ticket
         return positions
 
     def with_data_waiting(self, served: Collection[Partition]) -> list[Partition]:
         """Partitions known to have more to read, in order, except those that were served."""
         return [
             key
-            for key, (_, fetch_offset, _, end_offset) in self._partitions.items()
+            for key, (_, fetch_offset, _, end_offset) in self._in_order()
             if end_offset > fetch_offset and key not in served
         ]
+
+    def _in_order(self) -> list[tuple[Partition, list[int]]]:
+        return sorted(self._partitions.items(), key=itemgetter(1))
 
     def _add(self, key: Partition, fetch_offset: int, max_bytes: int, end_offset: int) -> None:
         ticket = self._tickets[-1] + 1 if self._tickets else 0
