@@ -99,11 +99,12 @@ class TableFile:
             self._name = f"part-{uuid4()}.{_CODEC}.parquet"
             path = Path(self.target.folder, self._name)
             # Readers of Delta need no statistics of Parquet: nested columns would cost most.
+            indexed: Any = list(self.target.indexed)
             self._writer = pq.ParquetWriter(
                 path,
                 self.target.schema,
                 compression=_CODEC,
-                write_statistics=list(self.target.indexed),
+                write_statistics=indexed,
             )
         self._writer.write_table(rows, row_group_size=ROWS_PER_GROUP)
         self.rows += rows.num_rows

@@ -75,8 +75,9 @@ def _line(row: dict[str, Any]) -> SampledLine:
         return SampledLine(_UNREADABLE, row["reason"])
     broker = "unknown" if row["broker_id"] is None else str(row["broker_id"])
     stated, recorded = row["stated_time"], row["record_time"]
-    is_known = stated is not None and recorded is not None
-    ahead_s = (stated - recorded).total_seconds() if is_known else None
+    ahead_s = None
+    if stated is not None and recorded is not None:
+        ahead_s = (stated - recorded).total_seconds()
     has_time = stated is not None or not row["implausible_time"]
     return SampledLine(row["form"], None, broker, ahead_s, row["has_bodies"], has_time)
 

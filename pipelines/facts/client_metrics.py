@@ -30,8 +30,8 @@ _OF_PUSH = [
 ] + ["compression", "payload"]
 _COUNT = "count(1) AS rows"
 # A record may have no time: then the time of its event decides.
-_SHIPPED = "coalesce(record_time, event_time)"
-_CLUSTER = f"max_by(cluster_id, {_SHIPPED}) AS cluster_id"
+_RECORD_TIME = "coalesce(record_time, event_time)"
+_CLUSTER = f"max_by(cluster_id, {_RECORD_TIME}) AS cluster_id"
 # The request log has the broker's answer; the view unique_pushes prefers it, too.
 _IS_LOGGED = "route = 'request_log'"
 _PLACE = ["event_time", "source_topic", "source_partition", "source_offset"]
@@ -84,7 +84,7 @@ class PointIngest:
         two routes within the range, that of the request log is decoded.
         """
         read = partial(batch.warehouse.read, spark)
-        in_range = time_range.condition(_SHIPPED)
+        in_range = time_range.condition(_RECORD_TIME)
         pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {in_range}")
         stay = read(CLIENT_METRICS.name).where(f"NOT {in_range}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)

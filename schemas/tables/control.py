@@ -34,8 +34,7 @@ PIPELINE_PROGRESS = Table(
         Column(
             "outcome",
             STRING,
-            "in, out, left_out, quarantined, late, failed, lost or removed; doubtful: kept without "
-            "the value that `reason` names",
+            "in, out, left_out, quarantined, doubtful, late, failed, lost or removed",
         ),
         Column("reason", STRING, "why rows were left out, quarantined, late, lost or not computed"),
         Column("row_count", LONG, "rows"),

@@ -146,13 +146,13 @@ def made_up_readings(dice: random.Random) -> list[Fact]:
             "client_id": f"client {time_s}",
             "attributes": [("of", "x")],
             "event_time": at(time_s),
-            "record_time": shipped(dice, at(time_s)),
+            "record_time": record_time(dice, at(time_s)),
         }
         for number, time_s in enumerate(times_s)
     ]
 
 
-def shipped(dice: random.Random, time: datetime) -> datetime | None:
+def record_time(dice: random.Random, time: datetime) -> datetime | None:
     """The time of a record; a few have none."""
     delay_s = dice.choice([0, 1, 60, 60, LATENESS_S + 1, None])
     return None if delay_s is None else time + delay_s * SECOND

@@ -74,10 +74,10 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value in a line."""
     inner = node.items() if isinstance(node, dict) else enumerate(node)
     below = [
-        found
+        place
         for name, each in inner
         if isinstance(each, dict | list)
-        for found in places(each, (*path, name))
+        for place in places(each, (*path, name))
     ]
     names = node if isinstance(node, dict) else range(len(node))
     return [*((*path, name) for name in names), *below]
