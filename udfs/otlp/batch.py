@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.udfs.malloc import keep_freed
-from quotaflow.udfs.otlp.attributes import Tags, cut, tags
+from quotaflow.udfs.otlp.attribute_sets import Codes
+from quotaflow.udfs.otlp.attributes import Tags
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.numbers import Codes
 from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over, split
 from quotaflow.udfs.otlp.points import Points, read_points
 
@@ -43,15 +43,11 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
     metrics = split(payloads, unreadable, limits)
     points = read_points(metrics, unreadable, limits)
     numbers = points.numbers
-    payload, resource, scope = (
-        column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)
-    )
-    resource, resources = _renumbered(
-        resource, [tags(sent.attributes, limits) for sent in metrics.resources]
-    )
-    scope, scopes = _renumbered(
-        scope, [(cut(sent.name, limits), cut(sent.version, limits)) for sent in metrics.scopes]
-    )
+    payload, resource, scope = metrics.payload, metrics.resource, metrics.scope
+    if not np.array_equal(numbers.metric, np.arange(len(payload))):
+        payload, resource, scope = (column[numbers.metric] for column in (payload, resource, scope))
+    resource, resources = _renumbered(resource, metrics.resources)
+    scope, scopes = _renumbered(scope, metrics.scopes)
     flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
     _refuse_unnamed(points, payload, unreadable)
     _refuse_over(payload, flat_bytes, unreadable, limits)
@@ -78,7 +74,7 @@ def _flat_bytes(
     numbers, names = points.numbers, points.names
     return (
         _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
-        + _sizes([attributes.characters for attributes in names.attributes])[numbers.attributes]
+        + names.attributes.characters()[numbers.attributes]
         + _sizes([attributes.characters for attributes in resources])[resource]
         + _sizes([sum(map(len, names)) for names in scopes])[scope]
     )

@@ -20,6 +20,7 @@ _PAYLOAD = {
     "ResourceMetrics": ("resource", "scope_metrics", "schema_url"),
     "ScopeMetrics": ("scope", "metrics", "schema_url"),
 }
+_BATCH = "Batch"
 
 
 @cache
@@ -33,9 +34,16 @@ def payload_class() -> type[Message]:
 
 
 @cache
+def batch_class() -> type[Message]:
+    """A message of many payloads: `repeated MetricsData payloads = 1`."""
+    file: Any = payload_class().DESCRIPTOR.file
+    return message_factory.GetMessageClass(file.message_types_by_name[_BATCH])
+
+
+@cache
 def payload_handler() -> Any:
-    """The same message as Arrow columns, by ptars."""
-    descriptor = payload_class().DESCRIPTOR
+    """A message of many payloads as Arrow columns, by ptars."""
+    descriptor = batch_class().DESCRIPTOR
     return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
 
 
@@ -46,6 +54,14 @@ def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
     messages = [message for message in file.message_type if message.name in kept]
     for message in messages:
         _prune(message, kept)
+    payloads = FieldDescriptorProto(
+        name="payloads",
+        number=1,
+        label=FieldDescriptorProto.LABEL_REPEATED,
+        type=FieldDescriptorProto.TYPE_MESSAGE,
+        type_name=f".{file.package}.{root}",
+    )
+    messages.append(descriptor_pb2.DescriptorProto(name=_BATCH, field=[payloads]))
     pool = descriptor_pool.DescriptorPool()
     pool.Add(
         descriptor_pb2.FileDescriptorProto(

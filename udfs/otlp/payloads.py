@@ -8,16 +8,17 @@ import numpy.typing as npt
 import pyarrow as pa
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.metrics.v1 import metrics_pb2
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from quotaflow.udfs.otlp import remembered
+from quotaflow.udfs.otlp.attributes import Tags
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.count import more_messages_than
-from quotaflow.udfs.otlp.descriptor import payload_class, payload_handler
+from quotaflow.udfs.otlp.count import LEAST_BYTES, more_messages_than
+from quotaflow.udfs.otlp.descriptor import batch_class, payload_class, payload_handler
 
 Ints = npt.NDArray[np.int64]
 Unreadable = dict[int, UnreadableError]
+_TAG, _SIZE_BYTES, _SEVEN_BITS, _CONTINUED = 0x0A, 5, 0x7F, 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,16 @@ class EncodedMetrics:
     payload: Ints
     resource: Ints
     scope: Ints
-    resources: list[Resource]
-    scopes: list[InstrumentationScope]
+    resources: list[Tags]
+    scopes: list[tuple[str, str]]
 
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
     """Split every readable payload; those that are not OTLP, or too large, go to `unreadable`."""
-    read = _parsed(payloads, unreadable, limits)
+    read = _counted(payloads, unreadable, limits)
+    whole = _parsed(read, unreadable)
     try:
-        metrics = _taken_apart(read, unreadable, limits)
+        metrics = _taken_apart(whole, read, unreadable, limits)
     except _CrowdedError as crowded:
         for i in crowded.payloads:
             unreadable[i] = over("resources, scopes or metrics", limits.points)
@@ -53,12 +55,14 @@ def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Enco
     return metrics
 
 
-def _taken_apart(read: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
+def _taken_apart(
+    whole: bytes, read: list[bytes], unreadable: Unreadable, limits: Limits
+) -> EncodedMetrics:
     try:
-        return _split(read, limits)
+        return _split(whole, limits)
     except ValueError:
         merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
-        return _split(merged, limits)
+        return _split(_as_one(merged), limits)
 
 
 def not_otlp(detail: object) -> UnreadableError:
@@ -79,18 +83,39 @@ class _CrowdedError(Exception):
         self.payloads = payloads
 
 
-def _parsed(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
-    """The payloads, empty in place of those that protobuf cannot or must not read."""
-    read, parse = list(payloads), payload_class().FromString
-    for index, payload in enumerate(payloads):
-        if more_messages_than(limits.messages, payload):
+def _counted(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
+    """The payloads, empty in place of those with too many messages to be parsed."""
+    read, least = list(payloads), LEAST_BYTES * limits.messages
+    for index in [i for i, payload in enumerate(payloads) if len(payload) > least]:
+        if more_messages_than(limits.messages, payloads[index]):
             unreadable[index], read[index] = over("messages", limits.messages), b""
-            continue
-        try:
-            parse(payload)
-        except DecodeError as error:
-            unreadable[index], read[index] = not_otlp(error), b""
     return read
+
+
+def _parsed(read: list[bytes], unreadable: Unreadable) -> bytes:
+    """The payloads as one message; those that protobuf cannot read become empty."""
+    whole = _as_one(read)
+    try:
+        # One message, not one for each payload: after some thousand messages were freed, protobuf
+        # has the C library return all free memory to the system (malloc_trim).
+        batch_class().FromString(whole)
+    except DecodeError:
+        read[:] = [_read(payload_class(), i, payload, unreadable) for i, payload in enumerate(read)]
+        return _as_one(read)
+    return whole
+
+
+def _as_one(payloads: list[bytes]) -> bytes:
+    """An encoded message of batch_class, with lengths of five bytes."""
+    heads = np.full((len(payloads), 1 + _SIZE_BYTES), _TAG, np.uint8)
+    bits = range(0, 7 * _SIZE_BYTES, 7)
+    heads[:, 1:] = _sizes(payloads)[:, None] >> np.array(bits) & _SEVEN_BITS
+    heads[:, 1:-1] |= _CONTINUED
+    tags, size = heads.tobytes(), heads.shape[1]
+    parts = [b""] * 2 * len(payloads)
+    parts[::2] = [tags[at : at + size] for at in range(0, len(tags), size)]
+    parts[1::2] = payloads
+    return b"".join(parts)
 
 
 def _read(kind: type[Message], index: int, payload: bytes, unreadable: Unreadable) -> bytes:
@@ -111,9 +136,11 @@ def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
     return message.SerializeToString()
 
 
-def _split(payloads: list[bytes], limits: Limits) -> EncodedMetrics:
-    rows = payload_handler().array_to_record_batch(_binary(payloads)).column(0)
-    payload, resource_metrics = _unnest(rows)
+def _split(whole: bytes, limits: Limits) -> EncodedMetrics:
+    offsets = pa.py_buffer(np.array([0, len(whole)], np.int32))
+    only = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(whole)])
+    (rows,) = payload_handler().array_to_record_batch(only).columns
+    payload, resource_metrics = _unnest(rows.values.field(0))
     resource, resources = _numbered(resource_metrics.field("resource"))
     parent, scope_metrics = _unnest(resource_metrics.field("scope_metrics"))
     scope, scopes = _numbered(scope_metrics.field("scope"))
@@ -125,8 +152,8 @@ def _split(payloads: list[bytes], limits: Limits) -> EncodedMetrics:
         payload[of_resource],
         resource[of_resource],
         scope[scope_parent],
-        [Resource.FromString(encoded) for encoded in resources],
-        [InstrumentationScope.FromString(encoded) for encoded in scopes],
+        [remembered.resource(encoded, limits) for encoded in resources],
+        [remembered.scope(encoded, limits) for encoded in scopes],
     )
 
 
@@ -136,14 +163,6 @@ def _refuse_crowded(limits: Limits, *levels: Ints) -> None:
     crowded = {int(i) for each in counts for i in np.flatnonzero(each > limits.points)}
     if crowded:
         raise _CrowdedError(sorted(crowded))
-
-
-def _binary(payloads: list[bytes]) -> pa.BinaryArray:
-    """The payloads as an Arrow array: joined at once, which is faster than one by one."""
-    offsets = np.zeros(len(payloads) + 1, np.int32)
-    np.cumsum(_sizes(payloads), out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(payloads))]
-    return pa.Array.from_buffers(pa.binary(), len(payloads), buffers)
 
 
 def _sizes(payloads: list[bytes]) -> Ints:
@@ -162,9 +181,12 @@ def _numbered(lists: Any) -> tuple[Ints, list[bytes]]:
     if counts.max(initial=0) > 1:
         raise ValueError("a field came twice: protobuf merges such, columns cannot")
     encoded = lists.values.dictionary_encode()
-    numbers = np.full(len(lists), len(encoded.dictionary))
-    numbers[counts == 1] = encoded.indices.to_numpy()
-    return numbers, [*encoded.dictionary.to_pylist(), b""]
+    distinct, indices = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    if counts.all():
+        return indices.astype(np.int64), distinct
+    numbers = np.full(len(lists), len(distinct))
+    numbers[counts == 1] = indices
+    return numbers, [*distinct, b""]
 
 
 def _refuse_empty(payloads: list[bytes], metrics: EncodedMetrics, unreadable: Unreadable) -> None:

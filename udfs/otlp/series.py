@@ -36,11 +36,11 @@ def series_ids(batch: DecodedBatch, rows: Ints, instances: Any) -> Any:
     else:
         hashes = of_resource
     for part, codes in (
-        ((digest((name,)) for name, _ in names.headers), numbers.header),
-        ((digest((form.kind,)) for form in names.forms), numbers.form),
-        ((tags.digest for tags in names.attributes), numbers.attributes),
+        (_hashes(digest((name,)) for name, _ in names.headers), numbers.header),
+        (_hashes(digest((form.kind,)) for form in names.forms), numbers.form),
+        (names.attributes.digests(), numbers.attributes),
     ):
-        hashes = _mixed(hashes, _hashes(part)[codes[rows]])
+        hashes = _mixed(hashes, part[codes[rows]])
     return pa.array(hashes.view(np.int64), LONG)
 
 
