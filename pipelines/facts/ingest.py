@@ -116,8 +116,8 @@ def write_pushes(
     inspected = telemetry_pushes.inspected(pushes, limits)
     with cached(privacy.with_hidden_payloads(inspected, pseudonyms, limits)) as opened:
         batch.append(opened, TELEMETRY_PUSHES)
-        groups = opened.groupBy("unreadable_reason").count().collect()
-        bad = {g["unreadable_reason"]: g["count"] for g in groups if g["unreadable_reason"]}
+        groups = opened.groupBy(quarantine.reason_of_push().alias("reason")).count().collect()
+        bad = {g["reason"]: g["count"] for g in groups if g["reason"]}
         quarantined = [bad_lines] if bad_lines is not None else []
         quarantined += [quarantine.from_pushes(opened)] if bad else []
         if quarantined:

@@ -117,6 +117,7 @@ def inspected(pushes: DataFrame, limits: Limits) -> DataFrame:
         ),
         "decoded_bytes": F.when(~is_rejected, F.col("decoded_bytes")),
         "payload_sha256": F.when(~is_rejected, F.col("payload_sha256")),
+        "unreadable_metrics": F.when(~is_rejected, F.col("unreadable_metrics")),
     }
     return opened.withColumns(status).drop(_REJECTED_REASON, _REJECTED_DETAIL)
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 from quotaflow.udfs.malloc import keep_freed
 from quotaflow.udfs.otlp.attribute_sets import Codes
 from quotaflow.udfs.otlp.attributes import Tags
+from quotaflow.udfs.otlp.bad_text import over
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over, split
+from quotaflow.udfs.otlp.payloads import Ints, LeftOut, Unreadable, not_otlp, split
 from quotaflow.udfs.otlp.points import Points, read_points
 
 Flags = npt.NDArray[np.bool_]
@@ -24,7 +25,8 @@ class DecodedBatch:
     """The points of a batch: each with its payload, resource and scope by number.
 
     `keep` is false for points of unreadable payloads and for duplicates. `flat_bytes` is the size
-    of the text of each point as a row of its own.
+    of the text of each point as a row of its own. `left_out` counts the metrics of a payload whose
+    text is not UTF-8.
     """
 
     points: Points
@@ -35,6 +37,7 @@ class DecodedBatch:
     scopes: list[tuple[str, str]]
     keep: Flags
     flat_bytes: Ints
+    left_out: LeftOut
 
 
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
@@ -54,7 +57,9 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
     keep = _first_of_each(points, payload, resource, scope)
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
-    return DecodedBatch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+    return DecodedBatch(
+        points, payload, resource, scope, resources, scopes, keep, flat_bytes, metrics.left_out
+    )
 
 
 def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:

@@ -13,7 +13,9 @@ import ptars
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from google.protobuf.message import Message
+from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
 
 _PAYLOAD = {
     "MetricsData": ("resource_metrics",),
@@ -45,6 +47,32 @@ def payload_handler() -> Any:
     """A message of many payloads as Arrow columns, by ptars."""
     descriptor = batch_class().DESCRIPTOR
     return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+
+@cache
+def bytes_class(name: str) -> type[Message]:
+    """A message of OTLP metrics with bytes for every string: it reads text that is no UTF-8."""
+    return message_factory.GetMessageClass(_bytes_pool().FindMessageTypeByName(name))
+
+
+@cache
+def _bytes_pool() -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    for source in (common_pb2, resource_pb2, metrics_pb2):
+        file = descriptor_pb2.FileDescriptorProto()
+        source.DESCRIPTOR.CopyToProto(file)
+        for message in file.message_type:
+            _read_bytes(message)
+        pool.Add(file)
+    return pool
+
+
+def _read_bytes(message: descriptor_pb2.DescriptorProto) -> None:
+    for field in message.field:
+        if field.type == FieldDescriptorProto.TYPE_STRING:
+            field.type = FieldDescriptorProto.TYPE_BYTES
+    for nested in message.nested_type:
+        _read_bytes(nested)
 
 
 def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:

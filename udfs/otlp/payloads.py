@@ -1,5 +1,6 @@
 """Splits payloads into resources, scopes, and metrics, and finds unreadable payloads."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,14 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2
 
 from quotaflow.udfs.otlp import remembered
 from quotaflow.udfs.otlp.attributes import Tags
+from quotaflow.udfs.otlp.bad_text import over, without_bad_text
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp.count import LEAST_BYTES, more_messages_than
 from quotaflow.udfs.otlp.descriptor import batch_class, payload_class, payload_handler
 
 Ints = npt.NDArray[np.int64]
 Unreadable = dict[int, UnreadableError]
+LeftOut = Counter[int]
 _TAG, _SIZE_BYTES, _SEVEN_BITS, _CONTINUED = 0x0A, 5, 0x7F, 0x80
 
 
@@ -25,7 +28,8 @@ _TAG, _SIZE_BYTES, _SEVEN_BITS, _CONTINUED = 0x0A, 5, 0x7F, 0x80
 class EncodedMetrics:
     """Every metric of a batch of payloads as bytes, with where it came from.
 
-    `resource` and `scope` number the distinct ones in `resources` and `scopes`.
+    `resource` and `scope` number the distinct ones in `resources` and `scopes`. `left_out` counts
+    the metrics of a payload that are not here, because of text that is not UTF-8.
     """
 
     metrics: pa.BinaryArray
@@ -34,45 +38,92 @@ class EncodedMetrics:
     scope: Ints
     resources: list[Tags]
     scopes: list[tuple[str, str]]
+    left_out: LeftOut
 
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
     """Split every readable payload; those that are not OTLP, or too large, go to `unreadable`."""
-    read = _counted(payloads, unreadable, limits)
-    whole = _parsed(read, unreadable)
+    reading = _Reading(list(payloads), unreadable, LeftOut(), limits)
+    reading.refuse_too_many_messages()
+    while True:
+        try:
+            metrics = _taken_apart(reading)
+        except _CrowdedError as crowded:
+            for index in crowded.payloads:
+                reading.refuse(index, over("resources, scopes or metrics", limits.points))
+        except DecodeError:
+            reading.read_each(metrics_pb2.MetricsData)
+        else:
+            _refuse_empty(reading, metrics)
+            return metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Payloads as far as they can be read: what is unreadable becomes empty."""
+
+    payloads: list[bytes]
+    unreadable: Unreadable
+    left_out: LeftOut
+    limits: Limits
+
+    def refuse(self, index: int, error: UnreadableError) -> None:
+        """Empty this payload, because of the error."""
+        self.unreadable[index] = error
+        self.payloads[index] = b""
+
+    def refuse_too_many_messages(self) -> None:
+        """Empty the payloads with too many messages to be parsed."""
+        most = self.limits.messages
+        for index, payload in enumerate(self.payloads):
+            if len(payload) > LEAST_BYTES * most and more_messages_than(most, payload):
+                self.refuse(index, over("messages", most))
+
+    def read_each(self, kind: type[Message]) -> None:
+        """Empty the payloads that protobuf cannot read as `kind`, or leave out metrics of them."""
+        for index in range(len(self.payloads)):
+            self.read(kind, index)
+
+    def read(self, kind: type[Message], index: int) -> bytes:
+        """The payload as far as protobuf can read it as `kind`; empty if it cannot."""
+        try:
+            kind().MergeFromString(self.payloads[index])
+        except DecodeError:
+            self._leave_out(index)
+        return self.payloads[index]
+
+    def _leave_out(self, index: int) -> None:
+        try:
+            payload, count = without_bad_text(self.payloads[index], self.limits)
+            metrics_pb2.MetricsData().MergeFromString(payload)
+        except DecodeError as error:
+            self.refuse(index, not_otlp(error))
+        except UnreadableError as error:
+            self.refuse(index, error)
+        else:
+            self.payloads[index] = payload
+            self.left_out[index] += count
+
+
+def _taken_apart(reading: _Reading) -> EncodedMetrics:
+    whole = _as_one(reading.payloads)
     try:
-        metrics = _taken_apart(whole, read, unreadable, limits)
-    except _CrowdedError as crowded:
-        for i in crowded.payloads:
-            unreadable[i] = over("resources, scopes or metrics", limits.points)
-            read[i] = b""
-        return split(read, unreadable, limits)
+        # One message, not one for each payload: after some thousand messages were freed, protobuf
+        # has the C library return all free memory to the system (malloc_trim).
+        batch_class().FromString(whole)
     except DecodeError:
-        for i, payload in enumerate(read):
-            read[i] = _read(metrics_pb2.MetricsData, i, payload, unreadable)
-        return split(read, unreadable, limits)
-    _refuse_empty(read, metrics, unreadable)
-    return metrics
-
-
-def _taken_apart(
-    whole: bytes, read: list[bytes], unreadable: Unreadable, limits: Limits
-) -> EncodedMetrics:
+        reading.read_each(payload_class())
+        whole = _as_one(reading.payloads)
     try:
-        return _split(whole, limits)
+        return _split(whole, reading)
     except ValueError:
-        merged = [_canonical(i, payload, unreadable) for i, payload in enumerate(read)]
-        return _split(_as_one(merged), limits)
+        merged = [_canonical(reading, index) for index in range(len(reading.payloads))]
+        return _split(_as_one(merged), reading)
 
 
 def not_otlp(detail: object) -> UnreadableError:
     """Bytes that are not OTLP metrics, with protobuf's message."""
     return UnreadableError("not_otlp", str(detail))
-
-
-def over(what: str, most: int) -> UnreadableError:
-    """More than one payload can have."""
-    return UnreadableError("points_over_limit", f"more than {most} {what}")
 
 
 class _CrowdedError(Exception):
@@ -81,28 +132,6 @@ class _CrowdedError(Exception):
     def __init__(self, payloads: list[int]) -> None:
         super().__init__(payloads)
         self.payloads = payloads
-
-
-def _counted(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> list[bytes]:
-    """The payloads, empty in place of those with too many messages to be parsed."""
-    read, least = list(payloads), LEAST_BYTES * limits.messages
-    for index in [i for i, payload in enumerate(payloads) if len(payload) > least]:
-        if more_messages_than(limits.messages, payloads[index]):
-            unreadable[index], read[index] = over("messages", limits.messages), b""
-    return read
-
-
-def _parsed(read: list[bytes], unreadable: Unreadable) -> bytes:
-    """The payloads as one message; those that protobuf cannot read become empty."""
-    whole = _as_one(read)
-    try:
-        # One message, not one for each payload: after some thousand messages were freed, protobuf
-        # has the C library return all free memory to the system (malloc_trim).
-        batch_class().FromString(whole)
-    except DecodeError:
-        read[:] = [_read(payload_class(), i, payload, unreadable) for i, payload in enumerate(read)]
-        return _as_one(read)
-    return whole
 
 
 def _as_one(payloads: list[bytes]) -> bytes:
@@ -118,25 +147,15 @@ def _as_one(payloads: list[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _read(kind: type[Message], index: int, payload: bytes, unreadable: Unreadable) -> bytes:
-    """The payload if protobuf can read it as `kind`; else empty, and the reason is recorded."""
-    try:
-        kind().MergeFromString(payload)
-    except DecodeError as error:
-        unreadable[index] = not_otlp(error)
-        return b""
-    return payload
-
-
-def _canonical(index: int, payload: bytes, unreadable: Unreadable) -> bytes:
+def _canonical(reading: _Reading, index: int) -> bytes:
     """The same message with repeated occurrences merged and unknown fields dropped."""
     message = metrics_pb2.MetricsData()
-    message.MergeFromString(_read(metrics_pb2.MetricsData, index, payload, unreadable))
+    message.MergeFromString(reading.read(metrics_pb2.MetricsData, index))
     message.DiscardUnknownFields()
     return message.SerializeToString()
 
 
-def _split(whole: bytes, limits: Limits) -> EncodedMetrics:
+def _split(whole: bytes, reading: _Reading) -> EncodedMetrics:
     offsets = pa.py_buffer(np.array([0, len(whole)], np.int32))
     only = pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(whole)])
     (rows,) = payload_handler().array_to_record_batch(only).columns
@@ -146,6 +165,7 @@ def _split(whole: bytes, limits: Limits) -> EncodedMetrics:
     scope, scopes = _numbered(scope_metrics.field("scope"))
     scope_parent, metrics = _unnest(scope_metrics.field("metrics"))
     of_resource = parent[scope_parent]
+    limits = reading.limits
     _refuse_crowded(limits, payload, payload[parent], payload[of_resource])
     return EncodedMetrics(
         metrics,
@@ -154,6 +174,7 @@ def _split(whole: bytes, limits: Limits) -> EncodedMetrics:
         scope[scope_parent],
         [remembered.resource(encoded, limits) for encoded in resources],
         [remembered.scope(encoded, limits) for encoded in scopes],
+        reading.left_out,
     )
 
 
@@ -189,14 +210,16 @@ def _numbered(lists: Any) -> tuple[Ints, list[bytes]]:
     return numbers, [*distinct, b""]
 
 
-def _refuse_empty(payloads: list[bytes], metrics: EncodedMetrics, unreadable: Unreadable) -> None:
+def _refuse_empty(reading: _Reading, metrics: EncodedMetrics) -> None:
     """A payload of bytes without a metric must at least have the shape of OTLP."""
-    counts = np.bincount(metrics.payload, minlength=len(payloads))
+    counts = np.bincount(metrics.payload, minlength=len(reading.payloads))
     for index in map(int, np.flatnonzero(counts == 0)):
-        if _read(metrics_pb2.MetricsData, index, payloads[index], unreadable):
-            message = metrics_pb2.MetricsData.FromString(payloads[index])
+        if reading.left_out[index]:
+            continue
+        if payload := reading.read(metrics_pb2.MetricsData, index):
+            message = metrics_pb2.MetricsData.FromString(payload)
             if not message.resource_metrics or _has_unknown(message):
-                unreadable[index] = not_otlp("no metric, and fields that OTLP does not have")
+                reading.refuse(index, not_otlp("no metric, and fields that OTLP does not have"))
 
 
 def _has_unknown(message: metrics_pb2.MetricsData) -> bool:

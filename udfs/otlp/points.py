@@ -8,10 +8,11 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from quotaflow.udfs.otlp import exact
+from quotaflow.udfs.otlp.bad_text import is_only_bad_text, over
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.groups import Groups
 from quotaflow.udfs.otlp.numbers import Names, Numbers
-from quotaflow.udfs.otlp.payloads import EncodedMetrics, Unreadable, not_otlp, over
+from quotaflow.udfs.otlp.payloads import EncodedMetrics, Unreadable, not_otlp
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class Points:
 
 
 def read_points(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
-    """Every point of the batch; a metric that cannot be read makes its payload unreadable."""
+    """Every point of the batch; a metric that cannot be read makes its payload unreadable.
+
+    One whose text is not UTF-8 is left out, and counted in `metrics.left_out`.
+    """
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
     counts = groups.counts.copy()
@@ -63,10 +67,14 @@ def _exact(
         payload = int(metrics.payload[index])
         if payload in unreadable:
             continue
+        encoded = metrics.metrics[index].as_py()
         try:
-            metric = Metric.FromString(metrics.metrics[index].as_py())
+            metric = Metric.FromString(encoded)
         except DecodeError as error:
-            unreadable[payload] = not_otlp(error)
+            if is_only_bad_text(encoded):
+                metrics.left_out[payload] += 1
+            else:
+                unreadable[payload] = not_otlp(error)
             continue
         weights[payload] += exact.weight(metric, most)
         if weights[payload] > most:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import zstandard
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import IngestSection
-from quotaflow.pipelines.facts import quarantine, requests, telemetry_pushes
+from quotaflow.pipelines.facts import client_metrics, quarantine, requests, telemetry_pushes
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp.codecs import Limits
@@ -107,6 +108,28 @@ def test_one_unreadable_payload_costs_exactly_itself(
         if reason in {"bad_base64", "ratio_too_high", "corrupt_payload", "unknown_codec"}:
             assert row["payload_sha256"] is None, name
     assert_quarantined(quarantine.from_pushes(pushes), [case for case in cases if case[3]])
+
+
+def test_text_that_is_not_utf8_costs_its_metric_alone(
+    topic: Topic, push_lines: Lines, golden: Path
+) -> None:
+    data = (golden / "otlp" / "rdk-cons-carol.data.bin").read_bytes()
+    name = b"consumer.connection.creation.rate"
+    assert data.count(name) == 1
+    spoiled = data.replace(name, b"\xff" * len(name))
+    lines = [pushing(push_lines[0], each, 0) for each in (data, spoiled, b"\xff")]
+    pushes = from_log(topic, lines)
+    rows = [(row["unreadable_reason"], row["unreadable_metrics"]) for row in pushes.collect()]
+    assert rows == [(None, 0), (None, 1), ("not_otlp", None)]
+    bad = quarantine.from_pushes(pushes).orderBy("source_offset").collect()
+    assert [(row["source_offset"], row["reason"]) for row in bad] == [
+        (1, "metric_not_utf8"),
+        (2, "not_otlp"),
+    ]
+    assert bad[0]["detail"] == "metrics left out because their text is not UTF-8: 1"
+    for offset, points in ((0, 19), (1, 18)):
+        one = pushes.where(F.col("source_offset") == offset)
+        assert client_metrics.decode(one, Limits()).count() == points
 
 
 def assert_quarantined(frame: DataFrame, cases: list[tuple[str, bytes | str, int, Any]]) -> None:

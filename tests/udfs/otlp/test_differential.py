@@ -27,11 +27,15 @@ def samples(golden):
 
 
 def decoded(payloads, limits):
-    """[(rows, None) or (None, reason)] per payload, and `check` must say the same."""
+    """What otlp_twin.decode returns for each payload; `check` must say the same."""
     arrays = pa.array(payloads, pa.binary()), pa.array(["none"] * len(payloads))
     (run,) = decode.decode(*arrays, limits)
     assert decode.check(*arrays, limits).equals(run.status)
-    results = [([], None) if r is None else (None, r) for r in run.status.column(2).to_pylist()]
+    reasons, left_out = (run.status.column(i).to_pylist() for i in (2, 4))
+    results = [
+        (None if reason else [], reason, count)
+        for reason, count in zip(reasons, left_out, strict=True)
+    ]
     for parent, row in zip(run.parent.to_pylist(), run.points.to_pylist(), strict=True):
         results[parent][0].append(row)
     return results
