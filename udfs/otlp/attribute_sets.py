@@ -54,8 +54,8 @@ class ReadSets:
         return pa.array(self.sets, MAP)
 
     def column(self, key: str) -> Any:
-        """The value of this key in each set, null where there is none."""
-        return pa.array([tags.by_key.get(key) for tags in self.sets], STRING)
+        """The value of this key in each set, null where there is none or an empty text."""
+        return pa.array([tags.by_key.get(key) or None for tags in self.sets], STRING)
 
     def characters(self) -> Ints:
         """The total length of each set's texts."""
@@ -94,10 +94,12 @@ class ShapedSets:
         )
 
     def column(self, key: str) -> Any:
-        """The value of this key in each set, null where there is none."""
+        """The value of this key in each set, null where there is none or an empty text."""
         if key not in self.shape[0]:
             return pa.nulls(len(self), STRING)
         at = self.ranges[self.shape[0].index(key)]
+        if at.start == at.stop:
+            return pa.nulls(len(self), STRING)
         values = np.ascontiguousarray(self.values[:, at.start : at.stop])
         return _strings([at.stop - at.start], len(self), values)
 
@@ -289,7 +291,7 @@ class AttributeSets:
         return _joined([part.maps() for part in self._parts], MAP)
 
     def column(self, key: str) -> Any:
-        """The value of this key in each set, null where there is none."""
+        """The value of this key in each set, null where there is none or an empty text."""
         return _joined([part.column(key) for part in self._parts], STRING)
 
     def characters(self) -> Ints:

@@ -114,7 +114,7 @@ def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
     integers = numbers.bits.view(np.int64)
     value = np.where(is_int, integers.astype(np.float64), numbers.bits.view(np.float64))
     return {
-        "value": pa.array(value, DOUBLE, mask=is_none),
+        "value": pa.array(value, DOUBLE, mask=is_none if is_none.any() else None),
         "value_int": pa.array(integers, LONG, mask=~is_int),
     }
 
@@ -181,8 +181,6 @@ def _first(sets: ReadSets | AttributeSets, present: frozenset[str], keys: Iterab
     for key in keys:
         if key in present:
             values = sets.column(key)
-            if pc.min(pc.binary_length(values)).as_py() == 0:
-                values = pc.if_else(pc.equal(values, ""), None, values)
             firsts = values if firsts is None else pc.coalesce(firsts, values)
     return pa.nulls(len(sets), STRING) if firsts is None else firsts
 

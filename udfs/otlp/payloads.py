@@ -75,8 +75,8 @@ class _Reading:
     def refuse_too_many_messages(self) -> None:
         """Empty the payloads with too many messages to be parsed."""
         most = self.limits.messages
-        for index, payload in enumerate(self.payloads):
-            if len(payload) > LEAST_BYTES * most and more_messages_than(most, payload):
+        for index in np.flatnonzero(_sizes(self.payloads) > LEAST_BYTES * most).tolist():
+            if more_messages_than(most, self.payloads[index]):
                 self.refuse(index, over("messages", most))
 
     def read_each(self, kind: type[Message]) -> None:

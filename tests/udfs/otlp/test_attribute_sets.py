@@ -60,7 +60,7 @@ def test_together_as_one_by_one(seed, limits):
     assert sets.digests().tolist() == [tags.digest for tags in in_order]
     assert sets.keys == {key for tags in in_order for key, _ in tags}
     for key in sets.keys:
-        assert sets.column(key).to_pylist() == [dict(tags).get(key) for tags in in_order]
+        assert sets.column(key).to_pylist() == [dict(tags).get(key) or None for tags in in_order]
 
 
 def test_one_number_in_any_order_of_keys():
