@@ -4,25 +4,21 @@ Few sets are read one by one and remembered for the next batch. Many sets of one
 keys, values of the same lengths) are read together from their bytes, column by column.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import STRING
 from quotaflow.udfs.otlp import remembered
+from quotaflow.udfs.otlp.arrays import Bytes, Codes, Flags, Ints, Unsigned
 from quotaflow.udfs.otlp.attributes import Shape, Tags, digest_of, digest_part
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.layout import LEN, POINT_ATTRIBUTES, ByteRange, fields_of
-from quotaflow.udfs.otlp.payloads import Ints
 
-Bytes = npt.NDArray[np.uint8]
-Codes = npt.NDArray[np.int32]
-Hashes = npt.NDArray[np.uint64]
 MAP = pa.map_(STRING, STRING)
 
 UNREAD = -1
@@ -61,7 +57,7 @@ class ReadSets:
         """The total length of each set's texts."""
         return np.array([tags.characters for tags in self.sets], np.int64)
 
-    def digests(self) -> Hashes:
+    def digests(self) -> Unsigned:
         """64 bits that identify each set."""
         return np.array([tags.digest for tags in self.sets], np.uint64)
 
@@ -108,7 +104,7 @@ class ShapedSets:
         total = sum(map(len, self.shape[0])) + sum(self.shape[1])
         return np.full(len(self), total, np.int64)
 
-    def digests(self) -> Hashes:
+    def digests(self) -> Unsigned:
         """64 bits that identify each set."""
         parts, data = [], self.values
         for key, at in zip(self.shape[0], self.ranges, strict=True):
@@ -173,13 +169,13 @@ class SetLayout:
         return self.keys, tuple(at.stop - at.start for at in self.values)
 
 
-def set_layout(encoded: bytes, limits: Limits) -> SetLayout | None:
-    """The layout of a data point's encoded attributes; None if only protobuf should read them.
+def set_layout(encoded: bytes, field: int, limits: Limits) -> SetLayout | None:
+    """The layout of attributes, encoded as this field; None if only protobuf should read them.
 
     The usual encoding is: every value is a string, no key comes twice, nothing is over a limit.
     """
     try:
-        sent = [_pair(encoded, field) for field in fields_of(encoded, 0, len(encoded))]
+        sent = [_pair(encoded, each, field) for each in fields_of(encoded, 0, len(encoded))]
     except (ValueError, IndexError):
         return None
     pairs = dict(sorted(sent, key=lambda pair: pair[0]))
@@ -192,8 +188,8 @@ def set_layout(encoded: bytes, limits: Limits) -> SetLayout | None:
     return SetLayout(tuple(pairs), tuple(pairs.values()), bytes(mask))
 
 
-def _pair(encoded: bytes, attribute: Any) -> tuple[str, ByteRange]:
-    _expect([attribute], POINT_ATTRIBUTES)
+def _pair(encoded: bytes, attribute: Any, field: int) -> tuple[str, ByteRange]:
+    _expect([attribute], field)
     parts = list(fields_of(encoded, attribute.byte_range.start, attribute.byte_range.stop))
     _expect(parts, _KEY, _VALUE)
     key, value = (part.byte_range for part in parts)
@@ -208,10 +204,20 @@ def _expect(sent: list[Any], *numbers: int) -> None:
 
 
 class AttributeSets:
-    """Numbers attribute sets: equal ones have one number, however they were encoded."""
+    """Numbers attribute sets: equal ones have one number, however they were encoded.
 
-    def __init__(self, limits: Limits) -> None:
+    They are encoded as `field` of a message, which `read` reads.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        field: int = POINT_ATTRIBUTES,
+        read: Callable[[bytes, Limits], Tags | None] = remembered.attributes,
+    ) -> None:
         self.limits = limits
+        self.field = field
+        self._read = read
         self._by_tags = dict[Tags, int]()
         self._by_shape = dict[Shape, dict[bytes, int]]()
         self._parts = list[ReadSets | ShapedSets]()
@@ -238,8 +244,20 @@ class AttributeSets:
 
     def number(self, encoded: bytes) -> int:
         """The number of encoded attributes; UNREAD if the bytes hold anything else."""
-        tags = remembered.attributes(encoded, self.limits)
+        tags = self._read(encoded, self.limits)
         return UNREAD if tags is None else self.number_of(tags)
+
+    def numbers_of(self, encoded: Any) -> Codes:
+        """The numbers of distinct encoded sets, an Arrow array."""
+        if len(encoded) < _LEAST_TOGETHER:
+            return np.array([self.number(each) for each in encoded.to_pylist()], np.int32)
+        sizes = pc.binary_length(encoded).to_numpy()
+        numbers, order = np.empty(len(sizes), np.int32), np.argsort(sizes, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+            data = b"".join(encoded.take(pa.array(rows)).to_pylist())
+            cells = np.frombuffer(data, np.uint8).reshape(len(rows), sizes[rows[0]])
+            numbers[rows] = self.numbers(cells)
+        return numbers
 
     def numbers(self, cells: Bytes) -> Codes:
         """The numbers of distinct encoded sets, one a row; UNREAD where it is not one."""
@@ -249,7 +267,7 @@ class AttributeSets:
             if len(rows) < _LEAST_TOGETHER:
                 break
             first, left = cells[rows[0]], np.ones(len(rows), np.bool_)
-            layout = set_layout(first.tobytes(), self.limits)
+            layout = set_layout(first.tobytes(), self.field, self.limits)
             if layout is None:
                 numbers[rows[0]], left[0] = self.number(first.tobytes()), False
             else:
@@ -298,12 +316,12 @@ class AttributeSets:
         """The total length of each set's texts."""
         return np.concatenate([np.empty(0, np.int64), *(p.characters() for p in self._parts)])
 
-    def digests(self) -> Hashes:
+    def digests(self) -> Unsigned:
         """64 bits that identify each set."""
         return np.concatenate([np.empty(0, np.uint64), *(p.digests() for p in self._parts)])
 
 
-def _of_layout(cells: Bytes, layout: SetLayout) -> tuple[npt.NDArray[np.bool_], Bytes]:
+def _of_layout(cells: Bytes, layout: SetLayout) -> tuple[Flags, Bytes]:
     """Which rows have this layout and ASCII values, and their values end to end."""
     at = [np.arange(value.start, value.stop) for value in layout.values]
     values, same = cells.take(np.concatenate(at), axis=1), np.ones(len(cells), np.bool_)

@@ -4,18 +4,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.udfs.malloc import keep_freed
-from quotaflow.udfs.otlp.attribute_sets import Codes
-from quotaflow.udfs.otlp.attributes import Tags
+from quotaflow.udfs.otlp.arrays import Codes, Flags, Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import AttributeSets
 from quotaflow.udfs.otlp.bad_text import over
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.payloads import Ints, LeftOut, Unreadable, not_otlp, split
+from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable, not_otlp, split
 from quotaflow.udfs.otlp.points import Points, read_points
 
-Flags = npt.NDArray[np.bool_]
 _KEY_SPACE = 1 << 62
 T = TypeVar("T")
 
@@ -33,7 +31,7 @@ class DecodedBatch:
     payload: Ints
     resource: Ints
     scope: Ints
-    resources: list[Tags]
+    resources: AttributeSets
     scopes: list[tuple[str, str]]
     keep: Flags
     flat_bytes: Ints
@@ -49,16 +47,23 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
     payload, resource, scope = metrics.payload, metrics.resource, metrics.scope
     if not np.array_equal(numbers.metric, np.arange(len(payload))):
         payload, resource, scope = (column[numbers.metric] for column in (payload, resource, scope))
-    resource, resources = _renumbered(resource, metrics.resources)
     scope, scopes = _renumbered(scope, metrics.scopes)
-    flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
+    flat_bytes = _flat_bytes(points, resource, metrics.resources, scope, scopes)
     _refuse_unnamed(points, payload, unreadable)
     _refuse_over(payload, flat_bytes, unreadable, limits)
     keep = _first_of_each(points, payload, resource, scope)
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
     return DecodedBatch(
-        points, payload, resource, scope, resources, scopes, keep, flat_bytes, metrics.left_out
+        points,
+        payload,
+        resource,
+        scope,
+        metrics.resources,
+        scopes,
+        keep,
+        flat_bytes,
+        metrics.left_out,
     )
 
 
@@ -72,7 +77,7 @@ def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
 def _flat_bytes(
     points: Points,
     resource: Ints,
-    resources: list[Tags],
+    resources: AttributeSets,
     scope: Ints,
     scopes: list[tuple[str, str]],
 ) -> Ints:
@@ -80,7 +85,7 @@ def _flat_bytes(
     return (
         _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
         + names.attributes.characters()[numbers.attributes]
-        + _sizes([attributes.characters for attributes in resources])[resource]
+        + resources.characters()[resource]
         + _sizes([sum(map(len, names)) for names in scopes])[scope]
     )
 
@@ -145,6 +150,6 @@ def _combined(*columns: Ints | Codes) -> Ints:
     return key
 
 
-def _dense(column: Ints | npt.NDArray[np.uint64]) -> Ints:
+def _dense(column: Ints | Unsigned) -> Ints:
     codes: Ints = pa.array(column).dictionary_encode().indices.to_numpy().astype(np.int64)
     return codes

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, POINT
-from quotaflow.udfs.otlp.attribute_sets import MAP, AttributeSets, ReadSets, repeated
+from quotaflow.udfs.otlp.arrays import Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import MAP, AttributeSets, repeated
 from quotaflow.udfs.otlp.attributes import node, whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.exact import NS_PER_US
-from quotaflow.udfs.otlp.numbers import Numbers, Unsigned
-from quotaflow.udfs.otlp.payloads import Ints
+from quotaflow.udfs.otlp.numbers import Numbers
 
 _MANY = 1 << 17
 _MOST_BYTES = 1 << 30
@@ -143,7 +143,7 @@ _RARE_NAMES = [
 
 def _clients(batch: DecodedBatch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     """Attributes and resource as maps, and the columns of place and client from them."""
-    sets, sent = batch.points.names.attributes, ReadSets(batch.resources)
+    sets, sent = batch.points.names.attributes, batch.resources
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
     filled = {
         "attributes": _taken(sets.maps(), attributes),
@@ -175,7 +175,7 @@ def places(sets: AttributeSets) -> dict[str, Any]:
     }
 
 
-def _first(sets: ReadSets | AttributeSets, present: frozenset[str], keys: Iterable[str]) -> Any:
+def _first(sets: AttributeSets, present: frozenset[str], keys: Iterable[str]) -> Any:
     """The value of the first key that has one; clients send an empty text for none."""
     firsts = None
     for key in keys:

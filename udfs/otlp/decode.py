@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.otlp import batch, columns, context
+from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
-from quotaflow.udfs.otlp.payloads import Ints, LeftOut, Unreadable
+from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
 
 Batches = Iterator[pa.RecordBatch]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from quotaflow.udfs.otlp.attribute_sets import UNREAD, Bytes, Codes, differing_bits, rows_of
+from quotaflow.udfs.otlp.arrays import Bytes, Codes, Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import UNREAD, differing_bits, rows_of
 from quotaflow.udfs.otlp.layout import ByteRange, Layout, layout
-from quotaflow.udfs.otlp.numbers import Names, Numbers, Unsigned
-from quotaflow.udfs.otlp.payloads import Ints
+from quotaflow.udfs.otlp.numbers import Names, Numbers
 
 _LEAST_GROUP = 4
 _MOST_KNOWN = 4_096

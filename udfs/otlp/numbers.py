@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from quotaflow.udfs.otlp import remembered
-from quotaflow.udfs.otlp.attribute_sets import UNREAD, AttributeSets, Codes
+from quotaflow.udfs.otlp.arrays import Codes, Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import UNREAD, AttributeSets
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.layout import Form
-from quotaflow.udfs.otlp.payloads import Ints
-
-Unsigned = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.metrics.v1 import metrics_pb2
 
 from quotaflow.udfs.otlp import remembered
-from quotaflow.udfs.otlp.attributes import Tags
+from quotaflow.udfs.otlp.arrays import Ints
+from quotaflow.udfs.otlp.attribute_sets import AttributeSets
 from quotaflow.udfs.otlp.bad_text import over, without_bad_text
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp.count import LEAST_BYTES, more_messages_than
 from quotaflow.udfs.otlp.descriptor import batch_class, payload_class, payload_handler
 
-Ints = npt.NDArray[np.int64]
 Unreadable = dict[int, UnreadableError]
 LeftOut = Counter[int]
+_RESOURCE_ATTRIBUTES = 1
 _TAG, _SIZE_BYTES, _SEVEN_BITS, _CONTINUED = 0x0A, 5, 0x7F, 0x80
 
 
@@ -28,15 +28,15 @@ _TAG, _SIZE_BYTES, _SEVEN_BITS, _CONTINUED = 0x0A, 5, 0x7F, 0x80
 class EncodedMetrics:
     """Every metric of a batch of payloads as bytes, with where it came from.
 
-    `resource` and `scope` number the distinct ones in `resources` and `scopes`. `left_out` counts
-    the metrics of a payload that are not here, because of text that is not UTF-8.
+    `resource` numbers the sets in `resources`, `scope` the names and versions in `scopes`.
+    `left_out` counts the metrics of a payload that are not here, because their text is not UTF-8.
     """
 
     metrics: pa.BinaryArray
     payload: Ints
     resource: Ints
     scope: Ints
-    resources: list[Tags]
+    resources: AttributeSets
     scopes: list[tuple[str, str]]
     left_out: LeftOut
 
@@ -166,14 +166,15 @@ def _split(whole: bytes, reading: _Reading) -> EncodedMetrics:
     scope_parent, metrics = _unnest(scope_metrics.field("metrics"))
     of_resource = parent[scope_parent]
     limits = reading.limits
+    sets = AttributeSets(limits, _RESOURCE_ATTRIBUTES, remembered.resource)
     _refuse_crowded(limits, payload, payload[parent], payload[of_resource])
     return EncodedMetrics(
         metrics,
         payload[of_resource],
-        resource[of_resource],
+        sets.numbers_of(resources)[resource].astype(np.int64)[of_resource],
         scope[scope_parent],
-        [remembered.resource(encoded, limits) for encoded in resources],
-        [remembered.scope(encoded, limits) for encoded in scopes],
+        sets,
+        [remembered.scope(encoded, limits) for encoded in scopes.to_pylist()],
         reading.left_out,
     )
 
@@ -196,18 +197,18 @@ def _unnest(lists: Any) -> tuple[Ints, Any]:
     return np.repeat(np.arange(len(lists)), counts), lists.values
 
 
-def _numbered(lists: Any) -> tuple[Ints, list[bytes]]:
+def _numbered(lists: Any) -> tuple[Ints, Any]:
     """The number of each list's only value among the distinct ones; an absent value is empty."""
     counts = np.diff(lists.offsets.to_numpy())
     if counts.max(initial=0) > 1:
         raise ValueError("a field came twice: protobuf merges such, columns cannot")
     encoded = lists.values.dictionary_encode()
-    distinct, indices = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    distinct, indices = encoded.dictionary, encoded.indices.to_numpy()
     if counts.all():
         return indices.astype(np.int64), distinct
     numbers = np.full(len(lists), len(distinct))
     numbers[counts == 1] = indices
-    return numbers, [*distinct, b""]
+    return numbers, pa.concat_arrays([distinct, pa.array([b""], distinct.type)])
 
 
 def _refuse_empty(reading: _Reading, metrics: EncodedMetrics) -> None:
