@@ -336,14 +336,20 @@ def _of_layout(cells: Bytes, layout: SetLayout) -> tuple[Flags, Bytes]:
 def differing_bits(cells: Bytes) -> int:
     """The bits that are not the same in all rows."""
     count, size = cells.shape
-    # One long row of several is faster than several short ones.
-    block = _BLOCK if count >= _BLOCK * _BLOCK else 1
-    blocks = cells[: count // block * block].reshape(-1, block * size)
-    either, both = (
-        f.reduce(np.vstack([f.reduce(blocks, axis=0).reshape(block, size), cells[-block:]]), axis=0)
-        for f in (np.bitwise_or, np.bitwise_and)
-    )
-    return int.from_bytes((either ^ both).tobytes(), "little")
+    if count < _BLOCK * _BLOCK:
+        bits = np.bitwise_or.reduce(cells ^ cells[0], axis=0)
+    else:
+        # One long row of several is faster than several short ones.
+        blocks, last = cells[: count // _BLOCK * _BLOCK].reshape(-1, _BLOCK * size), cells[-_BLOCK:]
+        either, both = (
+            f(
+                f.reduce(f.reduce(blocks, axis=0).reshape(_BLOCK, size), axis=0),
+                f.reduce(last, axis=0),
+            )
+            for f in (np.bitwise_or, np.bitwise_and)
+        )
+        bits = either ^ both
+    return int.from_bytes(bits.tobytes(), "little")
 
 
 def _joined(parts: list[Any], type_: pa.DataType) -> Any:

@@ -103,9 +103,12 @@ def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> No
 
 
 def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:
-    counts = np.bincount(payload)
-    for index in np.flatnonzero(counts > limits.points):
-        unreadable.setdefault(int(index), over("points", limits.points))
+    # Most batches are within the limits of one payload.
+    if len(payload) > limits.points:
+        for index in np.flatnonzero(np.bincount(payload) > limits.points):
+            unreadable.setdefault(int(index), over("points", limits.points))
+    if flat_bytes.sum() <= limits.flat_bytes:
+        return
     sizes = np.bincount(payload, weights=flat_bytes)
     for index in np.flatnonzero(sizes > limits.flat_bytes):
         detail = f"{sizes[index]:.0f} bytes of text in rows, at most {limits.flat_bytes}"
@@ -143,6 +146,8 @@ def _combined(*columns: Ints | Codes) -> Ints:
     space = int(key.max(initial=0)) + 1
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
+        if width == 1:
+            continue
         if space * width > _KEY_SPACE:
             key = _dense(key)
             space = int(key.max(initial=0)) + 1

@@ -60,7 +60,7 @@ def points(batch: DecodedBatch, rows: Ints) -> pa.RecordBatch:
 def _timestamps(ns: Unsigned) -> Any:
     """Microseconds of UTC; 0 is OTLP's 'not set'. Every unsigned 64-bit time fits (year 2554)."""
     us = (ns // np.uint64(NS_PER_US)).view(np.int64)
-    return pa.array(us, mask=ns == 0).view(TIMESTAMP)
+    return pa.array(us, mask=None if ns.all() else ns == 0).view(TIMESTAMP)
 
 
 def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:

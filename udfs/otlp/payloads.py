@@ -181,7 +181,7 @@ def _split(whole: bytes, reading: _Reading) -> EncodedMetrics:
 
 def _refuse_crowded(limits: Limits, *levels: Ints) -> None:
     """Check counts before objects exist; a level has the payload of each of its messages."""
-    counts = (np.bincount(of_level) for of_level in levels)
+    counts = (np.bincount(each) for each in levels if len(each) > limits.points)
     crowded = {int(i) for each in counts for i in np.flatnonzero(each > limits.points)}
     if crowded:
         raise _CrowdedError(sorted(crowded))
