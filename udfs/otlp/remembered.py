@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 def header(encoded: bytes, limits: Limits) -> Header | None:
     """Name and unit of a metric, given the fields before its data; None if there are others."""
-    return _remembered(_header, encoded, limits)
+    sent = _remembered(_header, encoded)
+    return sent and (cut(sent[0], limits), cut(sent[1], limits))
 
 
 def attributes(encoded: bytes, limits: Limits) -> Tags | None:
@@ -37,7 +38,8 @@ def resource(encoded: bytes, limits: Limits) -> Tags:
 
 def scope(encoded: bytes, limits: Limits) -> tuple[str, str]:
     """Name and version of a scope; DecodeError if protobuf cannot read it."""
-    return _remembered(_scope, encoded, limits)
+    name, version = _remembered(_scope, encoded)
+    return cut(name, limits), cut(version, limits)
 
 
 def name_and_unit(metric: Metric, limits: Limits) -> Header:
@@ -45,21 +47,21 @@ def name_and_unit(metric: Metric, limits: Limits) -> Header:
     return cut(metric.name, limits), cut(metric.unit, limits)
 
 
-def _remembered(read: Callable[[bytes, Limits], T], encoded: bytes, limits: Limits) -> T:
+def _remembered(read: Callable[..., T], encoded: bytes, *limits: Limits) -> T:
     if len(encoded) > _REMEMBERED_BYTES:
         read = inspect.unwrap(read)
-    return read(encoded, limits)
+    return read(encoded, *limits)
 
 
 @lru_cache(_REMEMBERED)
-def _header(encoded: bytes, limits: Limits) -> Header | None:
+def _header(encoded: bytes) -> Header | None:
     try:
         metric = Metric.FromString(encoded)
     except DecodeError:
         return None
     if any(field.name not in _HEADER_FIELDS for field, _ in metric.ListFields()):
         return None
-    return name_and_unit(metric, limits)
+    return metric.name, metric.unit
 
 
 @lru_cache(_REMEMBERED)
@@ -79,6 +81,6 @@ def _resource(encoded: bytes, limits: Limits) -> Tags:
 
 
 @lru_cache(_REMEMBERED)
-def _scope(encoded: bytes, limits: Limits) -> tuple[str, str]:
+def _scope(encoded: bytes) -> tuple[str, str]:
     sent = InstrumentationScope.FromString(encoded)
-    return cut(sent.name, limits), cut(sent.version, limits)
+    return sent.name, sent.version
