@@ -1,11 +1,13 @@
-"""Request-log lines per second on two cores: without a sink, to Delta, and by a Python JSON loop.
+"""Request-log lines on two cores: without a sink, into all tables, and by a Python JSON loop.
 
 `python bench/parse.py [--json] [--lines N]`. Lines of a real cluster are in a Parquet file, so that
-each way starts from a scan; lines per second of wall time, the best of the runs of each.
+each way starts from a scan; lines per second of wall time and microseconds of CPU time of the
+process tree per line, the best of the runs of each.
 """
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -15,18 +17,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cpu import cpu_s
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts import requests
-from quotaflow.pipelines.facts.ingest import RequestLogIngest
+from quotaflow.pipelines.facts.ingest import of_request_log
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.udfs.facts import task
 
 LINES = Path(__file__).parents[1] / "tests" / "golden" / "lines"
 FILES = 4
@@ -105,6 +109,14 @@ def row_of(whole: dict) -> dict:
     }
 
 
+class OfRows(Batch):
+    """A batch whose rows Spark writes, as in a catalog."""
+
+    @property
+    def takes_files(self) -> bool:
+        return False
+
+
 def to_nowhere(frame: DataFrame) -> None:
     """Compute every column, and keep none."""
     frame.write.format("noop").mode("overwrite").save()
@@ -115,54 +127,62 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder / "warehouse")))
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(lambda: spark, TABLES.values())
-    log = RequestLogIngest(conf, "cluster")
+    log = of_request_log(conf, "cluster")
 
     def records() -> DataFrame:
         return spark.read.parquet(str(folder / "lines"))
 
-    def kept() -> DataFrame:
-        return requests.select_requests(requests.parse(records(), conf.ingest, "cluster"))
+    def packed() -> DataFrame:
+        return records().mapInArrow(task.to_rows(log.source), sql_columns(task.PACKED))
 
-    def batch(number: int, way: str) -> Batch:
-        return Batch(warehouse, "ingest", way, number)
+    def batch(kind: type[Batch], number: int, way: str) -> Batch:
+        return kind(warehouse, "ingest", way, number)
 
     return {
         "scan alone": lambda _: to_nowhere(records()),
-        "quotaflow: parsed, to nowhere": lambda _: to_nowhere(kept()),
-        "quotaflow: parsed, to Delta": lambda t: batch(t, "a").append(kept(), REQUESTS),
-        "quotaflow: ingest batch, every table": lambda t: log.write(records(), batch(t, "b")),
+        "quotaflow: parsed, to nowhere": lambda _: to_nowhere(packed()),
+        "quotaflow: ingest batch, tasks write": lambda t: log.write(
+            records(), batch(Batch, t, "a")
+        ),
+        "quotaflow: ingest batch, Spark writes": lambda t: log.write(
+            records(), batch(OfRows, t, "b")
+        ),
         "Python json.loads loop, to nowhere": lambda _: to_nowhere(python_loop(records())),
     }
 
 
-def measure(lines: int, turns: int) -> dict[str, float]:
-    """Lines per second of each way: the best run after a warm-up."""
+Rates = dict[str, tuple[float, float]]
+
+
+def measure(lines: int, turns: int) -> Rates:
+    """Lines per second and microseconds of CPU per line of each way: the best after a warm-up."""
     spark = session.get(config.SparkSection(master="local[2]", driver_memory="4g"))
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "lines").mkdir()
             write_lines(folder / "lines", lines)
-            best: dict[str, float] = {}
+            best: Rates = {}
             chosen = ways(spark, folder)
             for number in range(turns + 1):
                 for way, run in chosen.items():
-                    start = time.perf_counter()
+                    start, used_before_s = time.perf_counter(), cpu_s()
                     run(number)
-                    took_s = time.perf_counter() - start
+                    took_s, used_s = time.perf_counter() - start, cpu_s() - used_before_s
                     if number:
-                        best[way] = max(best.get(way, 0), lines / took_s)
+                        rate, cost = best.get(way, (0.0, math.inf))
+                        best[way] = max(rate, lines / took_s), min(cost, used_s / lines * 1e6)
             return best
     finally:
         spark.stop()
 
 
-def show(rates: dict[str, float]) -> Table:
-    """Thousands of lines per second."""
-    table = Table("request-log lines", "k lines/s", "to the Python loop")
-    loop = rates["Python json.loads loop, to nowhere"]
-    for way, rate in rates.items():
-        table.add_row(way, f"{rate / 1e3:.1f}", f"{rate / loop:.2f}x")
+def show(rates: Rates) -> Table:
+    """Thousands of lines per second, and microseconds of CPU per line."""
+    table = Table("request-log lines", "k lines/s", "to the Python loop", "CPU us per line")
+    loop, _ = rates["Python json.loads loop, to nowhere"]
+    for way, (rate, cost_us) in rates.items():
+        table.add_row(way, f"{rate / 1e3:.1f}", f"{rate / loop:.2f}x", f"{cost_us:.1f}")
     return table
 
 

@@ -20,7 +20,11 @@ SOURCE = (
     Column("source_topic", STRING, "Kafka topic the row was read from"),
     Column("source_partition", INT, "partition of source_topic"),
     Column("source_offset", LONG, "offset in source_partition; one row per offset"),
-    Column("record_time", TIMESTAMP, "timestamp of the Kafka record: when it was shipped"),
+    Column(
+        "record_time",
+        TIMESTAMP,
+        "timestamp of the Kafka record: when it was shipped; null if the record has none",
+    ),
 )
 
 CLIENT = (

@@ -46,7 +46,7 @@ def create(table: Table, target: str) -> str:
 
 def properties(table: Table) -> dict[str, str]:
     """The properties of a new table."""
-    return _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(_lookup_key(table))}
+    return _PROPERTIES | {"delta.dataSkippingStatsColumns": ",".join(lookup_key(table))}
 
 
 def create_view(view: View) -> str:
@@ -99,7 +99,7 @@ def _layout(table: Table) -> str:
     return f"CLUSTER BY ({', '.join(table.clustering)})\n" if table.clustering else ""
 
 
-def _lookup_key(table: Table) -> list[str]:
+def lookup_key(table: Table) -> list[str]:
     """Columns whose bounds are kept of each file: of all, they take a tenth of what ingest does.
 
     Delta takes none of a type without an order, and of a partition it has the value.

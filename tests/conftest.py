@@ -12,6 +12,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 
 from .delta_tables import fill, warehouse  # noqa: F401  fixtures of all tests
+from .pushes import bomb, push_lines  # noqa: F401  as above
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -69,8 +69,9 @@ def parse(
 ) -> None:
     """Parse lines of a request log to rows of the table requests.
 
-    Prints one JSON object per line; needs a JDK. Reads the envelope, the bare line and Kafka's
-    stock layout; a line without a time gets the time of the call. source_offset is the line number.
+    Prints one JSON object per line. Needs no JVM. Reads the envelope, the bare line, Kafka's own
+    layout, and lines in the JSON of a shipper; a line without a time gets the time of the call.
+    source_offset is the line number.
     Unreadable lines go to stderr as JSON with the reason, and make the exit code 1. Lines left out
     on purpose (forwarded copies, raft, our own shipper) are counted at the end.
 
@@ -78,7 +79,7 @@ def parse(
     """
     settings = options.conf(conf, overrides)
     with _opened(file) as content:
-        from quotaflow.pipelines.commands import request_lines  # noqa: PLC0415  imports pyspark
+        from quotaflow.pipelines.commands import request_lines  # noqa: PLC0415  imports pyarrow
 
         lines = request_lines.Lines(settings, file.name, datetime.now(UTC))
         output.lines(values.json_line(row) for row in lines.rows(content))

@@ -1,41 +1,30 @@
 """Telemetry pushes from a payload or from records of topics, decoded as the pipeline does."""
 
-import base64
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quotaflow.pipelines.config import IngestSection, PayloadsSection
+from quotaflow.pipelines.kafka import record_batches
 from quotaflow.pipelines.terminal import values
+from quotaflow.schemas.table import STRING
+from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.facts.facts import FactReader
+from quotaflow.udfs.facts.receiver import PushLog
+from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.facts.telemetry_pushes import OPENED, from_receiver
 from quotaflow.udfs.otlp import bad_text, decode
-from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, UnreadableError
+from quotaflow.udfs.otlp.codecs import UnreadableError
 from quotaflow.udfs.rules.client_metrics import ALL
 
 Row = dict[str, Any]
 _MAX_REMEMBERED = 1_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_YEAR_2100_MS = 4_102_444_800_000
-_API = "PUSH_TELEMETRY"
-_CODECS = dict(enumerate(COMPRESSION_NAMES))
-_STOCK = "Completed request:"
-_NUMBER = re.compile(r"[0-9]{1,9}")
-_NO_ERROR, _CHANGED = 0, 117  # UNKNOWN_SUBSCRIPTION_ID
-_NUMBERS = {"broker_id": "broker_id", "client_source_port": "client_port"}
-_TEXTS = {
-    "client_instance_id": "client_instance_id",
-    "principal": "principal",
-    "client_id": "client_id",
-    "client_software_name": "client_software_name",
-    "client_software_version": "client_software_version",
-    "client_source_address": "client_address",
-    "listener": "listener",
-}
+_CHANGED = 117  # UNKNOWN_SUBSCRIPTION_ID
 
 
 @dataclass(slots=True)
@@ -54,42 +43,49 @@ class CapturedPushes:
     pushes: int = 0
     points: int = 0
     _seen: dict[tuple[str, str], None] = field(default_factory=dict)
+    _lines: FactReader = field(init=False)
+    _received: FactReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the readers of both topics."""
+        limits = self.bounds.limits
+        self._lines = RequestLog(self.cluster_id, self.ingest.line_options, limits, None).open()
+        most = self.ingest.max_line_bytes
+        self._received = PushLog(self.cluster_id, from_receiver, most, limits, None).open()
 
     def rows(self, record: Any) -> Iterator[Row]:
         """The data points in a record, with the columns of client_metrics."""
-        push = self._push(record)
-        if push is None:
-            return
-        limits = self.bounds.limits
-        (opened,) = decode.inspect_pushes(limits)(iter([push]))
-        push_row = opened.drop_columns(["payload"]).to_pylist()[0]
-        if self._is_repeated(push_row):
-            return
-        self.pushes += 1
-        self._report_problems(push_row)
-        if push_row["unreadable_reason"] is None:
-            for row in values.rows(decode.decode_pushes(limits)(iter([opened]))):
-                if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
-                    self.points += 1
-                    yield row
+        opened = self._opened(record)
+        for push in opened.drop_columns(["payload"]).to_pylist():
+            if self._is_repeated(push):
+                continue
+            self.pushes += 1
+            self._report_problems(push)
+            if push["unreadable_reason"] is None:
+                yield from self._points(opened.select(TELEMETRY_PUSHES.column_names))
 
-    def _push(self, record: Any) -> pa.RecordBatch | None:
-        """A record as one row of telemetry_pushes; None if it is of other instances."""
-        if not record.value or len(record.value) > self.ingest.max_line_bytes:
-            return None
+    def _points(self, push: pa.Table) -> Iterator[Row]:
+        batches = iter(push.combine_chunks().to_batches())
+        for row in values.rows(decode.decode_pushes(self.bounds.limits)(batches)):
+            if ALL in self.metrics or (row["metric"] or "").startswith(self.metrics):
+                self.points += 1
+                yield row
+
+    def _opened(self, record: Any) -> pa.Table:
+        """The push in a record as OPENED; without rows if it is of other instances."""
+        text = record.value or b""
         is_line = record.topic == self.ingest.request_log_topic
-        try:
-            push = of_line(record, self.client_instance_ids) if is_line else of_receiver(record)
-            if push is None or push["client_instance_id"] not in self.client_instance_ids:
-                return None
-            columns = push | {
-                "cluster_id": self.cluster_id,
-                "record_time": _moment(record.timestamp),
-            }
-            row = {name: columns.get(name) for name in TELEMETRY_PUSHES.column_names}
-            return pa.RecordBatch.from_pylist([row], schema=TELEMETRY_PUSHES.arrow)
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return None  # not written by a broker: ingest puts it into quarantine with the reason
+        # Search the text first: parsing every line of a busy cluster would be too slow.
+        if is_line and not any(one.encode() in text for one in self.client_instance_ids):
+            return OPENED.empty_table()
+        batch = record_batches.of_records([record])
+        reader = self._lines if is_line else self._received
+        facts = reader.read(batch, datetime.now(UTC))
+        rows = facts.tables[TELEMETRY_PUSHES.name]
+        details = facts.tables[QUARANTINE.name]["detail"].to_pylist() or [None]
+        opened = rows.append_column("unreadable_detail", pa.array(details * rows.num_rows, STRING))
+        instances = pa.array(sorted(self.client_instance_ids), STRING)
+        return opened.filter(pc.is_in(opened["client_instance_id"], instances))
 
     def _is_repeated(self, push_row: Row) -> bool:
         """Whether it came before, by another route. Empty pushes are equal, and never count."""
@@ -104,8 +100,10 @@ class CapturedPushes:
 
     def _report_problems(self, push_row: Row) -> None:
         instance_id = push_row["client_instance_id"]
-        if not push_row["accepted"]:
-            code = push_row["error_code"]
+        code = push_row["error_code"]
+        if code is None and not push_row["accepted"]:
+            self.report(f"a push of {instance_id} has no answer in the log")
+        elif not push_row["accepted"]:
             reason = (
                 ": its subscription changed, and it fetches the new one" if code == _CHANGED else ""
             )
@@ -142,65 +140,3 @@ def payload_points(
     if metrics := opened.column("unreadable_metrics")[0].as_py():
         report(left_out(metrics))
     return decode.decode_pushes(bounds.limits)(iter([opened]))
-
-
-def of_receiver(record: Any) -> Row:
-    """A record of broker/TelemetryReceiver as columns of telemetry_pushes."""
-    headers = {key: value.decode("utf-8", "replace") for key, value in record.headers if value}
-    numbers = {name: _number(headers.get(key)) for key, name in _NUMBERS.items()}
-    return numbers | {
-        **{name: headers.get(key) for key, name in _TEXTS.items()},
-        "event_time": _moment(record.timestamp),
-        "accepted": True,
-        "error_code": _NO_ERROR,
-        "compression": "none",
-        "payload": record.value,
-    }
-
-
-def of_line(record: Any, client_instance_ids: frozenset[str]) -> Row | None:
-    """A PUSH_TELEMETRY line of the request log as columns of telemetry_pushes.
-
-    None for other lines and other instances. Raises the errors of json and base64 for other text.
-    """
-    text = record.value.decode("utf-8", "replace")
-    # Search the text first: parsing every line of a busy cluster would be too slow.
-    if _API not in text or not any(one in text for one in client_instance_ids):
-        return None
-    start = text.find(_STOCK)
-    line = text[start + len(_STOCK) : text.rfind("}") + 1] if start >= 0 else text
-    parsed = json.loads(line)
-    return _of_line(parsed if "r" in parsed else {"r": parsed}, record.timestamp)
-
-
-def _of_line(envelope: Mapping[str, Any], record_ms: int) -> Row | None:
-    line = envelope["r"]
-    header, request, client = line["requestHeader"], line["request"], line["clientInformation"]
-    if header["requestApiKeyName"] != _API or line.get("isForwarded"):
-        return None
-    address, _, port = line["connection"].split("-")[1].rpartition(":")
-    error_code = line["response"]["errorCode"]
-    return {
-        "event_time": _moment(envelope.get("ts", record_ms)),
-        "broker_id": envelope.get("broker"),
-        "client_instance_id": request["clientInstanceId"],
-        "principal": line["principal"],
-        "client_id": header["clientId"],
-        "client_software_name": client["softwareName"],
-        "client_software_version": client["softwareVersion"],
-        "client_address": address,
-        "client_port": _number(port),
-        "listener": line["listener"],
-        "accepted": error_code == _NO_ERROR,
-        "error_code": error_code,
-        "compression": _CODECS.get(request["compressionType"], "unknown"),
-        "payload": base64.b64decode(request["metrics"], validate=True),
-    }
-
-
-def _moment(ms: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=min(max(ms, 0), _YEAR_2100_MS))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and _NUMBER.fullmatch(text) else None

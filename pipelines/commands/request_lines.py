@@ -10,27 +10,15 @@ from typing import IO, Any
 import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import requests
-from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.terminal import output, values
-from quotaflow.schemas.table import BINARY, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.udfs.request_log.columns import DOUBTFUL, IMPLAUSIBLE_TIME
+from quotaflow.udfs.request_log.parser import LineParser
+from quotaflow.udfs.request_log.records import RECORDS
 
 _CHUNK_BYTES = 32 * 1024 * 1024
 _CHUNK_LINES = 20_000
 _HEAD_CHARS = 200
-_HEADER = pa.struct([pa.field("key", STRING), pa.field("value", BINARY)])
-_RECORDS = pa.schema(
-    [
-        pa.field("key", BINARY),
-        pa.field("value", BINARY),
-        pa.field("topic", STRING),
-        pa.field("partition", INT),
-        pa.field("offset", LONG),
-        pa.field("timestamp", TIMESTAMP),
-        pa.field("headers", pa.list_(_HEADER)),
-    ]
-)
 
 
 @dataclass(slots=True)
@@ -47,43 +35,49 @@ class Lines:
     rows_made: int = 0
     unreadable: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    doubtful: Counter[str] = field(default_factory=Counter)
 
     def rows(self, content: IO[bytes]) -> Iterator[dict[str, Any]]:
         """Rows of `requests` in line order; unreadable lines are reported on stderr."""
-        spark = session.get(session.short_lived(self.conf.spark), output.note)
+        parser = LineParser(self.conf.ingest.line_options)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
-            records = frames.from_arrow(spark, self._records(chunk))
-            parsed = requests.parse(records, self.conf.ingest, cluster_id).orderBy("offset")
-            kept = [*REQUESTS.column_names, "reason", "left_out", "text"]
-            for row in values.rows(parsed.select(kept).toArrow().to_batches()):
-                if self._is_kept(row.pop("reason"), row.pop("left_out"), row.pop("text"), row):
-                    yield row
+            lines = parser.parse(self._records(chunk)).lines
+            outcome = ["reason", "detail", "left_out", "stated_time", *DOUBTFUL]
+            columns = [*REQUESTS.column_names[1:], *outcome]
+            parsed = values.rows(lines.select(columns).to_batches())
+            for (_, text), row in zip(chunk, parsed, strict=True):
+                if self._is_kept({name: row.pop(name) for name in outcome}, text, row):
+                    yield {"cluster_id": cluster_id} | row
 
     def summary(self) -> str:
-        """How many lines became rows, were unreadable, and were left out."""
-        left_out = ", ".join(f"{n} {reason}" for reason, n in sorted(self.left_out.items()))
+        """How many lines became rows, lack a value, were unreadable, and were left out."""
+        left_out = _listed(self.left_out)
+        doubtful = f" ({_listed(self.doubtful)})" if self.doubtful else ""
         total = self.rows_made + self.unreadable + self.left_out.total()
         return (
-            f"{total} lines: {self.rows_made} rows, {self.unreadable} unreadable, "
+            f"{total} lines: {self.rows_made} rows{doubtful}, {self.unreadable} unreadable, "
             f"{self.left_out.total()} left out{f' ({left_out})' if left_out else ''}"
         )
 
-    def _is_kept(
-        self, reason: str | None, left_out: str | None, text: str | None, row: dict[str, Any]
-    ) -> bool:
-        if reason is not None:
+    def _is_kept(self, outcome: dict[str, Any], text: bytes, row: dict[str, Any]) -> bool:
+        if outcome["reason"] is not None:
             self.unreadable += 1
-            head = (text or "")[:_HEAD_CHARS]
-            bad = {"line": row["source_offset"], "reason": reason, "head": head}
-            output.note(values.json_line(bad))
-        elif left_out is not None:
-            self.left_out[left_out] += 1
-        else:
-            self.rows_made += 1
-        return reason is None and left_out is None
+            head = text[: 4 * _HEAD_CHARS].decode("utf-8", "replace")[:_HEAD_CHARS]
+            why = {name: outcome[name] for name in ("reason", "detail") if outcome[name]}
+            output.note(values.json_line({"line": row["source_offset"], **why, "head": head}))
+            return False
+        if outcome["left_out"] is not None:
+            self.left_out[outcome["left_out"]] += 1
+            return False
+        self.rows_made += 1
+        # A file may be old: then a time is far from that of the call, and right.
+        is_old = outcome["stated_time"] is not None
+        names = [name for name in DOUBTFUL if outcome[name]]
+        self.doubtful.update(each for each in names if each != IMPLAUSIBLE_TIME or not is_old)
+        return True
 
-    def _records(self, chunk: list[tuple[int, bytes]]) -> pa.Table:
+    def _records(self, chunk: list[tuple[int, bytes]]) -> pa.RecordBatch:
         count = len(chunk)
         columns = {
             "key": [None] * count,
@@ -94,7 +88,11 @@ class Lines:
             "timestamp": [self.now] * count,
             "headers": [None] * count,
         }
-        return pa.Table.from_pydict(columns, schema=_RECORDS)
+        return pa.RecordBatch.from_pydict(columns, schema=RECORDS)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items()))
 
 
 def _chunks(content: IO[bytes], max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:

@@ -4,6 +4,7 @@ A broker logs every request or none, so sampling leaves out lines at ingest.
 """
 
 import difflib
+import zoneinfo
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
@@ -11,11 +12,12 @@ from pydantic import AfterValidator, Field, field_validator
 from quotaflow.pipelines.config import secrets
 from quotaflow.pipelines.config.base import Positive, Principal, Section, Topic, matches
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.schemas.events import SAMPLED_APIS
+from quotaflow.schemas.events import BODY_APIS, SAMPLED_APIS
 from quotaflow.udfs.rules.pseudonym import MIN_KEY_BYTES, Pseudonyms
 
 if TYPE_CHECKING:
     from quotaflow.udfs.otlp.codecs import Limits
+    from quotaflow.udfs.request_log.options import LineOptions
 
 _MOST = 1_000
 _EXACT = 1e-9
@@ -47,6 +49,26 @@ Sampling = Annotated[dict[str, float], AfterValidator(_checked)]
 """API -> the part of its lines that is kept, such as 0.1."""
 
 
+def _has_body(api: str) -> str:
+    if api not in BODY_APIS:
+        near = difflib.get_close_matches(api.upper(), BODY_APIS, n=1)
+        hint = f"did you mean {near[0]}?" if near else "see BODY_APIS in schemas/events.py"
+        raise ValueError(f"{api} is no API whose body is kept ({hint})")
+    return api
+
+
+def _is_zone(name: str) -> str:
+    if name not in zoneinfo.available_timezones():
+        near = difflib.get_close_matches(name, zoneinfo.available_timezones(), n=1)
+        hint = f"did you mean {near[0]}?" if near else "write one such as Europe/Berlin"
+        raise ValueError(f"{name} is no time zone of the IANA database ({hint})")
+    return name
+
+
+BodyApi = Annotated[str, AfterValidator(_has_body)]
+TimeZone = Annotated[str, AfterValidator(_is_zone)]
+
+
 class FetchSessionsSection(Section):
     """How long fetch sessions (KIP-227) are followed, and how many.
 
@@ -62,9 +84,12 @@ class IngestSection(Section):
     """The topics to read, and bounds on them; a topic that is null is not read.
 
     `shippers` are the client ids whose own requests are left out, because each request that ships a
-    line would make another line. `shipper_principals`, as Kafka prints them, are the logins that
-    fill the topics: their quotas are neither advised nor planned. `sampling` gives the APIs of
-    which only a part of the lines is kept.
+    line would make another line. They are left out only with a login of `shipper_principals`, as
+    Kafka prints them, because anybody may use a client id. These logins fill the topics: their
+    quotas are neither advised nor planned. `controller_listeners` are the listeners whose raft
+    requests are left out. `sampling` gives the APIs of which only a part of the lines is kept, and
+    `without_body` those whose bodies are not kept. `time_zone` is that of times in a log layout
+    that do not name theirs; without it the time of the record is used.
     """
 
     request_log_topic: Topic | None = "broker_request_logs"
@@ -78,7 +103,27 @@ class IngestSection(Section):
     shipper_principals: list[Principal] = Field(
         default_factory=lambda: ["User:receiver", "User:shipper"]
     )
+    controller_listeners: list[str] = Field(default_factory=lambda: ["CONTROLLER"])
     sampling: Sampling = Field(default_factory=dict)
+    without_body: list[BodyApi] = Field(default_factory=list)
+    time_zone: TimeZone | None = None
+
+    @property
+    def line_options(self) -> "LineOptions":
+        """The same as the parser of lines takes it."""
+        from quotaflow.udfs.request_log.options import LineOptions  # noqa: PLC0415  as below
+
+        return LineOptions(
+            max_line_bytes=self.max_line_bytes,
+            max_body_bytes=self.max_body_bytes,
+            max_clock_skew_s=self.max_clock_skew_s,
+            shippers=tuple(self.shippers),
+            shipper_principals=tuple(self.shipper_principals),
+            controller_listeners=tuple(self.controller_listeners),
+            sampling={api: one_of(fraction) for api, fraction in self.sampling.items()},
+            without_body=tuple(self.without_body),
+            time_zone=self.time_zone,
+        )
 
 
 class PayloadsSection(Section):

@@ -234,7 +234,7 @@ ORDER BY instances DESC
 SELECT cluster_id, job, coalesce(target, '') AS target, outcome,
     coalesce(reason, 'no reason told') AS reason, sum(row_count) AS row_count
 FROM pipeline_progress
-WHERE outcome IN ('left_out', 'late', 'quarantined', 'failed')
+WHERE outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
 GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason told')
 ORDER BY row_count DESC
 """,

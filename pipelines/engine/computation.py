@@ -108,4 +108,6 @@ class Computation:
         if self.max_lateness is None:
             return "true"
         microseconds = self.max_lateness // timedelta(microseconds=1)
-        return f"NOT (epoch_us(record_time) - epoch_us(event_time) > {microseconds})"
+        # A fact whose record has no time is in time, as arrivals count it.
+        took_us = "epoch_us(record_time) - epoch_us(event_time)"
+        return f"coalesce({took_us} <= {microseconds}, true)"

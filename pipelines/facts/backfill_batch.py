@@ -33,6 +33,11 @@ class BackfillBatch(Batch):
     added: dict[str, int] = field(default_factory=dict)
     present: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def takes_files(self) -> bool:
+        """Rows are compared with those of the table before they are written."""
+        return False
+
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append the rows whose record is not in the table."""
         if "source_offset" not in table.column_names:

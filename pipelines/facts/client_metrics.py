@@ -29,7 +29,9 @@ _OF_PUSH = [
     name for name in TELEMETRY_PUSHES.column_names if name in CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
 _COUNT = "count(1) AS rows"
-_CLUSTER = "max_by(cluster_id, record_time) AS cluster_id"
+# A record may have no time: then the time of its event decides.
+_SHIPPED = "coalesce(record_time, event_time)"
+_CLUSTER = f"max_by(cluster_id, {_SHIPPED}) AS cluster_id"
 # The request log has the broker's answer; the view unique_pushes prefers it, too.
 _IS_LOGGED = "route = 'request_log'"
 _PLACE = ["event_time", "source_topic", "source_partition", "source_offset"]
@@ -82,7 +84,7 @@ class PointIngest:
         two routes within the range, that of the request log is decoded.
         """
         read = partial(batch.warehouse.read, spark)
-        in_range = time_range.condition("record_time")
+        in_range = time_range.condition(_SHIPPED)
         pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {in_range}")
         stay = read(CLIENT_METRICS.name).where(f"NOT {in_range}")
         once = _without(_best_of_each(pushes), stay, _ONE_PUSH)

@@ -129,7 +129,7 @@ def _begin(partition: int, gaps: JobOffsetGaps, properties: Mapping[str, str]) -
 def _is_written(environment: JobEnvironment, job: str, fills: tuple[Table, ...]) -> bool:
     """Whether the last micro-batch wrote to at least one table."""
     last = _last_batch(environment.warehouse, job)
-    return any(last.appended(environment.spark, table) is not None for table in fills)
+    return any(last.is_appended(environment.spark, table) for table in fills)
 
 
 def _last_batch(warehouse: Warehouse, job: str, part: str = "") -> Batch:

@@ -5,7 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import client_metrics, fetches, ingest, telemetry_pushes
+from quotaflow.pipelines.facts import client_metrics, fetches
+from quotaflow.pipelines.facts.ingest import INGESTS
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
@@ -51,21 +52,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-def _ingest_request_log(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    records = environment.records("ingest_request_log", "request_log_topic")
-    write = ingest.RequestLogIngest(environment.conf, str(environment.cluster_id)).write
-    return sinks.start(records, "ingest_request_log", environment.warehouse, write, trigger)
-
-
-def _ingest_pushes(
-    job: str,
-    topic: str,
-    read: ingest.ReadPushes,
-    environment: JobEnvironment,
-    trigger: sinks.Trigger,
+def _ingest(
+    job: str, topic: str, environment: JobEnvironment, trigger: sinks.Trigger
 ) -> "StreamingQuery":
     records = environment.records(job, topic)
-    write = ingest.PushIngest(environment.conf, str(environment.cluster_id), read).write
+    write = INGESTS[job](environment.conf, str(environment.cluster_id)).write
     return sinks.start(records, job, environment.warehouse, write, trigger)
 
 
@@ -168,7 +159,7 @@ JOBS: dict[str, Job] = {
                 QUARANTINE,
                 PIPELINE_PROGRESS,
             ),
-            start=_ingest_request_log,
+            start=partial(_ingest, "ingest_request_log", "request_log_topic"),
             topic="request_log_topic",
         ),
         Job(
@@ -176,9 +167,7 @@ JOBS: dict[str, Job] = {
             doc="takes pushes that broker/TelemetryReceiver forwarded",
             reads="ingest.receiver_topic",
             fills=(TELEMETRY_PUSHES, QUARANTINE, PIPELINE_PROGRESS),
-            start=partial(
-                _ingest_pushes, "ingest_receiver", "receiver_topic", telemetry_pushes.from_receiver
-            ),
+            start=partial(_ingest, "ingest_receiver", "receiver_topic"),
             topic="receiver_topic",
         ),
         Job(
@@ -186,9 +175,7 @@ JOBS: dict[str, Job] = {
             doc="takes batches of metrics from an OpenTelemetry Collector's Kafka exporter",
             reads="ingest.otlp_topic",
             fills=(TELEMETRY_PUSHES, QUARANTINE, PIPELINE_PROGRESS),
-            start=partial(
-                _ingest_pushes, "ingest_otlp", "otlp_topic", telemetry_pushes.from_collector
-            ),
+            start=partial(_ingest, "ingest_otlp", "otlp_topic"),
             topic="otlp_topic",
         ),
         Job(

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import CheckpointError, JobError, KafkaError
-from quotaflow.pipelines.facts import ingest, telemetry_pushes
 from quotaflow.pipelines.facts.backfill_batch import BackfillBatch, already_read
+from quotaflow.pipelines.facts.ingest import INGESTS
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.spark import failures, session
@@ -52,7 +52,7 @@ def backfill(
         cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
         spark = session.get(conf.spark, report)
         warehouse.ensure(lambda: spark, JOBS[name].fills)
-        write = _writer(name, conf, cluster_id)
+        write = INGESTS[name](conf, cluster_id).write
         records = partial(sources.read_topic_between, spark, conf, topic)
         slices = sliced(
             time_range.start, time_range.end, datetime.now(UTC), timedelta(seconds=slice_s)
@@ -93,16 +93,6 @@ def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:
     done = checkpoints.committed(checkpoint)
     read = (done.kafka if done else None) or {}
     return {partition: offset for (name, partition), offset in read.items() if name == topic}
-
-
-def _writer(name: str, conf: Conf, cluster_id: str) -> Write:
-    if name == "ingest_request_log":
-        return ingest.RequestLogIngest(conf, cluster_id).write
-    read = {
-        "ingest_receiver": telemetry_pushes.from_receiver,
-        "ingest_otlp": telemetry_pushes.from_collector,
-    }
-    return ingest.PushIngest(conf, cluster_id, read[name]).write
 
 
 def _line(batch: BackfillBatch) -> str:

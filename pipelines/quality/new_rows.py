@@ -69,8 +69,11 @@ def clock(table: Table) -> str:
 
 
 def rows_since(rows: DataFrame, table: Table, start: datetime | None) -> DataFrame:
-    """The rows of a table since a time."""
-    return rows if start is None else rows.where(F.col(clock(table)) >= F.lit(start))
+    """The rows of a table since a time, and those without a time: a record may have none."""
+    if start is None:
+        return rows
+    time = F.col(clock(table))
+    return rows.where((time >= F.lit(start)) | time.isNull())
 
 
 def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, NewRows]:

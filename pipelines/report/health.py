@@ -64,7 +64,7 @@ SELECT
     count(*) OVER () AS of_all
 FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-    AND outcome IN ('left_out', 'late', 'quarantined', 'failed')
+    AND outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
 GROUP BY 1, 2, 3, 4
 ORDER BY
     CASE outcome WHEN 'failed' THEN 0 WHEN 'quarantined' THEN 1 WHEN 'late' THEN 2 ELSE 3 END,

@@ -5,10 +5,10 @@ the options of the writer, never in the session's conf, where it would skip late
 comes from the checkpoint: with a constant id, a deleted checkpoint would lose rows silently.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -46,6 +46,11 @@ class Batch:
     part: str = ""
     replayed: bool = False
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether tasks may write files of the tables: in a catalog only Spark may."""
+        return not self.warehouse.conf.catalog_schema
+
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append rows to a table; at most once per table and batch."""
         self.warehouse.write(self._writer(frame, table).mode("append"), table.name)
@@ -60,20 +65,36 @@ class Batch:
         app = AppId(self.query_id + self.part, self.batch_id, self._name)
         row_writer.append(open_session, self.warehouse, table, rows, app)
 
+    def append_files(
+        self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
+    ) -> None:
+        """As `append`, for files that tasks wrote: rows of `table_files.FILE`."""
+        app = AppId(self.query_id + self.part, self.batch_id, self._name)
+        row_writer.append_files(open_session, self.warehouse, table, files, app)
+
+    def is_appended(self, spark: "SparkSession", table: Table) -> bool:
+        """Whether this batch appended to a table before its replay."""
+        return bool(self._commits(spark, table))
+
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
-        """How many rows this batch appended to a table before its replay; None if it did not."""
+        """How many rows this batch appended to a table before its replay; None if it did not.
+
+        Only for rows: of files that tasks wrote the log has no number of rows.
+        """
+        for metrics in self._commits(spark, table):
+            return int(metrics["numOutputRows" if "numOutputRows" in metrics else "num_added_rows"])
+        return None
+
+    def _commits(self, spark: "SparkSession", table: Table) -> "list[Mapping[str, str]]":
+        """The metrics of this batch's commits to a table."""
         if not self.replayed:
-            return None
+            return []
         from pyspark.sql import functions as F  # noqa: PLC0415  rows need no Spark in a folder
 
         target = self.warehouse.target(table.name)
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
         ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
-        commits = ours.collect()
-        if not commits:
-            return None
-        metrics = commits[0]["operationMetrics"]
-        return int(metrics["numOutputRows" if "numOutputRows" in metrics else "num_added_rows"])
+        return [row["operationMetrics"] for row in ours.collect()]
 
     @property
     def _name(self) -> str:
@@ -114,7 +135,8 @@ class Batch:
 class Count:
     """Rows of a batch with one outcome.
 
-    The outcome is in, out, left_out, quarantined, late, failed, lost or removed.
+    The outcome is in, out, left_out, quarantined, doubtful, late, failed, lost or removed.
+    Doubtful rows are in a table, without the value that `reason` says.
     `is_nothing_there`: the source answered that it has no rows.
     """
 

@@ -9,7 +9,6 @@ from quotaflow.pipelines.config import Conf, KafkaSection, secrets
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +46,6 @@ def read_topic(
         .option("startingOffsets", starting_offsets)
         .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
         .load()
-        .transform(with_sane_time)
     )
 
 
@@ -67,17 +65,7 @@ def read_topic_between(
     )
     if time_range.end is not None:
         reader = reader.option("endingTimestamp", _millis(time_range.end))
-    return with_sane_time(reader.load())
-
-
-def with_sane_time(records: "DataFrame") -> "DataFrame":
-    """Bound record timestamps to the years 1970 to 2100, for any value of the producer.
-
-    Microseconds in place of milliseconds are years that Python's datetime does not have.
-    """
-    first, last = (F.timestamp_millis(F.lit(ms)) for ms in (0, events.YEAR_2100_MS))
-    sane = F.greatest(first, F.least(last, "timestamp"))
-    return records.withColumn("timestamp", F.when(F.col("timestamp").isNotNull(), sane))
+    return reader.load()
 
 
 def _reading(conf: Conf, topic: str) -> dict[str, str]:

@@ -7,9 +7,10 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: the results, `pipeline_progress`, the tables of snapshots, `plans` and `config_changes`;
-- Spark: all other tables. These are facts, `fetch_sessions`, `quarantine` and `query_progress` in a
-  run, and `quality_results` of a command.
+- delta-rs: what ingest queries fill, the results, `pipeline_progress`, the tables of snapshots,
+  `plans` and `config_changes`;
+- Spark: all other tables. These are `client_metrics`, `fetches`, `fetch_sessions` and
+  `query_progress` in a run, and `quality_results` of a command.
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
@@ -20,7 +21,8 @@ power cut can lose commits of the last seconds.
 """
 
 import fcntl
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +37,9 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.transaction import RemoveAction
+    from pyspark.sql import DataFrameWriter
 
 _LOCK = ".writer.lock"
 
@@ -92,10 +96,32 @@ def append(
             _append_by_delta_rs(live, warehouse.folder(table.name), table, rows, app)
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("append")
-        if app is not None:
-            writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
-            writer = writer.option("userMetadata", app.metadata)
-        warehouse.write(writer, table.name)
+        warehouse.write(writer if app is None else _named(writer, app), table.name)
+
+
+def append_files(
+    open_session: OpenSession,
+    warehouse: Warehouse,
+    table: Table,
+    files: Sequence[Mapping[str, Any]],
+    app: AppId,
+) -> None:
+    """Append files that tasks wrote into the table's folder (rows of `table_files.FILE`).
+
+    At most once per name and version of `app`. Raises JobError if the commit fails.
+    """
+    with _one_writer(warehouse, table) as live:
+        if live is not None:
+            _commit_files(live, warehouse.folder(table.name), table, files, app)
+            return
+        paths = [str(warehouse.folder(table.name) / str(file["path"])) for file in files]
+        rows = open_session().read.schema(table.sql_schema).parquet(*paths)
+        warehouse.write(_named(rows.write.format("delta").mode("append"), app), table.name)
+
+
+def _named(writer: "DataFrameWriter", app: AppId) -> "DataFrameWriter":
+    writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
+    return writer.option("userMetadata", app.metadata)
 
 
 @contextmanager
@@ -143,18 +169,43 @@ def _append_by_delta_rs(
         with folder_tables.as_job_error(table.name):
             _commit(live, folder, rows, mode="append")
         return
+    if not _is_appended(live, app):
+        with folder_tables.as_job_error(table.name):
+            _commit(live, folder, rows, mode="append", commit_properties=_properties(app))
+
+
+def _commit_files(
+    live: "DeltaTable", folder: Path, table: Table, files: Sequence[Mapping[str, Any]], app: AppId
+) -> None:
+    from deltalake.transaction import AddAction  # noqa: PLC0415  as above
+
+    if _is_appended(live, app):
+        return
+    now_ms = time.time_ns() // 1_000_000
+    actions: list[AddAction | RemoveAction] = [
+        AddAction(file["path"], file["size_bytes"], {}, now_ms, True, file["stats"])
+        for file in files
+    ]
+    with folder_tables.as_job_error(table.name):
+        folder_tables.drop_checksum(folder)
+        live.create_write_transaction(
+            actions, "append", live.schema(), commit_properties=_properties(app)
+        )
+
+
+def _is_appended(live: "DeltaTable", app: AppId) -> bool:
+    """Only one batch of a query runs at a time, so nobody commits this version in between."""
+    written = live.transaction_version(app.name)
+    return written is not None and written >= app.version
+
+
+def _properties(app: AppId) -> "CommitProperties":
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
 
-    # Only one batch of a query runs at a time, so nobody commits this version in between.
-    written = live.transaction_version(app.name)
-    if written is not None and written >= app.version:
-        return
-    properties = CommitProperties(
+    return CommitProperties(
         custom_metadata={"userMetadata": app.metadata},
         app_transactions=[Transaction(app.name, app.version)],
     )
-    with folder_tables.as_job_error(table.name):
-        _commit(live, folder, rows, mode="append", commit_properties=properties)
 
 
 def _commit(live: "DeltaTable", folder: Path, rows: pa.Table, **how: Any) -> None:

@@ -31,7 +31,12 @@ PIPELINE_PROGRESS = Table(
         Column("query_id", STRING, "id of the streaming query, from its checkpoint"),
         Column("batch_id", LONG, "number of the micro-batch; without one, a time in ms"),
         Column("target", STRING, "table the rows went to; null for rows left out"),
-        Column("outcome", STRING, "in, out, left_out, quarantined, late, failed, lost or removed"),
+        Column(
+            "outcome",
+            STRING,
+            "in, out, left_out, quarantined, late, failed, lost or removed; doubtful: kept without "
+            "the value that `reason` names",
+        ),
         Column("reason", STRING, "why rows were left out, quarantined, late, lost or not computed"),
         Column("row_count", LONG, "rows"),
     ),

@@ -62,7 +62,8 @@ def text(path: str) -> str:
 
 def named_after(table: str) -> list[str]:
     """Modules of a table's name, in the folders that fill tables, and the text of an answer."""
-    module = re.compile(rf"pipelines/({'|'.join(FILLS)})/(\w+/)?{table}\.py|{ANSWERS}/{table}\.sql")
+    fills = rf"pipelines/({'|'.join(FILLS)})/(\w+/)?{table}\.py|udfs/facts/{table}\.py"
+    module = re.compile(rf"{fills}|{ANSWERS}/{table}\.sql")
     return [path for path in FILES if module.fullmatch(path)]
 
 

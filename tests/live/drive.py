@@ -3,14 +3,14 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
-from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
@@ -19,8 +19,10 @@ from quotaflow.demo.rotated_log import RotatedLog
 from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
 from quotaflow.demo.traffic_report import ClientReport, TrafficReport
 from quotaflow.pipelines.config import IngestSection
-from quotaflow.pipelines.facts import requests
+from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.otlp.codecs import Limits
 
+from ..record_batches import record_batch
 from . import odd_clients
 from .odd_clients import Odd
 
@@ -108,14 +110,9 @@ def logged(cluster: LocalCluster) -> Iterator[dict[str, Any]]:
         log.close()
 
 
-def parsed(spark: SparkSession, cluster: LocalCluster, lines: list[dict[str, Any]]) -> DataFrame:
-    """Rows of requests for these lines of logs."""
+def parsed(cluster: LocalCluster, lines: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows of requests for these lines of logs, as the ingest job makes them."""
     now = datetime.now(UTC)
-    values = [
-        (None, json.dumps(line).encode(), "logs", 0, offset, now, None)
-        for offset, line in enumerate(lines)
-    ]
-    shape = "key binary, value binary, topic string, partition int, offset bigint, "
-    shape += "timestamp timestamp, headers array<struct<key: string, value: binary>>"
-    records = spark.createDataFrame(values, shape)
-    return requests.select_requests(requests.parse(records, IngestSection(), cluster.cluster_id))
+    log = RequestLog(cluster.cluster_id, IngestSection().line_options, Limits(), None)
+    values = [json.dumps(line).encode() for line in lines]
+    return log.open().read(record_batch(values, time=now), now).tables["requests"]

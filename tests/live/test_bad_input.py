@@ -93,7 +93,7 @@ def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, se
     assert sorted(row["source_offset"] for row in whole) == [0, len(bad) + 1]
     assert len({row["payload_sha256"] for row in whole}) == 1
     heads = [row["head"] for row in query(conf.warehouse.folder, "SELECT head FROM quarantine")]
-    assert max(len(head) for head in heads if head) == 4_096
+    assert 0 < max(len(head) for head in heads if head) <= 4_096
 
 
 @pytest.mark.faults

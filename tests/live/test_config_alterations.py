@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.results import config_alterations
 
@@ -49,15 +47,13 @@ def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
     ]
 
 
-def test_who_set_quotas_of_every_level_is_in_one_row(
-    cluster: LocalCluster, spark: SparkSession
-) -> None:
+def test_who_set_quotas_of_every_level_is_in_one_row(cluster: LocalCluster) -> None:
     since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 10
     set_quotas(cluster, 0.0)
     set_quotas(cluster, None)
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.2)
-    lines = parsed(spark, cluster, altering(cluster, since_ms)).toArrow().to_pylist()
+    lines = parsed(cluster, altering(cluster, since_ms)).to_pylist()
     rows = compute(config_alterations.result(), requests=lines)
     names = ("entity_type", "entity_name", "entity_client_id", "config_key")
     altered = [tuple(row[name] for name in names) for row in rows]

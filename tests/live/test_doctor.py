@@ -71,7 +71,7 @@ def examined(
 def test_lines_of_every_form_are_told_apart(topic: str, examined: Examined) -> None:
     findings = examined("admin", topic)
     states = {subject: row["state"] for subject, row in findings.items()}
-    assert "2 envelope, 1 bare, 1 stock prefix, 1 unreadable" in findings["log lines"]["observed"]
+    assert "2 envelope, 1 bare, 1 stock layout, 1 unreadable (1 not_json)" in findings["log lines"]["observed"]
     assert states["log lines"] == "warning"
     assert (states["log bodies"], states["clocks of brokers"]) == ("bad", "bad")
     assert "broker 2 is" in findings["clocks of brokers"]["observed"]

@@ -1,11 +1,9 @@
 """Sessions rebuilt from real brokers' logs hold what their clients read (KIP-227)."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +12,17 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines.config import IngestSection
-from quotaflow.pipelines.facts import fetches, requests
+from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.spark import frames
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
 
-from .drive import Run, logged
+from .drive import Run, logged, parsed
 from .tables_read import query
 
 TOPIC, CLIENT, PARTITIONS = "followed", "followed-carol", 9
 ORDERS = 3
 RECORDS_EACH, RECORD_BYTES = 20, 100
-RECORD_SHAPE = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    "headers array<struct<key: string, value: binary>>"
-)
 Row = dict[str, Any]
 
 
@@ -46,7 +40,7 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     cluster.create_topics([TOPIC], partitions=PARTITIONS)
     phases = list(work(cluster))
     lines = [line for line in logged(cluster) if is_ours(line["r"])]
-    rows = parsed(spark, cluster, lines).persist()
+    rows = frames.from_arrow(spark, parsed(cluster, lines)).persist()
     fetched: list[Row] = []
     kept: list[Row] = []
     since_ms = 0
@@ -161,16 +155,6 @@ def now_ms() -> int:
 def is_ours(line: Row) -> bool:
     header = line["requestHeader"]
     return header["requestApiKeyName"] == "FETCH" and header["clientId"] == CLIENT
-
-
-def parsed(spark: SparkSession, cluster: LocalCluster, lines: list[Row]) -> DataFrame:
-    record_time = datetime.now(UTC)
-    records = [
-        (None, json.dumps(line).encode(), "logs", 0, offset, record_time, None)
-        for offset, line in enumerate(lines)
-    ]
-    frame = spark.createDataFrame(records, RECORD_SHAPE)
-    return requests.select_requests(requests.parse(frame, IngestSection(), cluster.cluster_id))
 
 
 def sessions(spark: SparkSession, rows: list[Row]) -> DataFrame:

@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from pyspark.sql import SparkSession
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import QuotasSection
@@ -94,7 +93,7 @@ def quotas(cluster: LocalCluster, since: datetime) -> Rows:
     ]
 
 
-def usage_of(spark: SparkSession, cluster: LocalCluster, window: datetime, since: datetime) -> Rows:
+def usage_of(cluster: LocalCluster, window: datetime, since: datetime) -> Rows:
     """Rows of quota_usage for our clients in one window, from the request logs."""
     begin_ms = window.timestamp() * 1_000
     lines = [
@@ -105,7 +104,7 @@ def usage_of(spark: SparkSession, cluster: LocalCluster, window: datetime, since
     ]
     return compute(
         quota_usage.result(QuotasSection()),
-        requests=parsed(spark, cluster, lines).toArrow().to_pylist(),
+        requests=parsed(cluster, lines).to_pylist(),
         client_quotas=quotas(cluster, since),
     )
 
@@ -144,9 +143,7 @@ def rates(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], f
     "windows",
     [pytest.param(1, id="11 s"), pytest.param(4, id="44 s", marks=pytest.mark.faults)],
 )
-def test_limit_entity_and_rate_are_the_brokers(
-    cluster: LocalCluster, spark: SparkSession, windows: int
-) -> None:
+def test_limit_entity_and_rate_are_the_brokers(cluster: LocalCluster, windows: int) -> None:
     topic = f"quotas-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=1, replication_factor=1)
     with cluster.admin() as admin:
@@ -166,7 +163,7 @@ def test_limit_entity_and_rate_are_the_brokers(
     finally:
         set_quotas(cluster, None)
     window = datetime.fromtimestamp(last_s, UTC)
-    rows = [r for r in usage_of(spark, cluster, window, since) if r["broker_id"] == leader]
+    rows = [r for r in usage_of(cluster, window, since) if r["broker_id"] == leader]
     assert {r["event_time"] for r in rows} == {window}
 
     levels = {(row["client_id"], row["quota_type"]): row["quota_level"] for row in rows}

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
@@ -126,9 +125,7 @@ def rates_of(cluster: LocalCluster, lines: Rows, topics: Rows) -> Rows:
 
 
 @pytest.mark.faults
-def test_rates_of_the_log_are_those_the_broker_measures(
-    cluster: LocalCluster, spark: SparkSession
-) -> None:
+def test_rates_of_the_log_are_those_the_broker_measures(cluster: LocalCluster) -> None:
     topic = f"moved-{uuid4().hex[:8]}"
     with cluster.admin() as admin:
         ids = traffic_configs.make_topics(admin, {topic: {"assignments": {0: [1]}}})
@@ -136,7 +133,7 @@ def test_rates_of_the_log_are_those_the_broker_measures(
     leader, measured = moved_under_throttle(cluster, topic)
     topics = [{"event_time": began, "topic_id": ids[topic], "topic": topic, "is_removed": False}]
     written = since(cluster, int(began.timestamp() * 1_000))
-    lines = parsed(spark, cluster, written).toArrow().to_pylist()
+    lines = parsed(cluster, written).to_pylist()
     rows = rates_of(cluster, lines, topics)
     by_log = {
         int(row["event_time"].timestamp()): row

@@ -67,7 +67,8 @@ def _counted(rows: pa.Table, interests: Sequence[Interest], max_lateness_s: int 
     is_late = "false"
     if max_lateness_s is not None:
         took_us = "epoch_us(record_time) - epoch_us(event_time)"
-        is_late = f"coalesce({took_us} > {max_lateness_s * 1_000_000}, true)"
+        # Of a record without a time nobody knows: its fact is in time.
+        is_late = f"coalesce({took_us} > {max_lateness_s * 1_000_000}, false)"
     with opened({"facts": rows}) as database:
         sql = f"WITH arrived AS (SELECT *, {is_late} AS is_late FROM facts) {counts}"
         yield from database.query(sql, ARRIVALS)

@@ -22,8 +22,9 @@ _PSEUDONYM = re.compile(rf"{_MARK}\.[a-z0-9]{{1,16}}\.[0-9a-f]{{{_HEX_DIGITS}}}"
 
 # A member id of the classic protocol is the client id, or the static member's, and a UUID.
 _MEMBER = re.compile(r"(?s)(.+)(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-# local:port-remote:port-processor-index; before Kafka 4.0 without the processor.
-_CONNECTION = re.compile(r"(?s)(.*?-)(.*)(:\d+-\d+(?:-\d+)?)")
+# local:port-remote:port-processor-index; before Kafka 4.0 without the processor. The zone of an
+# IPv6 address may have hyphens, so the local address ends at its port.
+_CONNECTION = re.compile(r"(?s)(.*?:\d+-)(.*)(:\d+-\d+(?:-\d+)?)")
 # librdkafka's OTLP scope, and threads of Kafka Streams (KIP-1076), begin with the client id.
 _OF_CLIENT = re.compile(r"(?s)(.+?)(#(?:producer|consumer)-\d+|-(?:Global)?StreamThread(?:-\d+)?)")
 _OF_CLIENT_KEYS = {SCOPE_NAME, "thread_id", "thread-id"}

@@ -9,6 +9,11 @@ from typing import Any
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, MATCH, Plain, Pseudonyms
 
 _ENTITIES = {"client-id": CLIENT_ID, "ip": ADDRESS}
+# Bytes of group members (JOIN_GROUP, SYNC_GROUP): those of Kafka Streams name its machines.
+_OPAQUE = ("assignment", "metadata", "userData")
+_HIDDEN = "[hidden]"
+# The machine of a Kafka Streams client (KIP-1071).
+_ENDPOINT = "userEndpoint"
 _ENTITY_NAMES = ("entityName", "match")
 # Here a broker says why it refused, and quotes the request.
 _CITES = "errorMessage"
@@ -49,6 +54,9 @@ class _Walk:
         if not isinstance(node, dict):
             return node
         walked = {name: self.node(name, each) for name, each in node.items()}
+        if key == _ENDPOINT and isinstance(node.get("host"), str):
+            hidden = self.pseudonyms.pseudonym(ADDRESS, node["host"])
+            walked["host"] = self._changed(node["host"], hidden)
         column = _ENTITIES.get(str(node.get("entityType")))
         for name in _ENTITY_NAMES if column else ():
             if isinstance(node.get(name), str):
@@ -65,6 +73,8 @@ class _Walk:
         return self.pseudonyms.match(text)
 
     def _text(self, key: str, text: str) -> str:
+        if key in _OPAQUE and text:
+            return _HIDDEN
         named = next((column for column, own in self.plain.items() if own and own == text), None)
         return self.pseudonyms.pseudonym(named, text) if named else self.pseudonyms.tag(key, text)
 

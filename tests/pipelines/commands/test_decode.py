@@ -80,8 +80,6 @@ def test_an_unreadable_payload_is_one_error_with_its_reason(
     assert printed.err.count("\n") == 1
 
 
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
 def test_lines_become_rows_and_unreadable_ones_reasons(
     capsys: pytest.CaptureFixture[str], golden: Path, tmp_path: Path
 ) -> None:

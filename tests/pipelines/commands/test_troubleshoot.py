@@ -104,7 +104,9 @@ def clients(warehouse: Warehouse, *rows: dict[str, Any]) -> None:
 
 def record(topic: str, value: bytes, headers: dict[str, str] | None = None) -> Any:
     pairs = [(key, text.encode()) for key, text in (headers or {}).items()]
-    return SimpleNamespace(topic=topic, value=value, headers=pairs, timestamp=MS)
+    return SimpleNamespace(
+        topic=topic, partition=0, offset=0, key=None, value=value, headers=pairs, timestamp=MS
+    )
 
 
 @contextmanager
@@ -309,7 +311,7 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
     assert f"a push of {ONE}: metric_not_utf8: metrics left out" in err
-    assert "4 pushes and" in err
+    assert "5 pushes and" in err
     assert run.kafka.resources == {}
 
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.doctor import request_log
 from quotaflow.pipelines.doctor.request_log import SampledLine
 
 FINE = {"log bodies": "ok", "clocks of brokers": "ok"}
 BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "response": {}}
+MS = 1_795_168_800_000
+INGEST = IngestSection()
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,10 @@ class Record:
     """The parts of a kafka-python record that doctor reads."""
 
     value: bytes | None
-    timestamp: int = 1_000_000
+    timestamp: int = MS
+    topic: str = "logs"
+    partition: int = 0
+    offset: int = 0
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
 
@@ -32,29 +38,29 @@ def record(content: Any, **others: Any) -> Record:
     ("line", "expected"),
     [
         pytest.param(
-            record({"ts": 1_000_400, "broker": 1, "r": BODY}),
-            SampledLine("envelope", "1", 400, is_whole=True),
+            record({"ts": MS + 400, "broker": 1, "r": BODY}),
+            SampledLine("envelope", None, "1", 0.4, has_bodies=True),
             id="our envelope, its clock a little ahead",
         ),
         pytest.param(
             record({"broker": 1, "r": BODY, "ts": "soon"}),
-            SampledLine("envelope", "1", None, is_whole=True),
+            SampledLine("envelope", None, "1", None, has_bodies=True, has_time=False),
             id="a time that is none",
         ),
         pytest.param(
             record(BODY, key=b"2"),
-            SampledLine("bare", "2", None, is_whole=True),
+            SampledLine("bare", None, "2", None, has_bodies=True),
             id="bare, identified by its key",
         ),
         pytest.param(
             record(BODY, headers=(("broker_id", b"3"),), key=b"x"),
-            SampledLine("bare", "3", None, is_whole=True),
+            SampledLine("bare", None, "3", None, has_bodies=True),
             id="bare, a header tells",
         ),
-        pytest.param(record(BODY), SampledLine("bare", is_whole=True), id="bare, no key"),
+        pytest.param(record(BODY), SampledLine("bare", has_bodies=True), id="bare, no key"),
         pytest.param(
             record(f"[2026] DEBUG Completed request:{json.dumps(BODY)} (kafka.request.logger)"),
-            SampledLine("stock prefix", is_whole=True),
+            SampledLine("stock layout", has_bodies=True),
             id="Kafka's own layout",
         ),
         pytest.param(
@@ -63,26 +69,44 @@ def record(content: Any, **others: Any) -> Record:
             id="no bodies",
         ),
         pytest.param(
-            record({"r": {"requestHeader": {}}}), SampledLine("envelope"), id="a header and no more"
+            record({"r": {"requestHeader": {"requestApiKey": 3}}}),
+            SampledLine("envelope"),
+            id="a header and no more",
         ),
-        pytest.param(record("{cut off"), SampledLine("unreadable"), id="no JSON"),
-        pytest.param(record({"level": "INFO"}), SampledLine("unreadable"), id="another log"),
-        pytest.param(record([1]), SampledLine("unreadable"), id="an array"),
         pytest.param(
-            record({"ts": 1, "r": 7}), SampledLine("unreadable"), id="a number for a request"
+            record({"log": f"Completed request:{json.dumps(BODY)}", "time": MS + 1_000}),
+            SampledLine("wrapped", None, "unknown", 1.0, has_bodies=True),
+            id="in the record of a shipper",
         ),
-        pytest.param(Record(None), SampledLine("unreadable"), id="no value"),
-        pytest.param(Record(b"\xff\xfe"), SampledLine("unreadable"), id="no text"),
+        pytest.param(
+            record({"ts": MS, "broker": "kafka-2", "r": BODY}),
+            SampledLine("envelope", None, "2", 0.0, has_bodies=True),
+            id="the name of a pod",
+        ),
+        pytest.param(record("{cut off"), SampledLine("unreadable", "not_json"), id="no JSON"),
+        pytest.param(
+            record({"level": "INFO"}),
+            SampledLine("unreadable", "not_a_request_line"),
+            id="another log",
+        ),
+        pytest.param(record([1]), SampledLine("unreadable", "not_json"), id="an array"),
+        pytest.param(
+            record({"ts": 1, "r": 7}),
+            SampledLine("unreadable", "not_a_request_line"),
+            id="a number for a request",
+        ),
+        pytest.param(Record(None), SampledLine("unreadable", "empty_line"), id="no value"),
+        pytest.param(Record(b"\xff\xfe"), SampledLine("unreadable", "not_json"), id="no text"),
     ],
 )
 def test_a_record_is_of_a_form_or_unreadable(line: Record, expected: SampledLine) -> None:
-    assert request_log.line(line) == expected
+    assert request_log.sampled([line], INGEST) == [expected]
 
 
 def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     text = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8")
-    records = [record(line, timestamp=1_800_000_000_000) for line in text.splitlines()]
-    states = {each.subject: each.state for each in request_log.of_records(records, 60)}
+    records = [record(line, timestamp=1_795_220_700_000) for line in text.splitlines()]
+    states = {each.subject: each.state for each in request_log.of_records(records, INGEST)}
     assert states == {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"}
 
 
@@ -95,15 +119,23 @@ def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
         (["x", BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
         ([BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
         (
-            [{"ts": 1_060_000, "broker": 1, "r": BODY}],
+            [{"ts": MS + 60_000, "broker": 1, "r": BODY}],
             {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"},
         ),
         (
-            [{"ts": 1_061_000, "broker": 1, "r": BODY}, {"ts": 1, "broker": 1, "r": BODY}],
+            [{"ts": MS + 61_000, "broker": 1, "r": BODY}, {"ts": MS, "broker": 1, "r": BODY}],
             {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "bad"},
         ),
         (
-            [{"ts": 1, "broker": 1, "r": {"requestHeader": {}}}],
+            [{"ts": MS - 100_000_000, "broker": 1, "r": BODY}],
+            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "warning"},
+        ),
+        (
+            [{"ts": "soon", "broker": 1, "r": BODY}],
+            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "warning"},
+        ),
+        (
+            [{"ts": MS, "broker": 1, "r": {"requestHeader": {"requestApiKey": 3}}}],
             {"log lines": "ok", "log bodies": "bad", "clocks of brokers": "ok"},
         ),
     ],
@@ -115,9 +147,11 @@ def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
         "broker unknown",
         "at the bound",
         "past the bound",
+        "a day behind",
+        "a time that cannot be read",
         "no bodies",
     ],
 )
 def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[str, str]) -> None:
-    findings = request_log.of_records([record(each) for each in records], 60)
+    findings = request_log.of_records([record(each) for each in records], INGEST)
     assert {each.subject: each.state for each in findings} == expected

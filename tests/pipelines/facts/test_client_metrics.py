@@ -18,8 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts import client_metrics, telemetry_pushes
-from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
+from quotaflow.pipelines.facts import client_metrics, ingest
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -27,7 +26,8 @@ from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-from .conftest import RECORD_TIME, encoded, pushing
+from ...pushes import encoded, pushing
+from .conftest import RECORD_TIME
 
 pytestmark = pytest.mark.spark
 
@@ -72,8 +72,8 @@ def run(
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(lambda: spark, MADE)
     lines = [encoded(line) for line in push_lines]
-    log = RequestLogIngest(conf, "cluster")
-    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
+    log = ingest.of_request_log(conf, "cluster")
+    receiver = ingest.of_receiver(conf, "cluster")
     log.write(topic([*lines, lines[0], *bad(push_lines[0])]), Batch(warehouse, "log", "q1", 0))
     observed = [decode(spark, conf, warehouse)]
     again = [
@@ -85,7 +85,7 @@ def run(
     records = topic([*again, (alone, headers)], "telemetry")
     receiver.write(records, Batch(warehouse, "receiver", "q2", 0))
     observed.append(decode(spark, conf, warehouse))
-    collector = PushIngest(conf, "cluster", telemetry_pushes.from_collector)
+    collector = ingest.of_collector(conf, "cluster")
     real = [line for line in push_lines if line["requestHeader"]["clientId"] != "raw-telemetry"]
     sent = [in_collector(data_of(line), context(line)) for line in real]
     unknown = in_collector(alone, headers | {"client_instance_id": BY_COLLECTOR})
@@ -255,7 +255,7 @@ def test_connections_of_one_node_id_stay_beside_a_collector(
     for latency_ms in (1.5, 2.5, 1.5):
         point = metric.gauge.data_points.add(as_double=latency_ms, time_unix_nano=1)
         point.attributes.add(key="node.id").value.int_value = -1
-    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver = ingest.of_receiver(conf, "cluster")
     records = topic([(data.SerializeToString(), headers)], "telemetry")
     receiver.write(records, Batch(warehouse, "receiver", "q", 0))
     decode(spark, conf, warehouse)
@@ -301,7 +301,7 @@ def test_a_batch_cut_off_after_its_append_is_told_once_and_the_next_one_works(
     push_lines: list[dict[str, Any]],
 ) -> None:
     warehouse = Warehouse(conf.warehouse)
-    log = RequestLogIngest(conf, "cluster")
+    log = ingest.of_request_log(conf, "cluster")
     lines = [encoded(line) for line in push_lines]
     log.write(topic(lines[:4]), Batch(warehouse, "log", "q1", 0))
     with reports_that_fail(), pytest.raises(StreamingQueryException):
@@ -337,10 +337,10 @@ def test_a_rebuild_decodes_a_push_of_two_routes_once_as_the_log_tells_it(
         for line in push_lines[:4]
     ]
     # The receiver's first, so that theirs are the points that streaming kept.
-    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver = ingest.of_receiver(conf, "cluster")
     receiver.write(topic(again, "telemetry"), Batch(warehouse, "receiver", "q2", 0))
     decode(spark, conf, warehouse)
-    log = RequestLogIngest(conf, "cluster")
+    log = ingest.of_request_log(conf, "cluster")
     log.write(topic(map(encoded, push_lines)), Batch(warehouse, "log", "q1", 0))
     decode(spark, conf, warehouse)
     streamed = of_push(spark, warehouse)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,15 +13,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.facts import telemetry_pushes
-from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
+from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
-from .conftest import encoded, pushing
+from ...pushes import encoded, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -36,16 +35,26 @@ class Interrupted(Batch):
 
     at: str = ""
 
-    def append(self, frame: DataFrame, table: Table) -> None:
+    def append_files(
+        self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
+    ) -> None:
         if table.name == self.at:
             raise InterruptedError
-        # Without arguments super() would look for the class before slots made it anew.
-        Batch.append(self, frame, table)
+        # super() without arguments is not possible in a class with slots.
+        Batch.append_files(self, open_session, files, table)
 
     def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         if table.name == self.at:
             raise InterruptedError
         Batch.append_rows(self, open_session, rows, table)
+
+
+class OfRows(Batch):
+    """A batch whose rows Spark writes, as in a catalog."""
+
+    @property
+    def takes_files(self) -> bool:
+        return False
 
 
 @pytest.fixture
@@ -101,7 +110,7 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     push_lines: list[dict[str, Any]],
 ) -> None:
     lines, reasons = lines_of(golden, push_lines[0])
-    records, log = topic(lines), RequestLogIngest(config.Conf(), "cluster")
+    records, log = topic(lines), ingest.of_request_log(config.Conf(), "cluster")
     again = partial(Batch, warehouse, "ingest", "q1", 0, replayed=True)
     for replayed, at in enumerate(("telemetry_subscriptions", "quarantine", "pipeline_progress")):
         torn = Interrupted(warehouse, "ingest", "q1", 0, replayed=bool(replayed), at=at)
@@ -160,12 +169,30 @@ def parsed_line(line: bytes) -> dict[str, Any]:
 
 
 def left_out(line: dict[str, Any]) -> bool:
-    """Lines that are left out of requests: copies, the metadata quorum, our own shipper."""
+    """Lines that are left out of requests: copies, and the metadata quorum."""
     api = line["requestHeader"]["requestApiKeyName"]
     topics = line["request"].get("topics") or [] if api == "FETCH" else []
-    raft = any(topic.get("topicId") == events.RAFT_TOPIC_ID for topic in topics)
-    own = line["requestHeader"]["clientId"] == "quotaflow-shipper"
-    return line["isForwarded"] or raft or own or api in events.RAFT_APIS
+    is_raft = topics and all(topic.get("topicId") == events.RAFT_TOPIC_ID for topic in topics)
+    is_quorum = line["listener"] == "CONTROLLER" and (is_raft or api in events.RAFT_APIS)
+    return bool(line["isForwarded"] or is_quorum)
+
+
+def test_rows_that_spark_writes_are_those_of_files(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    topic: Topic,
+    golden: Path,
+    push_lines: list[dict[str, Any]],
+) -> None:
+    """As a catalog has them, where tasks cannot write."""
+    lines, _ = lines_of(golden, push_lines[0])
+    other = Warehouse(config.WarehouseSection(path=str(warehouse.conf.folder / "rows")))
+    other.ensure(lambda: spark, [TABLES[name] for name in (*FILLED, "pipeline_progress")])
+    log = ingest.of_request_log(config.Conf(), "cluster")
+    log.write(topic(lines), Batch(warehouse, "ingest", "q1", 0))
+    for _ in range(2):
+        log.write(topic(lines), OfRows(other, "ingest", "q1", 0))
+    assert comparable(content(other, spark)) == comparable(content(warehouse, spark))
 
 
 def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
@@ -178,7 +205,7 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
     bad_payloads = (b"\xff\xff", payload * 9, bad_name)
     records = topic([*good, *((each, headers[0]) for each in bad_payloads)], "telemetry")
     conf = config.Conf(ingest=config.IngestSection(max_line_bytes=8 * len(payload)))
-    receiver = PushIngest(conf, "cluster", telemetry_pushes.from_receiver)
+    receiver = ingest.of_receiver(conf, "cluster")
     for at in ("quarantine", "pipeline_progress"):
         with pytest.raises(InterruptedError):
             receiver.write(records, Interrupted(warehouse, "receive", "q1", 0, at=at))
@@ -209,7 +236,7 @@ def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
     records = topic([encoded(push_lines[0] | {"requestHeader": header}), b"x"])
     for replayed in (False, True):
         batch = Batch(warehouse, "ingest", "q", 0, replayed=replayed)
-        RequestLogIngest(config.Conf(), "cluster").write(records, batch)
+        ingest.of_request_log(config.Conf(), "cluster").write(records, batch)
     filled = content(warehouse, spark)
     assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
 
@@ -223,7 +250,7 @@ def test_what_is_sampled_is_counted(
         for number in range(20)
     ]
     conf = config.load(overrides=["ingest.sampling={HEARTBEAT: 0.25}"])
-    RequestLogIngest(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
+    ingest.of_request_log(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
     filled = content(warehouse, spark)
     counts = counted(filled["pipeline_progress"])
     kept = len(filled["requests"])

@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.facts.backfill_batch import BackfillBatch, already_read
-from quotaflow.pipelines.facts.ingest import RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from .conftest import pushing
+from ...pushes import pushing
 
 FILLED = ("requests", "telemetry_pushes", "telemetry_subscriptions", "quarantine")
 
@@ -35,7 +35,7 @@ def test_only_what_is_not_there_is_added_and_a_second_run_adds_nothing(
     answers = golden / "lines" / "get_telemetry_subscriptions.jsonl"
     lines = [line for file in (*files, answers) for line in file.read_bytes().splitlines()[:4]]
     lines += [b"hello", pushing(push_lines[0], b"\xff\xff")]
-    log, records = RequestLogIngest(config.Conf(), "cluster"), topic(lines)
+    log, records = ingest.of_request_log(config.Conf(), "cluster"), topic(lines)
 
     def offsets() -> dict[str, list[int]]:
         stored = {name: warehouse.read(spark, name).select("source_offset") for name in FILLED}

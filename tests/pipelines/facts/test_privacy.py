@@ -12,17 +12,18 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import privacy, requests, telemetry_pushes
+from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.facts.client_metrics import PointIngest
-from quotaflow.pipelines.facts.ingest import PushIngest, RequestLogIngest
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.facts import task
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID
 
 from ...planted import files_with
+from ...pushes import encoded, pushing
 from ...udfs.otlp.otlp_made import attribute, gauge, payload, point
-from .conftest import encoded, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -101,7 +102,7 @@ def test_no_name_of_a_client_or_machine_is_in_a_file_of_the_request_log_s_tables
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(lambda: spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
-    RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
+    ingest.of_request_log(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     assert_hidden(conf)
     assert clients(spark, warehouse, "requests") == {ann(conf)}
     heads = warehouse.read(spark, "quarantine").select("head", "detail").distinct().collect()
@@ -111,8 +112,8 @@ def test_no_name_of_a_client_or_machine_is_in_a_file_of_the_request_log_s_tables
 def test_the_key_is_in_no_plan(
     conf: Conf, topic: Callable[..., DataFrame], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    parsed = requests.parse(topic([]), conf.ingest, "c1")
-    privacy.with_pseudonyms(parsed, conf.privacy.pseudonyms()).explain("extended")
+    source = ingest.of_request_log(conf, "c1").source
+    topic([]).mapInArrow(task.to_rows(source), sql_columns(task.PACKED)).explain("extended")
     printed = capsys.readouterr().out
     assert "MapInArrow" in printed
     assert KEY not in printed
@@ -129,14 +130,14 @@ def test_the_same_client_has_one_name_in_every_table_and_way_in(
     warehouse = Warehouse(conf.warehouse)
     warehouse.ensure(lambda: spark, [TABLES[name] for name in FILLED])
     records = topic(lines(golden, push_lines[0]))
-    RequestLogIngest(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
+    ingest.of_request_log(conf, "c1").write(records, Batch(warehouse, "ingest", "q1", 0))
     headers = {
         **{"client_id": NAME, "client_source_address": MACHINE, "broker_id": "1"},
         "connection_id": f"127.0.0.1:9092-{MACHINE}:5-0-1",
         "client_instance_id": push_lines[0]["request"]["clientInstanceId"],
     }
     received = topic([(PAYLOAD, headers), (f"\xff{NAME}".encode("latin-1"), headers)], "telemetry")
-    receiver = PushIngest(conf, "c1", telemetry_pushes.from_receiver)
+    receiver = ingest.of_receiver(conf, "c1")
     receiver.write(received, Batch(warehouse, "receive", "q2", 0))
     pushes = warehouse.read(spark, "telemetry_pushes")
     readable = pushes.where("unreadable_reason IS NULL")

@@ -2,8 +2,8 @@
 
 `python -m tests.pipelines.faults.killed CONF POINT JOB...`: a point is `JOB BATCH WHERE`, where
 being `begin` (the offset log is written, nothing else), `end` (all is written but the commit log),
-a table (just committed by its writer), or `files:` and a table (delta-rs wrote data files that no
-commit names). An empty point: nothing happens.
+a table (just committed by its writer), or `files:` and a table (delta-rs or tasks wrote data files
+that no commit names). An empty point: nothing happens.
 """
 
 import os
@@ -60,6 +60,14 @@ def _add_points(pass_by: PassBy, batches: list[Batch]) -> None:
     sinks.start = reporting
     for method in ("append", "replace"):
         setattr(Batch, method, _with_point(getattr(Batch, method), pass_by))
+    append_files = Batch.append_files
+
+    def of_tasks(batch: Batch, open_session: Any, files: Any, table: Any) -> None:
+        pass_by(batch, f"files:{table.name}")
+        append_files(batch, open_session, files, table)
+        pass_by(batch, table.name)
+
+    Batch.append_files = of_tasks  # type: ignore[method-assign]
 
 
 def _with_point(method: Callable[..., None], pass_by: PassBy) -> Callable[..., None]:

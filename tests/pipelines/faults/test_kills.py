@@ -25,7 +25,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 BATCHES = 2
 INGEST = "ingest_request_log"
-OF_INGEST = [f"{INGEST} 1 {where}" for where in ("begin", "requests", "telemetry_pushes", "end")]
+OF_INGEST = [
+    f"{INGEST} 1 {where}"
+    for where in (
+        *("begin", "files:requests", "requests", "telemetry_pushes"),
+        *("files:quarantine", "pipeline_progress", "end"),
+    )
+]
 OF_READERS = ["client_metrics 1 client_metrics", "fetches 1 fetches", "fetches 1 pipeline_progress"]
 # The results of a batch are written in this order.
 OF_RESULTS = [

@@ -132,5 +132,7 @@ def content(rows: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def is_late(fact: dict[str, Any], lateness_s: int) -> bool:
+    if fact["record_time"] is None:
+        return False
     delay: timedelta = fact["record_time"] - fact["event_time"]
     return delay > timedelta(seconds=lateness_s)

@@ -146,10 +146,16 @@ def made_up_readings(dice: random.Random) -> list[Fact]:
             "client_id": f"client {time_s}",
             "attributes": [("of", "x")],
             "event_time": at(time_s),
-            "record_time": at(time_s) + dice.choice([0, 1, 60, 60, LATENESS_S + 1]) * SECOND,
+            "record_time": shipped(dice, at(time_s)),
         }
         for number, time_s in enumerate(times_s)
     ]
+
+
+def shipped(dice: random.Random, time: datetime) -> datetime | None:
+    """The time of a record; a few have none."""
+    delay_s = dice.choice([0, 1, 60, 60, LATENESS_S + 1, None])
+    return None if delay_s is None else time + delay_s * SECOND
 
 
 def split(dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
@@ -161,7 +167,7 @@ def split(dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fac
 
 def by_time(_dice: random.Random, facts: list[Fact], batches: int) -> list[list[Fact]]:
     """The facts in the order of their records."""
-    ordered = sorted(facts, key=lambda fact: fact["record_time"])
+    ordered = sorted(facts, key=lambda fact: fact["record_time"] or fact["event_time"])
     size = -(-len(facts) // batches)
     return [ordered[i : i + size] for i in range(0, len(facts), size)]
 

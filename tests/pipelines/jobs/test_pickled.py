@@ -6,7 +6,7 @@ import pytest
 from pyspark import cloudpickle
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import ingest, telemetry_pushes
+from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.facts.client_metrics import PointIngest
 from quotaflow.pipelines.facts.fetches import Fetches
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
@@ -16,9 +16,9 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 CONF = Conf.model_validate({"kafka": {"properties": {"sasl.password": "env:PICKLED_PW"}}})
 WRITERS: dict[str, Any] = {
-    "ingest_request_log": ingest.RequestLogIngest(CONF, "c1"),
-    "ingest_receiver": ingest.PushIngest(CONF, "c1", telemetry_pushes.from_receiver),
-    "ingest_otlp": ingest.PushIngest(CONF, "c1", telemetry_pushes.from_collector),
+    "ingest_request_log": ingest.of_request_log(CONF, "c1"),
+    "ingest_receiver": ingest.of_receiver(CONF, "c1"),
+    "ingest_otlp": ingest.of_collector(CONF, "c1"),
     "client_metrics": PointIngest(CONF),
     "fetches": Fetches(CONF.fetch_sessions),
 } | {name: ResultMaintainer(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
@@ -37,18 +37,19 @@ def test_a_writer_comes_back_whole_and_carries_no_login(
     assert b"hunter2" not in sent
     back = cloudpickle.loads(sent).__self__
     assert type(back) is type(WRITERS[name])
-    assert back.conf == WRITERS[name].conf
+    attribute = "source" if name in ingest.INGESTS else "conf"
+    assert getattr(back, attribute) == getattr(WRITERS[name], attribute)
 
 
 def test_a_key_is_looked_up_before_a_writer_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PICKLED_KEY", "k" * 32)
     conf = Conf.model_validate({"privacy": {"key": "env:PICKLED_KEY"}})
-    log = ingest.RequestLogIngest(conf, "c1")
-    pushes = ingest.PushIngest(conf, "c1", telemetry_pushes.from_receiver)
+    log = ingest.of_request_log(conf, "c1")
+    pushes = ingest.of_receiver(conf, "c1")
     sent = [cloudpickle.dumps(log.write), cloudpickle.dumps(pushes.write)]
     monkeypatch.delenv("PICKLED_KEY")
     for writer in sent:
-        assert cloudpickle.loads(writer).__self__._pseudonyms.key == b"k" * 32
+        assert cloudpickle.loads(writer).__self__.source.pseudonyms.key == b"k" * 32
 
 
 def test_a_batch_and_its_tables_come_back_equal() -> None:

@@ -47,6 +47,7 @@ def windows() -> list[Row]:
     ]
 
 
+@pytest.mark.faults
 def test_spark_makes_the_rows_that_duckdb_makes(
     spark: SparkSession, catalog: Warehouse, tmp_path: Path
 ) -> None:

@@ -85,7 +85,7 @@ def _is_jvm(child: psutil.Process) -> bool:
     "wait_s",
     [
         pytest.param(0.0, marks=pytest.mark.faults),
-        0.5,
+        pytest.param(0.5, marks=pytest.mark.faults),
         pytest.param(1.5, marks=pytest.mark.faults),
     ],
 )

@@ -9,7 +9,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.streaming import sources
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 SCRAM = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": "u", "sasl.password": "env:SOURCE_PW"}
 
@@ -38,13 +38,3 @@ def test_our_consumers_push_no_telemetry_into_what_they_read() -> None:
 def test_what_spark_sets_itself_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"group\.id is set by Spark"):
         sources.kafka_options(KafkaSection(properties={"group.id": "x"}))
-
-
-@pytest.mark.spark
-def test_no_record_is_earlier_or_later_than_a_time_can_be(spark: "SparkSession") -> None:
-    stamped = spark.sql(
-        "SELECT timestamp_millis(ms) AS timestamp "
-        "FROM VALUES (1795219200000), (1795219200000000), (-62200000000000) AS stamped(ms)"
-    )
-    rows = sources.with_sane_time(stamped).selectExpr("unix_millis(timestamp) AS at").collect()
-    assert sorted(row["at"] for row in rows) == [0, 1_795_219_200_000, 4_102_444_800_000]

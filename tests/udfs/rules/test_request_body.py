@@ -21,6 +21,10 @@ BODIES = {
         {"memberId": f"ann-laptop-{UUID}", "leader": f"bob-laptop-{UUID}", "generationId": 3},
         {"memberId": f"{ME}-{UUID}", "leader": f"{THEM}-{UUID}", "generationId": 3},
     ),
+    "what members of Kafka Streams say of their machines": (
+        {"assignment": "AAE=", "userEndpoint": {"host": "10.1.2.3", "port": 80}, "host": "b1"},
+        {"assignment": "[hidden]", "userEndpoint": {"host": HERE, "port": 80}, "host": "b1"},
+    ),
     "the client's own name, wherever": (
         {"groupInstanceId": "ann-laptop", "topics": ["a", "ann-laptop"], "host": "10.1.2.3"},
         {"groupInstanceId": ME, "topics": ["a", ME], "host": HERE},

@@ -1,50 +1,19 @@
 """Request-log lines to rows, against a plain JSON reader and in tables of good and bad lines."""
 
 import json
-import re
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
 
 from quotaflow.pipelines.config import IngestSection
-from quotaflow.pipelines.facts import requests
 from quotaflow.schemas import events
-from quotaflow.schemas.tables.requests import REQUESTS
 
-pytestmark = pytest.mark.spark
+from ...record_batches import RECORD_TIME, parsed
 
-RECORD_TIME = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
-RECORDS = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    "headers array<struct<key: string, value: binary>>"
-)
-Lines = Iterable[bytes | None]
-Parse = Callable[..., list[Row]]
-
-
-@pytest.fixture
-def records(spark: SparkSession) -> Callable[..., DataFrame]:
-    def make(lines: Lines, key: bytes | None = None, header: bytes | None = b"7") -> DataFrame:
-        headers = [("broker_id", header)] if header else None
-        rows = [(key, line, "log", 0, i, RECORD_TIME, headers) for i, line in enumerate(lines)]
-        return spark.createDataFrame(rows, RECORDS)
-
-    return make
-
-
-@pytest.fixture
-def parse(records: Callable[..., DataFrame]) -> Parse:
-    def run(lines: Lines, ingest: IngestSection | None = None, **given: Any) -> list[Row]:
-        frame = records(lines, **given)
-        return (
-            requests.parse(frame, ingest or IngestSection(), "cluster").orderBy("offset").collect()
-        )
-
-    return run
+Row = dict[str, Any]
+SEVEN = {"broker_id": "7"}
 
 
 def line(api: str = "METADATA", version: int = 13, **fields: Any) -> dict[str, Any]:
@@ -85,9 +54,9 @@ def golden_lines(golden: Path) -> list[tuple[bytes, dict[str, Any]]]:
     return [(text, json.loads(text)) for text in texts]
 
 
-def test_every_golden_line_is_what_a_plain_json_reader_says(parse: Parse, golden: Path) -> None:
+def test_every_golden_line_is_what_a_plain_json_reader_says(golden: Path) -> None:
     pairs = golden_lines(golden)
-    rows = parse([text for text, _ in pairs])
+    rows = parsed([text for text, _ in pairs], headers=SEVEN)
     assert len(rows) == len(pairs) > 300
     for row, (_, whole) in zip(rows, pairs, strict=True):
         fields = whole.get("r", whole)
@@ -164,13 +133,13 @@ ENVELOPE = {"ts": 1_795_226_400_000, "broker": 3, "r": line()}
         ),
     ],
 )
-def test_all_three_forms_are_read(parse: Parse, text: bytes, broker_id: int) -> None:
-    (row,) = parse([text])
+def test_all_three_forms_are_read(text: bytes, broker_id: int) -> None:
+    (row,) = parsed([text], headers=SEVEN)
     assert (row["reason"], row["api"], row["broker_id"]) == (None, "METADATA", broker_id)
 
 
-def test_the_key_names_the_broker_when_no_header_does(parse: Parse) -> None:
-    (row,) = parse([encoded(line())], key=b"9", header=None)
+def test_the_key_names_the_broker_when_no_header_does() -> None:
+    (row,) = parsed([encoded(line())], key=b"9")
     assert row["broker_id"] == 9
 
 
@@ -215,41 +184,47 @@ def test_the_key_names_the_broker_when_no_header_does(parse: Parse) -> None:
         pytest.param(encoded(line() | {"x": "y" * 2_000}), "line_too_long", id="over the bound"),
     ],
 )
-def test_what_is_no_request_line_has_a_reason(parse: Parse, text: bytes, reason: str) -> None:
-    (row,) = parse(
+def test_what_is_no_request_line_has_a_reason(text: bytes, reason: str) -> None:
+    (row,) = parsed(
         [text], IngestSection(max_line_bytes=40_000 if b'"r":{"r"' in (text or b"") else 1_500)
     )
     assert row["reason"] == reason
+
+
+RAFT = {"topicId": events.RAFT_TOPIC_ID}
+FETCH_OF_RAFT = {"api": "FETCH", "request": {"topics": [RAFT]}}
+AT_CONTROLLER = {"listener": "CONTROLLER"}
+SHIPPER = {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-shipper"}}
 
 
 @pytest.mark.parametrize(
     ("given", "left_out"),
     [
         pytest.param({"isForwarded": True}, "forwarded_copy", id="the controller's copy"),
-        pytest.param({"api": "VOTE"}, "raft", id="a raft request"),
+        pytest.param({"api": "VOTE"} | AT_CONTROLLER, "raft", id="a raft request"),
+        pytest.param({"api": "VOTE"}, None, id="a raft request that a client sends a broker"),
+        pytest.param(FETCH_OF_RAFT | AT_CONTROLLER, "raft", id="a fetch of the metadata log"),
+        pytest.param(FETCH_OF_RAFT, None, id="a client's fetch of the metadata log"),
         pytest.param(
-            {"api": "FETCH", "request": {"topics": [{"topicId": events.RAFT_TOPIC_ID}]}},
-            "raft",
-            id="a fetch of the metadata log",
+            {"api": "FETCH", "request": {"topics": [RAFT, {"topicId": "other"}]}} | AT_CONTROLLER,
+            None,
+            id="a fetch of the metadata log and others",
         ),
-        pytest.param(
-            {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-shipper"}},
-            "own_shipper",
-            id="our own shipper",
-        ),
+        pytest.param(SHIPPER | {"principal": "User:shipper"}, "own_shipper", id="our own shipper"),
+        pytest.param(SHIPPER, None, id="somebody who calls itself our shipper"),
         pytest.param({"listener": "CONTROLLER"}, None, id="other requests of that listener stay"),
     ],
 )
-def test_what_is_left_out_says_why(parse: Parse, given: dict[str, Any], left_out: str) -> None:
-    (row,) = parse([encoded(line(**given))])
+def test_what_is_left_out_says_why(given: dict[str, Any], left_out: str) -> None:
+    (row,) = parsed([encoded(line(**given))])
     assert (row["reason"], row["left_out"]) == (None, left_out)
 
 
-def test_unknown_apis_and_versions_keep_header_and_timings(parse: Parse) -> None:
+def test_unknown_apis_and_versions_keep_header_and_timings() -> None:
     nameless = line(totalTimeMs=1.5)
     nameless["requestHeader"] = {"requestApiKey": 999, "requestApiVersion": 0}
     later = line(api="FETCH", version=99, request={"maxBytes": 5, "topics": []}, response={})
-    rows = parse([encoded(nameless), encoded(line(api="SASL_HANDSHAKE")), encoded(later)])
+    rows = parsed([encoded(nameless), encoded(line(api="SASL_HANDSHAKE")), encoded(later)])
     assert [row["api"] for row in rows] == ["UNKNOWN_999", "SASL_HANDSHAKE", "FETCH"]
     assert [row["body"] for row in rows] == [None, None, None]
     assert (rows[0]["total_time_ms"], rows[2]["max_bytes"]) == (1.5, 5)
@@ -261,9 +236,7 @@ def sampled(api: str = "PRODUCE", **others: Any) -> list[bytes | None]:
     return [encoded(each) for each in given]
 
 
-def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
-    parse: Parse,
-) -> None:
+def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time() -> None:
     ingest = IngestSection(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
     plain = sampled(request={"acks": 1}, response={})
     sampling = {
@@ -273,7 +246,7 @@ def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
         "transactional": sampled(request={"transactionalId": "t"}, response={}),
         "METADATA": sampled("METADATA"),
     }
-    rows = parse([text for texts in sampling.values() for text in texts], ingest)
+    rows = parsed([text for texts in sampling.values() for text in texts], ingest)
     parts = {name: rows[n * 400 : (n + 1) * 400] for n, name in enumerate(sampling)}
     kept = {name: [r for r in part if r["left_out"] is None] for name, part in parts.items()}
     assert {r["left_out"] for r in rows} == {None, "sampled"}
@@ -284,46 +257,47 @@ def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time(
     assert weights["HEARTBEAT"] == {2.0}
     for name in ("throttled", "transactional", "METADATA"):
         assert (len(kept[name]), weights[name]) == (400, {1.0})
-    again = parse([*sampling["METADATA"], *plain], ingest)[400:]
+    again = parsed(sampled("PRODUCE", request={"acks": 0}, principal="User:bob"), ingest)
     assert [r["left_out"] for r in again] == [r["left_out"] for r in parts["PRODUCE"]]
 
 
-def test_a_clock_ahead_is_held_to_the_record_plus_a_bound(parse: Parse) -> None:
+def test_a_clock_ahead_is_bounded_by_the_record_plus_a_bound() -> None:
     texts = [encoded(ENVELOPE | {"ts": ts}) for ts in (0, 10**18, -1, 4_000_000_000_000)]
     times = [
-        row["event_time"].astimezone(UTC) for row in parse(texts, IngestSection(max_clock_skew_s=5))
+        row["event_time"].astimezone(UTC)
+        for row in parsed(texts, IngestSection(max_clock_skew_s=5))
     ]
     ahead = RECORD_TIME + timedelta(seconds=5)
-    assert times == [datetime(1970, 1, 1, tzinfo=UTC), RECORD_TIME, RECORD_TIME, ahead]
+    assert times == [RECORD_TIME, RECORD_TIME, RECORD_TIME, ahead]
 
 
-def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out(parse: Parse) -> None:
+def test_secrets_in_bodies_are_hidden_and_long_bodies_are_left_out() -> None:
     configs = [
         {"name": "sasl.jaas.config", "configOperation": 0, "value": 'a "quoted" secret'},
         {"name": "retention.ms", "configOperation": 0, "value": "5"},
     ]
     altered = line(api="INCREMENTAL_ALTER_CONFIGS", request={"resources": [{"configs": configs}]})
     long = line(api="METADATA", request={"topics": [{"name": "t" * 3_000}]})
-    rows = parse([encoded(altered), encoded(long)], IngestSection(max_body_bytes=1_000))
+    rows = parsed([encoded(altered), encoded(long)], IngestSection(max_body_bytes=1_000))
     kept = json.loads(rows[0]["body"])["request"]["resources"][0]["configs"]
     assert [config["value"] for config in kept] == ["[hidden]", "5"]
     assert json.loads(rows[1]["body"])["omitted_bytes"] > 3_000
 
 
-def test_a_long_secret_in_escapes_is_hidden_too(parse: Parse) -> None:
+def test_a_long_secret_in_escapes_is_hidden_too() -> None:
     """A broker hides no configs of CREATE_TOPICS, and logs refused requests, too."""
     config = {"name": "x.secret", "value": "\x01" * 32_767}
     created = line(api="CREATE_TOPICS", request={"topics": [{"name": "t", "configs": [config]}]})
-    (row,) = parse([encoded(created)], IngestSection(max_body_bytes=262_144))
+    (row,) = parsed([encoded(created)], IngestSection(max_body_bytes=262_144))
     (kept,) = json.loads(row["body"])["request"]["topics"][0]["configs"]
     assert kept["value"] == "[hidden]"
 
 
-def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -> None:
+def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
     request = {"topics": [{"topicId": "a", "partitions": [{"partition": 0}, {"partition": 1}]}]}
     answers = [{"partitionIndex": 2, "recordsSizeInBytes": 9}, {"partitionIndex": 1}]
     response = {"responses": [{"topicId": "a", "partitions": answers}]}
-    (row,) = parse([encoded(line(api="FETCH", request=request, response=response))])
+    (row,) = parsed([encoded(line(api="FETCH", request=request, response=response))])
     seen = [
         (p["partition"], p["in_request"], p["in_response"], p["bytes"]) for p in row["partitions"]
     ]
@@ -371,17 +345,10 @@ def test_a_response_may_hold_partitions_its_request_did_not_list(parse: Parse) -
     ],
 )
 def test_producer_ids(
-    parse: Parse, api: str, request_: Any, response: Any, producer: tuple[Any, Any, Any]
+    api: str, request_: Any, response: Any, producer: tuple[Any, Any, Any]
 ) -> None:
-    (row,) = parse([encoded(line(api=api, request=request_, response=response))])
+    (row,) = parsed([encoded(line(api=api, request=request_, response=response))])
     assert (row["transactional_id"], row["producer_id"], row["producer_epoch"]) == producer
-
-
-def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFrame]) -> None:
-    lines = [encoded(line()), b"x", encoded(line(isForwarded=True))]
-    kept = requests.select_requests(requests.parse(records(lines), IngestSection(), "cluster"))
-    assert kept.columns == REQUESTS.column_names
-    assert [row["source_offset"] for row in kept.collect()] == [0]
 
 
 @pytest.mark.parametrize(
@@ -391,10 +358,13 @@ def test_rows_of_the_table_are_the_readable_ones(records: Callable[..., DataFram
         ("127.0.0.1:9092-10.1.2.3:51666-2", "10.1.2.3:51666"),
         ("0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4", "0:0:0:0:0:0:0:1:51000"),
         ("0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-4", "0:0:0:0:0:0:0:1:51000"),
+        (
+            "fe80:0:0:0:1:2:3:4%br-lan:9092-fe80:0:0:0:5:6:7:8%br-1a2b:53412-0-7",
+            "fe80:0:0:0:5:6:7:8%br-1a2b:53412",
+        ),
     ],
-    ids=["Kafka 4", "Kafka 3", "IPv6", "IPv6 of Kafka 3"],
+    ids=["Kafka 4", "Kafka 3", "IPv6", "IPv6 of Kafka 3", "zones with hyphens"],
 )
-def test_a_connection_id_tells_the_client_in_every_release(connection_id: str, client: str) -> None:
-    match = re.search(requests.REMOTE, connection_id)
-    assert match is not None
-    assert match[1] == client
+def test_a_connection_id_names_the_client_in_every_release(connection_id: str, client: str) -> None:
+    (row,) = parsed([encoded(line(connection=connection_id))])
+    assert f"{row['client_address']}:{row['client_port']}" == client

@@ -4,13 +4,7 @@ import json
 from random import Random
 from typing import Any
 
-import pytest
-from pyspark.sql import SparkSession
-
-from quotaflow.pipelines.config import IngestSection
-from quotaflow.pipelines.facts import lines, partitions
-
-pytestmark = pytest.mark.spark
+from ...record_batches import parsed
 
 Fields = dict[str, Any]
 _TOPICS = [{"topicId": "a"}, {"topicId": "b"}, {"name": "c"}, {"topic": "d"}, {}]
@@ -95,7 +89,7 @@ def flat(
     ]
 
 
-def row(api: str, requested: Any, answered: Any) -> Fields:
+def merged_row(api: str, requested: Any, answered: Any) -> Fields:
     """One partition as the table has it."""
     is_fetch = api == "FETCH"
     (key, topic, part) = requested or answered
@@ -128,19 +122,13 @@ def expected(line: Fields) -> list[Fields]:
         answered = flat(responses, "partitions", "partitionIndex")
     answers = {one[0]: one for one in reversed(answered)}
     keys = {one[0] for one in requested}
-    return [row(api, one, answers.get(one[0])) for one in requested] + [
-        row(api, None, one) for one in answered if one[0] not in keys
+    return [merged_row(api, one, answers.get(one[0])) for one in requested] + [
+        merged_row(api, None, one) for one in answered if one[0] not in keys
     ]
 
 
-def test_partitions_are_those_of_the_request_then_of_the_response(spark: SparkSession) -> None:
+def test_partitions_are_those_of_the_request_then_of_the_response() -> None:
     random = Random(227)
     whole = [made(random) for _ in range(1_000)]
-    records = spark.createDataFrame(
-        [(number, json.dumps(line).encode()) for number, line in enumerate(whole)],
-        "offset bigint, value binary",
-    )
-    parsed = partitions.with_partitions(lines.with_line(records, IngestSection()))
-    parsed_rows = parsed.orderBy("offset").select("partitions").collect()
-    for line, actual in zip(whole, parsed_rows, strict=True):
-        assert [part.asDict() for part in actual["partitions"]] == expected(line), line
+    for line, row in zip(whole, parsed(json.dumps(each).encode() for each in whole), strict=True):
+        assert row["partitions"] == expected(line), line

@@ -1,0 +1,54 @@
+"""Records of a topic as Arrow, and lines read from them, for tests without Spark."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines.config import IngestSection
+from quotaflow.udfs.request_log.parser import LineParser
+from quotaflow.udfs.request_log.records import RECORDS
+
+RECORD_TIME = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
+
+
+def record_batch(
+    values: Iterable[bytes | None],
+    *,
+    key: bytes | None = None,
+    headers: Sequence[dict[str, str]] | dict[str, str] | None = None,
+    time: datetime = RECORD_TIME,
+    topic: str = "log",
+) -> pa.RecordBatch:
+    """Records with these values and numbered offsets; `headers` are of all, or of each."""
+    listed = list(values)
+    each = headers if isinstance(headers, list | tuple) else [headers] * len(listed)
+    rows = [
+        {
+            "key": key,
+            "value": value,
+            "topic": topic,
+            "partition": 0,
+            "offset": offset,
+            "timestamp": time,
+            "headers": [{"key": k, "value": v.encode()} for k, v in (given or {}).items()],
+        }
+        for offset, (value, given) in enumerate(zip(listed, each, strict=True))
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
+
+
+@cache
+def _parser(ingest: str) -> LineParser:
+    return LineParser(IngestSection.model_validate_json(ingest).line_options)
+
+
+def parsed(
+    values: Iterable[bytes | None], ingest: IngestSection | None = None, **given: Any
+) -> list[dict[str, Any]]:
+    """Every record as a line."""
+    parser = _parser((ingest or IngestSection()).model_dump_json())
+    rows: list[dict[str, Any]] = parser.parse(record_batch(values, **given)).lines.to_pylist()
+    return rows

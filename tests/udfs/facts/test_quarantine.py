@@ -1,0 +1,62 @@
+"""Heads of unreadable lines: kept to show what they are, never with a credential."""
+
+import json
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import IngestSection
+from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.otlp.codecs import Limits
+
+from ...record_batches import RECORD_TIME, record_batch
+from ..request_log.test_hostile_lines import GOOD, LINE, MS, encoded
+
+LOG = RequestLog("cluster", IngestSection().line_options, Limits(), None)
+READER = LOG.open()
+SECRET = "TUFERV9VUF9TQUxURURfUEFTU1dPUkQ="
+
+
+def secret_line(api: str, request: dict[str, Any]) -> bytes:
+    header = GOOD["requestHeader"] | {"requestApiKeyName": api}
+    line = GOOD | {"requestHeader": header, "request": request, "response": {"errorCode": 0}}
+    return encoded({"ts": MS, "broker": 1, "r": line})
+
+
+SCRAM = secret_line(
+    "ALTER_USER_SCRAM_CREDENTIALS",
+    {"upsertions": [{"name": "app", "salt": "c2FsdA==", "saltedPassword": SECRET}]},
+)
+SASL = secret_line("SASL_AUTHENTICATE", {"authBytes": SECRET})
+
+
+def heads(values: list[bytes]) -> list[bytes | None]:
+    facts = READER.read(record_batch(values), RECORD_TIME)
+    by_offset = {r["source_offset"]: r["head"] for r in facts.tables["quarantine"].to_pylist()}
+    return [by_offset.get(offset) for offset in range(len(values))]
+
+
+@pytest.mark.parametrize("line", [SCRAM, SASL], ids=["SCRAM", "SASL"])
+def test_no_part_of_a_credential_is_kept_wherever_a_line_is_torn(line: bytes) -> None:
+    tears = range(1, len(line))
+    torn = [part for at in tears for part in (line[:at], line[at:], line[at:] + LINE)]
+    kept = [head for head in heads(torn) if head is not None]
+    assert not [head for head in kept if any(part in head for part in (b"TUFE", b"UkQ="))]
+
+
+def test_what_is_no_line_of_brokers_is_not_kept_either() -> None:
+    assert heads([b"hello", SCRAM.decode().encode("utf-16")]) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [LINE + LINE, LINE[:-3], LINE + b"}", b"[x] DEBUG Completed request:" + encoded(GOOD)[:-9]],
+    ids=["two lines", "the beginning of one", "a bracket too many", "Kafka's layout, torn"],
+)
+def test_a_head_behind_a_whole_header_is_kept(text: bytes) -> None:
+    assert heads([text]) == [text[:4_096]]
+
+
+def test_json_of_another_log_is_kept() -> None:
+    text = json.dumps({"level": "INFO", "message": "started"}).encode()
+    assert heads([text]) == [text]

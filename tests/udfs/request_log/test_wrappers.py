@@ -1,0 +1,193 @@
+"""Lines in layouts and records of shippers: the request, its time and broker; or the reason."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import IngestSection
+
+from ...record_batches import RECORD_TIME, parsed
+from .test_hostile_lines import GOOD
+
+LINE = json.dumps(GOOD, separators=(",", ":"))
+STOCK = f"[2026-11-20 10:00:00,123] DEBUG Completed request:{LINE} (kafka.request.logger)"
+AT = datetime(2026, 11, 20, 10, 0, 0, 134_000, tzinfo=UTC)
+S, MS = 1_795_168_800, 1_795_168_800_134
+ISO = "2026-11-20T10:00:00.134Z"
+
+
+def otlp(*lines: str) -> dict[str, Any]:
+    records = [{"timeUnixNano": f"{MS}000000", "body": {"stringValue": line}} for line in lines]
+    return {"resourceLogs": [{"scopeLogs": [{"scope": {}, "logRecords": records}]}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param({"@timestamp": ISO, "message": STOCK}, id="Beats"),
+        pytest.param({"@timestamp": ISO, "event": {"original": STOCK}}, id="Logstash"),
+        pytest.param({"@timestamp": S + 0.134, "log": STOCK}, id="Fluent Bit"),
+        pytest.param({"instant": {"epochSecond": S, "nanoOfSecond": 134_000_000},
+                      "message": f"Completed request:{LINE}"}, id="log4j's JSON layout"),
+        pytest.param({"timestamp": S + 0.134, "short_message": STOCK}, id="GELF"),
+        pytest.param({"time": S + 0.134, "event": LINE}, id="Splunk"),
+        pytest.param({"timestamp": ISO, "textPayload": STOCK}, id="Google Cloud"),
+        pytest.param({"timestamp": MS, "message": STOCK}, id="CloudWatch"),
+        pytest.param(otlp(STOCK), id="OTLP"),
+        pytest.param({"@timestamp": ISO, "r": GOOD}, id="keys before the envelope's"),
+        pytest.param({"ts": MS, "r": GOOD, "host": "b1"}, id="keys behind the envelope's"),
+        pytest.param({"@timestamp": ISO, **GOOD}, id="keys beside the line's"),
+        pytest.param({"ts": MS, "r": LINE}, id="the request as a string"),
+    ],
+)  # fmt: skip
+def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, Any]) -> None:
+    (row,) = parsed([json.dumps(text).encode()])
+    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        pytest.param(STOCK, RECORD_TIME, id="no zone: the time of the record"),
+        pytest.param(STOCK.replace(",123", ",134Z"), AT, id="UTC"),
+        pytest.param(STOCK.replace("10:00:00,123", "11:00:00,134+0100"), AT, id="an offset"),
+        pytest.param(f"2026-11-20T10:00:00.134000000Z stdout F {STOCK}", AT, id="a container"),
+        pytest.param(f"<15>1 {ISO} kafka-1 kafka 4711 - - {STOCK}", AT, id="syslog"),
+        pytest.param(f"{STOCK} {{}} [thread-1]", RECORD_TIME, id="text behind the logger"),
+        pytest.param(f"{{}} {STOCK}", RECORD_TIME, id="an empty MDC before the layout"),
+        pytest.param(f"\x1b[36m{STOCK}\x1b[0m", RECORD_TIME, id="colours"),
+        pytest.param("\0" * 64 + STOCK, RECORD_TIME, id="a hole of a sparse file"),
+        pytest.param(f"{STOCK}\r", RECORD_TIME, id="CRLF"),
+        pytest.param(f"\ufeff{LINE}", RECORD_TIME, id="a byte order mark"),
+        pytest.param(f"\ufeff{STOCK}", RECORD_TIME, id="a byte order mark before the layout"),
+    ],
+)
+def test_a_line_in_any_layout_is_read(text: str, time: datetime) -> None:
+    (row,) = parsed([text.encode()])
+    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", time)
+    assert row["implausible_time"] is False
+
+
+@pytest.mark.parametrize(
+    "text", [STOCK, f"{STOCK} {{}}", json.dumps({"ts": "2026-11-20 10:00:00.123", "r": GOOD})]
+)
+def test_conf_names_the_zone_of_times_without_one(text: str) -> None:
+    (row,) = parsed([text.encode()], IngestSection(time_zone="Europe/Berlin"))
+    assert row["event_time"] == datetime(2026, 11, 20, 9, 0, 0, 123_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ts", "time"),
+    [
+        (S, AT.replace(microsecond=0)),
+        (S + 0.134, AT),
+        (str(S), AT.replace(microsecond=0)),
+        (MS, AT),
+        (str(MS), AT),
+        (MS * 1_000 + 5, AT.replace(microsecond=134_005)),
+        (MS * 1_000_000 + 5, AT),
+        (ISO, AT),
+        ("2026-11-20 10:00:00,134 +00:00", AT),
+    ],
+)
+def test_a_time_is_read_in_every_unit_and_form(ts: Any, time: datetime) -> None:
+    (row,) = parsed([json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode()])
+    assert (row["event_time"], row["implausible_time"]) == (time, False)
+
+
+@pytest.mark.parametrize("ts", [0, -1, 60, "soon", "2026-11-20 10:00", True, [1], 10**30, 1e300])
+def test_a_time_that_cannot_be_is_the_record_s_and_counted(ts: Any) -> None:
+    (row,) = parsed([json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode()])
+    assert (row["event_time"], row["implausible_time"]) == (RECORD_TIME, True)
+
+
+def test_a_time_far_from_its_record_is_counted_in_both_directions() -> None:
+    lines = [json.dumps({"ts": MS + days * 86_400_000, "r": GOOD}).encode() for days in (-9, 0, 9)]
+    rows = parsed(lines)
+    assert [row["implausible_time"] for row in rows] == [True, False, True]
+    assert rows[0]["event_time"] == datetime(2026, 11, 11, 10, 0, 0, 134_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("ms", [-1, 0, 59_999])
+def test_a_record_without_a_time_bounds_nothing(ms: int) -> None:
+    time = datetime.fromtimestamp(ms / 1_000, UTC)
+    envelope = json.dumps({"ts": MS, "broker": 1, "r": GOOD}).encode()
+    rows = parsed([envelope, LINE.encode()], time=time)
+    assert [(row["event_time"], row["record_time"]) for row in rows[:1]] == [(AT, None)]
+    assert [row["reason"] for row in rows] == [None, "no_time"]
+
+
+@pytest.mark.parametrize(
+    ("broker", "broker_id"),
+    [
+        (1, 1),
+        ("1", 1),
+        (1.0, 1),
+        ("my-cluster-kafka-12", 12),
+        ("kafka-0.kafka-headless", 0),
+        (-1, None),
+        ("ip-10-0-0-1", None),
+        ("b1", None),
+        ("2026-11-20", None),
+        (None, None),
+    ],
+)
+def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: int | None) -> None:
+    (row,) = parsed([json.dumps({"ts": MS, "broker": broker, "r": GOOD}).encode()])
+    assert row["broker_id"] == broker_id
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "detail"),
+    [
+        pytest.param(
+            "[2026] DEBUG Completed request:RequestHeader(apiKey=FETCH) -- {max=1},response:{}",
+            "old_text_format",
+            "brokers write JSON from Kafka 2.8 on",
+            id="before Kafka 2.8",
+        ),
+        pytest.param(
+            json.dumps({"payload": {"raw": STOCK}}),
+            "wrapped_line",
+            "in the field payload.raw",
+            id="in a field that is not known",
+        ),
+        pytest.param(
+            json.dumps(otlp(STOCK, STOCK)),
+            "wrapped_line",
+            "2 lines in one record: resourceLogs.0.scopeLogs.0.logRecords.1.body.stringValue",
+            id="two lines in one record",
+        ),
+        pytest.param(STOCK + STOCK, "not_json", "two lines in one record", id="two joined lines"),
+        pytest.param(LINE + LINE, "not_json", None, id="two joined bare lines"),
+        pytest.param(STOCK[:300], "not_json", None, id="a torn line"),
+        pytest.param(STOCK[300:], "not_json", None, id="the rest of it"),
+        pytest.param('{"message":"started"}', "not_a_request_line", None, id="another log"),
+        pytest.param(
+            'Completed request:{"message":"x"}', "not_a_request_line", None, id="another object"
+        ),
+    ],
+)
+def test_what_is_not_read_has_a_reason_that_says_what_it_is(
+    text: str, reason: str, detail: str | None
+) -> None:
+    (row,) = parsed([text.encode()])
+    assert (row["reason"], row["detail"]) == (reason, detail)
+
+
+def test_a_client_id_that_looks_like_a_line_changes_nothing() -> None:
+    header = GOOD["requestHeader"] | {"clientId": f"Completed request:{LINE}"}
+    line = json.dumps(GOOD | {"requestHeader": header, "principal": "User:mallory"})
+    texts = [line, f"[x] DEBUG Completed request:{line} (k)", json.dumps({"r": json.loads(line)})]
+    assert [row["principal"] for row in parsed(each.encode() for each in texts)] == [
+        "User:mallory"
+    ] * 3
+
+
+def test_bytes_of_another_charset_are_replaced() -> None:
+    header = GOOD["requestHeader"] | {"clientId": "caf\xe9"}
+    line = json.dumps(GOOD | {"requestHeader": header}, ensure_ascii=False)
+    rows = parsed([line.encode("latin-1"), line.encode()])
+    assert [row["client_id"] for row in rows] == ["caf\ufffd", "caf\xe9"]

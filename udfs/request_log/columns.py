@@ -1,0 +1,70 @@
+"""What the parser returns: the columns of a line, and the codes of its outcome."""
+
+import pyarrow as pa
+
+from quotaflow.schemas.table import BOOLEAN, INT, STRING, TIMESTAMP
+from quotaflow.schemas.tables.requests import REQUESTS
+
+EMPTY_LINE, LINE_TOO_LONG = "empty_line", "line_too_long"
+NOT_JSON, NOT_A_REQUEST_LINE = "not_json", "not_a_request_line"
+OLD_TEXT_FORMAT, WRAPPED_LINE = "old_text_format", "wrapped_line"
+UNEXPECTED_SHAPE, NO_TIME, READER_FAILED = "unexpected_shape", "no_time", "reader_failed"
+REASONS = (
+    EMPTY_LINE,
+    LINE_TOO_LONG,
+    NOT_JSON,
+    NOT_A_REQUEST_LINE,
+    OLD_TEXT_FORMAT,
+    WRAPPED_LINE,
+    UNEXPECTED_SHAPE,
+    NO_TIME,
+    READER_FAILED,
+)
+"""Why a record is no request line."""
+LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
+"""Why a request line is left out on purpose."""
+IMPLAUSIBLE_TIME, UNREADABLE_NUMBERS = DOUBTFUL = ("implausible_time", "unreadable_numbers")
+"""What was not taken from a line that is kept: its time, or numbers, which are null."""
+
+ENVELOPE, BARE, STOCK_LAYOUT, WRAPPED = FORMS = ("envelope", "bare", "stock layout", "wrapped")
+"""How a line arrives: our envelope, a bare line, Kafka's own layout, or in a shipper's record."""
+
+SOURCE = ("source_topic", "source_partition", "source_offset", "record_time")
+_OUTCOME = [
+    pa.field("reason", STRING),
+    pa.field("detail", STRING),
+    pa.field("left_out", STRING),
+    *(pa.field(name, BOOLEAN) for name in DOUBTFUL),
+    pa.field("form", STRING),
+    pa.field("stated_time", TIMESTAMP),
+    pa.field("has_bodies", BOOLEAN),
+]
+_OF_LINE = [f for f in REQUESTS.arrow if f.name not in ("cluster_id", *SOURCE)]
+
+READ = pa.schema([pa.field("line", INT), *_OF_LINE, *_OUTCOME])
+"""A line that was read: `line` is the place of its record in the batch."""
+
+LINES = pa.schema([*_OF_LINE, *(REQUESTS.arrow.field(name) for name in SOURCE), *_OUTCOME])
+"""A record as a line: the columns of `requests` but the cluster; why it is unreadable (`reason`,
+`detail`); why it is left out; what was doubtful; one of FORMS; the time that it states; whether it
+has request and response. Rows of `requests` have neither reason nor left_out."""
+
+TELEMETRY = pa.schema(
+    [
+        pa.field("line", INT),
+        pa.field("api_name", STRING),
+        pa.field("request_instance_id", STRING),
+        pa.field("metrics", STRING),
+        pa.field("response_instance_id", STRING),
+        pa.field("request_subscription_id", INT),
+        pa.field("terminating", BOOLEAN),
+        pa.field("compression_type", INT),
+        pa.field("response_subscription_id", INT),
+        pa.field("push_interval_ms", INT),
+        pa.field("telemetry_max_bytes", INT),
+        pa.field("delta_temporality", BOOLEAN),
+        pa.field("accepted_compression_types", pa.list_(STRING)),
+        pa.field("requested_metrics", pa.list_(STRING)),
+    ]
+)
+"""What lines of telemetry APIs (KIP-714) say beyond `requests`."""

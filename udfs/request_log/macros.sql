@@ -1,0 +1,64 @@
+-- Casts of JSON values that were read as text. Null where the text is no such value: never rounded.
+
+-- DuckDB casts '1.9' to 2, so a cast counts only if it prints the same text. Else shippers may have
+-- written an integer as 1.0, or with spaces.
+CREATE OR REPLACE MACRO int64(value) AS CASE
+    WHEN CAST(TRY_CAST(value AS BIGINT) AS VARCHAR) = value THEN TRY_CAST(value AS BIGINT)
+    WHEN regexp_full_match(value, '\s*[+-]?[0-9]+(?:\.0+)?\s*')
+        THEN TRY_CAST(regexp_extract(value, '[+-]?[0-9]+') AS BIGINT)
+END;
+
+CREATE OR REPLACE MACRO int32(value) AS CASE
+    WHEN CAST(TRY_CAST(value AS INTEGER) AS VARCHAR) = value THEN TRY_CAST(value AS INTEGER)
+    WHEN regexp_full_match(value, '\s*[+-]?[0-9]+(?:\.0+)?\s*')
+        THEN TRY_CAST(regexp_extract(value, '[+-]?[0-9]+') AS INTEGER)
+END;
+
+-- Also nan and inf, which no request takes: the line's reason says so.
+CREATE OR REPLACE MACRO number(value) AS TRY_CAST(value AS DOUBLE);
+
+CREATE OR REPLACE MACRO flag(value) AS CASE value WHEN 'true' THEN true WHEN 'false' THEN false END;
+
+-- A node id, or the number of a pod's name such as kafka-0: not that of a host such as ip-10-0-0-1.
+-- Negative ids are of no broker.
+CREATE OR REPLACE MACRO node_id(value) AS CASE
+    WHEN int32(value) IS NOT NULL THEN CASE WHEN int32(value) >= 0 THEN int32(value) END
+    ELSE int32(nullif(regexp_extract(value,
+        '^(?:[A-Za-z0-9.-]*-)?[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*-([0-9]{1,9})(?:\.[A-Za-z][A-Za-z0-9.-]*)?$',
+        1), ''))
+END;
+
+-- Microseconds since 1970 of a number of seconds, ms, us or ns: since 2010 they differ in length.
+CREATE OR REPLACE MACRO epoch_us_of(value) AS CASE
+    WHEN abs(value) < 100_000_000_000 THEN value * 1_000_000
+    WHEN abs(value) < 100_000_000_000_000 THEN value * 1_000
+    WHEN abs(value) < 100_000_000_000_000_000 THEN value
+    ELSE value // 1_000
+END;
+
+-- An instant from 2010 to 2100, else null.
+CREATE OR REPLACE MACRO plausible_us(us) AS
+    CASE WHEN us BETWEEN 1_262_304_000_000_000 AND 4_102_444_800_000_000 THEN us END;
+
+-- Microseconds since 1970 of a time in any form that shippers write. Without a zone it is in `zone`;
+-- where that is null too, it is no time.
+CREATE OR REPLACE MACRO time_us(value, zone) AS CASE
+    WHEN int64(value) IS NOT NULL
+        THEN plausible_us(CAST(epoch_us_of(CAST(int64(value) AS HUGEINT)) AS BIGINT))
+    WHEN number(value) IS NOT NULL
+        THEN plausible_us(TRY_CAST(epoch_us_of(number(value)) AS BIGINT))
+    WHEN regexp_full_match(value, '.*(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})\s*') THEN plausible_us(epoch_us(
+        TRY_CAST(regexp_replace(replace(value, ',', '.'), '\s+([Zz+-])', '\1') AS TIMESTAMPTZ)))
+    ELSE plausible_us(epoch_us(timezone(zone, TRY_CAST(replace(value, ',', '.') AS TIMESTAMP))))
+END;
+
+-- The first time in a text that names its zone, else the first time: the text before a request has
+-- those of the layout and of shippers.
+CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
+    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?\s?(?:Z|[+-][0-9]{2}:?[0-9]{2})'), ''),
+    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?'), '')
+);
+
+-- Whether a text is a time that does not name its zone.
+CREATE OR REPLACE MACRO is_zoneless(value) AS regexp_full_match(value,
+    '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?');

@@ -1,0 +1,23 @@
+"""What conf says of reading request-log lines, as workers need it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """How lines are read. `sampling` has n for each API of whose lines one of n is kept.
+
+    `shippers` are client ids, which leave out lines only with one of `shipper_principals`.
+    `time_zone` is that of times that do not name theirs; None: such a time is not read.
+    """
+
+    max_line_bytes: int
+    max_body_bytes: int
+    max_clock_skew_s: int
+    shippers: tuple[str, ...] = ()
+    shipper_principals: tuple[str, ...] = ()
+    controller_listeners: tuple[str, ...] = ()
+    sampling: Mapping[str, int] = field(default_factory=dict)
+    without_body: tuple[str, ...] = ()
+    time_zone: str | None = None
