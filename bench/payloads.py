@@ -28,6 +28,9 @@ def batches(batch_bytes: int) -> dict[str, list[bytes]]:
     return {
         "Java consumer": [java] * (batch_bytes // len(java)),
         "librdkafka consumer": [librdkafka] * (batch_bytes // len(librdkafka)),
+        "librdkafka, every client another": [
+            librdkafka.replace(b"carol", b"%05d" % n) for n in range(batch_bytes // len(librdkafka))
+        ],
         "one resource, same client": [one_resource(0, push) for push in range(many)],
         "one resource, every client another": [one_resource(n, n) for n in range(many)],
     }

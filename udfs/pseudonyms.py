@@ -13,6 +13,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.schemas.table import STRING
+from quotaflow.udfs.otlp.bad_text import without_bad_text
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, compress, decompress
 from quotaflow.udfs.rules.pseudonym import COLUMNS, SCOPE_NAME, Plain, Pseudonyms
 from quotaflow.udfs.rules.request_body import hidden_body
@@ -94,7 +95,7 @@ def _payload(
     if not row["payload"]:
         return row["payload"], None
     try:
-        data = MetricsData.FromString(decompress(row["payload"], row["compression"], limits))
+        data = _readable(decompress(row["payload"], row["compression"], limits), limits)
         # Fields that this descriptor does not know could hold any text.
         data.DiscardUnknownFields()
         # A Java client repeats its resource for every metric.
@@ -107,6 +108,14 @@ def _payload(
     except (DecodeError, UnreadableError):
         return None, UNHIDDEN
     return payload, None
+
+
+def _readable(payload: bytes, limits: Limits) -> MetricsData:
+    """The payload without metrics whose text is not UTF-8: such text could name the client."""
+    try:
+        return MetricsData.FromString(payload)
+    except DecodeError:
+        return MetricsData.FromString(without_bad_text(payload, limits)[0])
 
 
 def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:

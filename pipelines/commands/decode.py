@@ -39,7 +39,8 @@ def decode(
     """Print the data points of one telemetry payload.
 
     Prints one JSON object per line, with the columns of client_metrics. Uses the pipeline's own
-    decoder and bounds. Needs no JVM.
+    decoder and bounds. Needs no JVM. Metrics whose text is not UTF-8 are left out, and counted on
+    stderr.
 
     Example: quotaflow decode push.bin --codec zstd
     """
@@ -51,7 +52,9 @@ def decode(
     from quotaflow.udfs.otlp.codecs import UnreadableError  # noqa: PLC0415
 
     try:
-        points = pushes.payload_points(payload, codec, settings.payloads)
+        points = pushes.payload_points(
+            payload, codec, settings.payloads, lambda problem: output.note(f"{file}: {problem}")
+        )
     except UnreadableError as error:
         raise UnreadableFileError(f"{file}: {error.reason}: {error.detail}") from None
     output.lines(values.json_line(row) for row in values.rows(points))

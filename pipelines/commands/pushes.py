@@ -18,7 +18,7 @@ from quotaflow.udfs.facts.facts import FactReader
 from quotaflow.udfs.facts.receiver import PushLog
 from quotaflow.udfs.facts.requests import RequestLog
 from quotaflow.udfs.facts.telemetry_pushes import OPENED, from_receiver
-from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp import bad_text, decode
 from quotaflow.udfs.otlp.codecs import UnreadableError
 from quotaflow.udfs.rules.client_metrics import ALL
 
@@ -111,12 +111,22 @@ class CapturedPushes:
         if push_row["unreadable_reason"] is not None:
             reason = f"{push_row['unreadable_reason']}: {push_row['unreadable_detail']}"
             self.report(f"a push of {instance_id} cannot be read: {reason}")
+        elif push_row["unreadable_metrics"]:
+            self.report(f"a push of {instance_id}: {left_out(push_row['unreadable_metrics'])}")
 
 
-def payload_points(payload: bytes, codec: str, bounds: PayloadsSection) -> Iterator[pa.RecordBatch]:
+def left_out(metrics: int) -> str:
+    """That metrics of a payload have no points."""
+    return f"{bad_text.REASON}: {bad_text.DETAIL}{metrics}"
+
+
+def payload_points(
+    payload: bytes, codec: str, bounds: PayloadsSection, report: Callable[[str], None]
+) -> Iterator[pa.RecordBatch]:
     """Data points of one payload, with the columns of client_metrics; what only a push has is null.
 
-    Raises UnreadableError with the reason the pipeline would quarantine it for.
+    `report` gets how many metrics are left out, if any. Raises UnreadableError with the reason the
+    pipeline would quarantine it for.
     """
     columns = {"payload": [payload], "compression": [codec]}
     schema = TELEMETRY_PUSHES.arrow
@@ -127,4 +137,6 @@ def payload_points(payload: bytes, codec: str, bounds: PayloadsSection) -> Itera
     reason = opened.column("unreadable_reason")[0].as_py()
     if reason is not None:
         raise UnreadableError(reason, opened.column("unreadable_detail")[0].as_py() or "")
+    if metrics := opened.column("unreadable_metrics")[0].as_py():
+        report(left_out(metrics))
     return decode.decode_pushes(bounds.limits)(iter([opened]))

@@ -51,6 +51,11 @@ TELEMETRY_PUSHES = Table(
         Column(
             "unreadable_reason", STRING, "why the payload could not be decoded; null when it can"
         ),
+        Column(
+            "unreadable_metrics",
+            LONG,
+            "metrics without points, because their text is not UTF-8; null where unreadable",
+        ),
         Column("route", STRING, "request_log, receiver or otlp"),
         Column("payload", BINARY, "the payload, not decompressed"),
         *SOURCE,

@@ -113,6 +113,17 @@ def test_what_cannot_be_searched_is_not_kept(
     assert row["unreadable_detail"] is None
 
 
+def test_a_metric_whose_text_is_not_utf8_is_not_kept() -> None:
+    bad = payload(gauge(point(), name="bad"), gauge(point(), name="good")).replace(
+        b"bad", b"\xff" * 3
+    )
+    row = hidden(bad)
+    assert (row["payload"], row["unreadable_reason"]) == (
+        payload(gauge(point(), name="good")),
+        None,
+    )
+
+
 def test_real_payloads_lose_nothing_else(golden: Path) -> None:
     files = sorted((golden / "otlp").glob("*.data.bin"))
     for file in files:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.control import QUARANTINE
+from quotaflow.udfs.otlp import bad_text
 from quotaflow.udfs.request_log.columns import LINE_TOO_LONG, NOT_JSON, READER_FAILED
 from quotaflow.udfs.request_log.records import as_text
 
@@ -54,17 +55,27 @@ def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bo
 
 
 def of_pushes(pushes: pa.Table, now: datetime) -> pa.Table:
-    """The unreadable among opened pushes; the push itself stays in `telemetry_pushes`."""
-    rows = pushes.filter(pc.is_valid(pushes["unreadable_reason"]))
+    """Opened pushes that cannot be read, or metrics of them; they stay in `telemetry_pushes`."""
+    rows = pushes.filter(pc.is_valid(reasons_of(pushes)))
+    metrics = rows["unreadable_metrics"].cast(STRING)
+    left_out = pc.binary_join_element_wise(bad_text.DETAIL, metrics, "")
     kept = {
         "cluster_id": rows["cluster_id"],
-        "reason": rows["unreadable_reason"],
+        "reason": reasons_of(rows),
         "target": pa.repeat(pa.scalar("client_metrics"), rows.num_rows),
-        "detail": rows["unreadable_detail"],
+        "detail": pc.if_else(
+            pc.is_valid(rows["unreadable_reason"]), rows["unreadable_detail"], left_out
+        ),
         "size_bytes": rows["wire_bytes"],  # also of a payload that was rejected
         "head": pc.binary_slice(rows["payload"], 0, HEAD_BYTES),
     }
     return _table(rows, kept, now)
+
+
+def reasons_of(pushes: pa.Table) -> pa.ChunkedArray:
+    """Why each of these opened pushes is in quarantine; null if all of its payload can be read."""
+    has_bad_text = pc.greater(pushes["unreadable_metrics"], 0)
+    return pc.coalesce(pushes["unreadable_reason"], pc.if_else(has_bad_text, bad_text.REASON, None))
 
 
 def _table(rows: pa.Table, kept: dict[str, pa.Array], now: datetime) -> pa.Table:

@@ -103,8 +103,8 @@ def line_counts(lines: pa.Table) -> Counter[Outcome]:
 
 
 def unreadable_counts(opened: pa.Table) -> Counter[Outcome]:
-    """The number of pushes that cannot be opened, by reason."""
-    reasons = opened["unreadable_reason"].drop_null().to_pylist()
+    """The number of pushes that cannot be read, or metrics of them, by reason."""
+    reasons = quarantine.reasons_of(opened).drop_null().to_pylist()
     return Counter(Outcome("quarantined", "client_metrics", reason) for reason in reasons)
 
 

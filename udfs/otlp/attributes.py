@@ -7,8 +7,7 @@ become base64.
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
@@ -32,18 +31,21 @@ def digest(texts: Iterable[str | None]) -> int:
 
     MurmurHash3; lengths are hashed too, so that two texts never run together.
     """
-    encoded = [b"-" if text is None else b"%d:%s" % (len(text), text.encode()) for text in texts]
-    return mmh3_x64_128_utupledigest(b"".join(encoded))[0]
+    return digest_of(b"".join(map(digest_part, texts)))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a point is about: topic and partition, or the node (broker) it was measured at."""
+def digest_part(text: str | None) -> bytes:
+    """What is hashed of a text."""
+    return b"-" if text is None else b"%d:%s" % (len(text), text.encode())
 
-    topic: str | None = None
-    partition: int | None = None
-    node_id: int | None = None
-    node_kind: str | None = None
+
+def digest_of(parts: bytes) -> int:
+    """The digest of texts, given the parts of all of them."""
+    return mmh3_x64_128_utupledigest(parts)[0]
+
+
+Shape = tuple[tuple[str, ...], tuple[int, ...]]
+"""The keys of a set in their order, and the size of each value in bytes, -1 for null."""
 
 
 class Tags(tuple[tuple[str, str | None], ...]):
@@ -53,12 +55,20 @@ class Tags(tuple[tuple[str, str | None], ...]):
     """
 
     @cached_property
-    def place(self) -> Place:
-        """Topic, partition, and node of a point, in the spelling of any client."""
-        values = dict(self)
-        node_id, node_kind = node(values.get("node_id") or values.get("node.id"))
-        partition = whole_number(values.get("partition"))
-        return Place(values.get("topic") or None, partition, node_id, node_kind)
+    def by_key(self) -> dict[str, str | None]:
+        """The values by their keys."""
+        return dict(self)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """With `content` all there is of the set."""
+        sizes = (-1 if value is None else len(value.encode()) for _, value in self)
+        return tuple(key for key, _ in self), tuple(sizes)
+
+    @cached_property
+    def content(self) -> bytes:
+        """The values end to end."""
+        return "".join(value or "" for _, value in self).encode()
 
     @cached_property
     def digest(self) -> int:
@@ -120,14 +130,6 @@ def _json(value: AnyValue, depth: int) -> _Json:
     if kind in ("string_value", "bool_value", "int_value", "double_value"):
         scalar: _Json = getattr(value, kind)
         return scalar
-    return None
-
-
-def first(values: Mapping[str, str | None], *keys: str) -> str | None:
-    """The value of the first key that has one; clients send an empty text for none."""
-    for key in keys:
-        if text := values.get(key):
-            return text
     return None
 
 

@@ -4,17 +4,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.udfs.malloc import keep_freed
-from quotaflow.udfs.otlp.attributes import Tags, cut, tags
+from quotaflow.udfs.otlp.arrays import Codes, Flags, Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import AttributeSets
+from quotaflow.udfs.otlp.bad_text import over
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.numbers import Codes
-from quotaflow.udfs.otlp.payloads import Ints, Unreadable, not_otlp, over, split
+from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable, not_otlp, split
 from quotaflow.udfs.otlp.points import Points, read_points
 
-Flags = npt.NDArray[np.bool_]
 _KEY_SPACE = 1 << 62
 T = TypeVar("T")
 
@@ -24,17 +23,19 @@ class DecodedBatch:
     """The points of a batch: each with its payload, resource and scope by number.
 
     `keep` is false for points of unreadable payloads and for duplicates. `flat_bytes` is the size
-    of the text of each point as a row of its own.
+    of the text of each point as a row of its own. `left_out` counts the metrics of a payload whose
+    text is not UTF-8.
     """
 
     points: Points
     payload: Ints
     resource: Ints
     scope: Ints
-    resources: list[Tags]
+    resources: AttributeSets
     scopes: list[tuple[str, str]]
     keep: Flags
     flat_bytes: Ints
+    left_out: LeftOut
 
 
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
@@ -43,22 +44,27 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
     metrics = split(payloads, unreadable, limits)
     points = read_points(metrics, unreadable, limits)
     numbers = points.numbers
-    payload, resource, scope = (
-        column[numbers.metric] for column in (metrics.payload, metrics.resource, metrics.scope)
-    )
-    resource, resources = _renumbered(
-        resource, [tags(sent.attributes, limits) for sent in metrics.resources]
-    )
-    scope, scopes = _renumbered(
-        scope, [(cut(sent.name, limits), cut(sent.version, limits)) for sent in metrics.scopes]
-    )
-    flat_bytes = _flat_bytes(points, resource, resources, scope, scopes)
+    payload, resource, scope = metrics.payload, metrics.resource, metrics.scope
+    if not np.array_equal(numbers.metric, np.arange(len(payload))):
+        payload, resource, scope = (column[numbers.metric] for column in (payload, resource, scope))
+    scope, scopes = _renumbered(scope, metrics.scopes)
+    flat_bytes = _flat_bytes(points, resource, metrics.resources, scope, scopes)
     _refuse_unnamed(points, payload, unreadable)
     _refuse_over(payload, flat_bytes, unreadable, limits)
     keep = _first_of_each(points, payload, resource, scope)
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
-    return DecodedBatch(points, payload, resource, scope, resources, scopes, keep, flat_bytes)
+    return DecodedBatch(
+        points,
+        payload,
+        resource,
+        scope,
+        metrics.resources,
+        scopes,
+        keep,
+        flat_bytes,
+        metrics.left_out,
+    )
 
 
 def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
@@ -71,15 +77,15 @@ def _renumbered(numbers: Ints, sent: list[T]) -> tuple[Ints, list[T]]:
 def _flat_bytes(
     points: Points,
     resource: Ints,
-    resources: list[Tags],
+    resources: AttributeSets,
     scope: Ints,
     scopes: list[tuple[str, str]],
 ) -> Ints:
     numbers, names = points.numbers, points.names
     return (
         _sizes([sum(map(len, header)) for header in names.headers])[numbers.header]
-        + _sizes([attributes.characters for attributes in names.attributes])[numbers.attributes]
-        + _sizes([attributes.characters for attributes in resources])[resource]
+        + names.attributes.characters()[numbers.attributes]
+        + resources.characters()[resource]
         + _sizes([sum(map(len, names)) for names in scopes])[scope]
     )
 
@@ -97,9 +103,12 @@ def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> No
 
 
 def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:
-    counts = np.bincount(payload)
-    for index in np.flatnonzero(counts > limits.points):
-        unreadable.setdefault(int(index), over("points", limits.points))
+    # Most batches are within the limits of one payload.
+    if len(payload) > limits.points:
+        for index in np.flatnonzero(np.bincount(payload) > limits.points):
+            unreadable.setdefault(int(index), over("points", limits.points))
+    if flat_bytes.sum() <= limits.flat_bytes:
+        return
     sizes = np.bincount(payload, weights=flat_bytes)
     for index in np.flatnonzero(sizes > limits.flat_bytes):
         detail = f"{sizes[index]:.0f} bytes of text in rows, at most {limits.flat_bytes}"
@@ -137,6 +146,8 @@ def _combined(*columns: Ints | Codes) -> Ints:
     space = int(key.max(initial=0)) + 1
     for column in columns[1:]:
         width = int(column.max(initial=0)) + 1
+        if width == 1:
+            continue
         if space * width > _KEY_SPACE:
             key = _dense(key)
             space = int(key.max(initial=0)) + 1
@@ -144,6 +155,6 @@ def _combined(*columns: Ints | Codes) -> Ints:
     return key
 
 
-def _dense(column: Ints | npt.NDArray[np.uint64]) -> Ints:
+def _dense(column: Ints | Unsigned) -> Ints:
     codes: Ints = pa.array(column).dictionary_encode().indices.to_numpy().astype(np.int64)
     return codes

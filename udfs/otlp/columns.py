@@ -1,6 +1,6 @@
 """Points as flat Arrow columns: the columns of POINT and the normalised ones of client_metrics."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, POINT
-from quotaflow.udfs.otlp.attributes import Place, Tags, first
+from quotaflow.udfs.otlp.arrays import Ints, Unsigned
+from quotaflow.udfs.otlp.attribute_sets import MAP, AttributeSets, repeated
+from quotaflow.udfs.otlp.attributes import node, whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch
 from quotaflow.udfs.otlp.exact import NS_PER_US
-from quotaflow.udfs.otlp.numbers import Numbers, Unsigned
-from quotaflow.udfs.otlp.payloads import Ints
+from quotaflow.udfs.otlp.numbers import Numbers
 
 _MANY = 1 << 17
+_MOST_BYTES = 1 << 30
 _TEMPORALITIES = {1: "delta", 2: "cumulative"}
 _CLIENT_KEYS = {
     "group_id": ("group_id",),
@@ -27,12 +29,11 @@ _CLIENT_KEYS = {
     "application_id": ("application_id",),
     "client_rack": ("client_rack",),
 }
-_PLACE_KEYS = {"topic", "partition", "node_id", "node.id"}
-_PLACE_TYPES = {"topic": STRING, "partition": INT, "node_id": INT, "node_kind": STRING}
+_PLACES = ("topic", "partition", "node_id", "node_kind")
 _POINT_TYPES = {column.name: column.type for column in POINT}
 
 SCHEMA = pa.schema(
-    [CLIENT_METRICS.arrow.field(name) for name in (*_POINT_TYPES, *_PLACE_TYPES, *_CLIENT_KEYS)]
+    [CLIENT_METRICS.arrow.field(name) for name in (*_POINT_TYPES, *_PLACES, *_CLIENT_KEYS)]
 )
 """The columns of one decoded point, in the order of client_metrics."""
 
@@ -59,14 +60,23 @@ def points(batch: DecodedBatch, rows: Ints) -> pa.RecordBatch:
 def _timestamps(ns: Unsigned) -> Any:
     """Microseconds of UTC; 0 is OTLP's 'not set'. Every unsigned 64-bit time fits (year 2554)."""
     us = (ns // np.uint64(NS_PER_US)).view(np.int64)
-    return pa.array(us, mask=ns == 0).view(TIMESTAMP)
+    return pa.array(us, mask=None if ns.all() else ns == 0).view(TIMESTAMP)
 
 
 def _take(distinct: Iterable[Any], type_: pa.DataType, numbers: Any) -> Any:
     """A column of few distinct values, chosen by number."""
-    values = pa.array(list(distinct), type_)
+    return _taken(pa.array(list(distinct), type_), numbers)
+
+
+def _taken(values: Any, numbers: Any) -> Any:
     if values.null_count == len(values):
-        return _nulls(len(numbers), type_)
+        return _nulls(len(numbers), values.type)
+    if (
+        len(values) == 1
+        and values.type in (STRING, MAP)
+        and values.nbytes * len(numbers) < _MOST_BYTES
+    ):
+        return repeated(values, len(numbers))
     return values.take(numbers)
 
 
@@ -104,7 +114,7 @@ def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
     integers = numbers.bits.view(np.int64)
     value = np.where(is_int, integers.astype(np.float64), numbers.bits.view(np.float64))
     return {
-        "value": pa.array(value, DOUBLE, mask=is_none),
+        "value": pa.array(value, DOUBLE, mask=is_none if is_none.any() else None),
         "value_int": pa.array(integers, LONG, mask=~is_int),
     }
 
@@ -112,8 +122,9 @@ def _values(batch: DecodedBatch, numbers: Numbers) -> dict[str, Any]:
 def _rare(batch: DecodedBatch, rows: Ints) -> dict[str, Any]:
     """Columns of histograms, summaries and exemplars: null where a point has none."""
     rare = batch.points.rare
-    numbered = enumerate(rows.tolist()) if rare else ()
-    rare_rows = [(i, rare[row]) for i, row in numbered if row in rare]
+    if not rare:
+        return {name: _nulls(len(rows), _POINT_TYPES[name]) for name in _RARE_NAMES}
+    rare_rows = [(i, rare[row]) for i, row in enumerate(rows.tolist()) if row in rare]
     places = np.full(len(rows), len(rare_rows))
     places[[i for i, _ in rare_rows]] = np.arange(len(rare_rows))
     indices = pa.array(places)
@@ -132,23 +143,54 @@ _RARE_NAMES = [
 
 def _clients(batch: DecodedBatch, numbers: Numbers, resource: Ints) -> dict[str, Any]:
     """Attributes and resource as maps, and the columns of place and client from them."""
-    sets: Sequence[Tags] = list(batch.points.names.attributes)
+    sets, sent = batch.points.names.attributes, batch.resources
     attributes, resources = pa.array(numbers.attributes), pa.array(resource)
-    by_resource = [dict(tags) for tags in batch.resources]
-    own_keys = {key for tags in sets for key, _ in tags}
-    places = [tags.place for tags in sets] if own_keys & _PLACE_KEYS else [Place()] * len(sets)
     filled = {
-        "attributes": _take(sets, _POINT_TYPES["attributes"], attributes),
-        "resource": _take(batch.resources, _POINT_TYPES["resource"], resources),
+        "attributes": _taken(sets.maps(), attributes),
+        "resource": _taken(sent.maps(), resources),
     }
-    for name, type_ in _PLACE_TYPES.items():
-        filled[name] = _take((getattr(at, name) for at in places), type_, attributes)
+    for name, column in places(sets).items():
+        filled[name] = _taken(column, attributes)
+    own_keys, sent_keys = sets.keys, sent.keys
     for name, keys in _CLIENT_KEYS.items():
-        filled[name] = _take((first(values, *keys) for values in by_resource), STRING, resources)
+        filled[name] = _taken(_first(sent, sent_keys, keys), resources)
         if own_keys.intersection(keys):
-            own = _take((first(dict(tags), *keys) for tags in sets), STRING, attributes)
+            own = _taken(_first(sets, own_keys, keys), attributes)
             filled[name] = pc.coalesce(filled[name], own)
     return filled
+
+
+def places(sets: AttributeSets) -> dict[str, Any]:
+    """What each set says its point is about: topic and partition, or the node it was measured at.
+
+    In the spelling of any client.
+    """
+    keys = sets.keys
+    nodes = _first(sets, keys, ("node_id", "node.id"))
+    return {
+        "topic": _first(sets, keys, ("topic",)),
+        "partition": _each(whole_number, _first(sets, keys, ("partition",)), INT),
+        "node_id": _each(lambda text: node(text)[0], nodes, INT),
+        "node_kind": _each(lambda text: node(text)[1], nodes, STRING),
+    }
+
+
+def _first(sets: AttributeSets, present: frozenset[str], keys: Iterable[str]) -> Any:
+    """The value of the first key that has one; clients send an empty text for none."""
+    firsts = None
+    for key in keys:
+        if key in present:
+            values = sets.column(key)
+            firsts = values if firsts is None else pc.coalesce(firsts, values)
+    return pa.nulls(len(sets), STRING) if firsts is None else firsts
+
+
+def _each(read: Callable[[str | None], Any], texts: Any, type_: pa.DataType) -> Any:
+    """What `read` makes of each text, called once for each distinct one."""
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), type_)
+    encoded = texts.dictionary_encode()
+    return pa.array(map(read, encoded.dictionary.to_pylist()), type_).take(encoded.indices)
 
 
 def _scopes(batch: DecodedBatch, scope: Ints) -> dict[str, Any]:

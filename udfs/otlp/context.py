@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
-from quotaflow.udfs.otlp.attributes import Tags, whole_number
+from quotaflow.udfs.otlp.arrays import Ints
+from quotaflow.udfs.otlp.attributes import whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch
-from quotaflow.udfs.otlp.payloads import Ints
 
 _KEYS = {
     "client_instance_id": "client_instance_id",
@@ -54,23 +54,23 @@ def from_resources(
         return {}
     unknown = instances.is_null()
     resource = pa.array(batch.resource[rows])
-    by_resource = [dict(tags) for tags in batch.resources]
     filled = {}
     for name, key in _KEYS.items():
-        claimed = _column(name, [values.get(key) for values in by_resource]).take(resource)
+        claimed = _column(name, batch.resources.column(key)).take(resource)
         filled[name] = pc.if_else(unknown, claimed, client_columns[name])
     type_ = CLIENT_METRICS.arrow.field("resource").type
-    left = pa.array([_without_context(tags) for tags in batch.resources], type_).take(resource)
+    resources = batch.resources.maps().to_pylist()
+    left = pa.array([_without_context(tags) for tags in resources], type_).take(resource)
     return filled | {"resource": pc.if_else(unknown, left, client_columns["resource"])}
 
 
-def _column(name: str, texts: list[str | None]) -> Any:
+def _column(name: str, texts: Any) -> Any:
     type_ = CLIENT_METRICS.arrow.field(name).type
     if pa.types.is_integer(type_):
-        return pa.array([whole_number(text) for text in texts], type_)
-    return pa.array([text or None for text in texts], type_)
+        return pa.array([whole_number(text) for text in texts.to_pylist()], type_)
+    return texts
 
 
-def _without_context(tags: Tags) -> Tags:
+def _without_context(tags: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
     context = _OTHER_HEADERS.union(_KEYS.values())
-    return Tags(tag for tag in tags if tag[0] not in context)
+    return [tag for tag in tags if tag[0] not in context]

@@ -15,7 +15,8 @@ from quotaflow.udfs.otlp.varints import varint
 _WIRE_TYPE_BITS, _WIRE_TYPE = 3, 7
 _VARINT, _LEN = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
-_LEAST_BYTES = 2
+LEAST_BYTES = 2
+"""The size of the smallest message in another one."""
 _VARINT_BYTES = 10
 _DEEPEST = 100
 Fields = dict[int, "Fields"]
@@ -27,7 +28,7 @@ def more_messages_than(most: int, payload: bytes) -> bool:
 
     A message that is broken, or nested deeper than protobuf reads, counts as far as it is readable.
     """
-    if len(payload) <= _LEAST_BYTES * most:
+    if len(payload) <= LEAST_BYTES * most:
         return False
     # The tag of a message has this wire type in its first byte: few such bytes decide it.
     begins = np.frombuffer(payload, np.uint8) & _WIRE_TYPE == _LEN

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.otlp import batch, columns, context
+from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
-from quotaflow.udfs.otlp.payloads import Ints, Unreadable
+from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
 
 Batches = Iterator[pa.RecordBatch]
@@ -33,10 +34,12 @@ STATUS = pa.schema(
         pa.field("payload_sha256", STRING),
         pa.field("unreadable_reason", STRING),
         pa.field("unreadable_detail", STRING),
+        pa.field("unreadable_metrics", LONG),
     ]
 )
 """What is known of a payload before its points: decoded_bytes is null if it is unreadable,
-payload_sha256 only if it could not be decompressed."""
+payload_sha256 only if it could not be decompressed. unreadable_metrics counts the metrics of a
+readable payload whose text is not UTF-8: they have no points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class _Run:
     unreadable: Unreadable
     corrupt: frozenset[int]
 
-    def status(self) -> pa.RecordBatch:
+    def status(self, left_out: LeftOut) -> pa.RecordBatch:
         """One row per payload, in order; call it once all unreadable payloads are known."""
         errors = [self.unreadable.get(i) for i in range(len(self.decoded))]
         rows = list(zip(self.decoded, errors, strict=True))
@@ -70,6 +73,7 @@ class _Run:
                 pa.array([self._sha256(i) for i in range(len(rows))], STRING),
                 pa.array([error.reason if error else None for _, error in rows], STRING),
                 pa.array([error.detail if error else None for _, error in rows], STRING),
+                pa.array([None if error else left_out[i] for i, error in enumerate(errors)], LONG),
             ],
             schema=STATUS,
         )
@@ -90,15 +94,15 @@ def decode(payloads: Any, compressions: Any, limits: Limits) -> Iterator[Decoded
         decoded = batch.read(run.decoded, run.unreadable, limits)
         rows = np.flatnonzero(decoded.keep)
         parent = pa.array(run.first + decoded.payload[rows])
-        yield Decoded(run.status(), columns.points(decoded, rows), parent)
+        yield Decoded(run.status(decoded.left_out), columns.points(decoded, rows), parent)
 
 
 def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
     """The status of every payload as `decode` gives it, without making columns of its points."""
     statuses = [STATUS.empty_table()]
     for run in _runs(payloads, compressions, limits):
-        batch.read(run.decoded, run.unreadable, limits)
-        statuses.append(pa.Table.from_batches([run.status()]))
+        decoded = batch.read(run.decoded, run.unreadable, limits)
+        statuses.append(pa.Table.from_batches([run.status(decoded.left_out)]))
     status = pa.concat_tables(statuses).combine_chunks()
     return pa.RecordBatch.from_arrays(
         [pa.concat_arrays(c.chunks) for c in status.columns], schema=STATUS

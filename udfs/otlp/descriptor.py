@@ -13,13 +13,16 @@ import ptars
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from google.protobuf.message import Message
+from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
 
 _PAYLOAD = {
     "MetricsData": ("resource_metrics",),
     "ResourceMetrics": ("resource", "scope_metrics", "schema_url"),
     "ScopeMetrics": ("scope", "metrics", "schema_url"),
 }
+_BATCH = "Batch"
 
 
 @cache
@@ -33,10 +36,43 @@ def payload_class() -> type[Message]:
 
 
 @cache
+def batch_class() -> type[Message]:
+    """A message of many payloads: `repeated MetricsData payloads = 1`."""
+    file: Any = payload_class().DESCRIPTOR.file
+    return message_factory.GetMessageClass(file.message_types_by_name[_BATCH])
+
+
+@cache
 def payload_handler() -> Any:
-    """The same message as Arrow columns, by ptars."""
-    descriptor = payload_class().DESCRIPTOR
+    """A message of many payloads as Arrow columns, by ptars."""
+    descriptor = batch_class().DESCRIPTOR
     return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
+
+
+@cache
+def bytes_class(name: str) -> type[Message]:
+    """A message of OTLP metrics with bytes for every string: it reads text that is no UTF-8."""
+    return message_factory.GetMessageClass(_bytes_pool().FindMessageTypeByName(name))
+
+
+@cache
+def _bytes_pool() -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    for source in (common_pb2, resource_pb2, metrics_pb2):
+        file = descriptor_pb2.FileDescriptorProto()
+        source.DESCRIPTOR.CopyToProto(file)
+        for message in file.message_type:
+            _read_bytes(message)
+        pool.Add(file)
+    return pool
+
+
+def _read_bytes(message: descriptor_pb2.DescriptorProto) -> None:
+    for field in message.field:
+        if field.type == FieldDescriptorProto.TYPE_STRING:
+            field.type = FieldDescriptorProto.TYPE_BYTES
+    for nested in message.nested_type:
+        _read_bytes(nested)
 
 
 def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
@@ -46,6 +82,14 @@ def _pruned(kept: dict[str, tuple[str, ...]], root: str) -> Any:
     messages = [message for message in file.message_type if message.name in kept]
     for message in messages:
         _prune(message, kept)
+    payloads = FieldDescriptorProto(
+        name="payloads",
+        number=1,
+        label=FieldDescriptorProto.LABEL_REPEATED,
+        type=FieldDescriptorProto.TYPE_MESSAGE,
+        type_name=f".{file.package}.{root}",
+    )
+    messages.append(descriptor_pb2.DescriptorProto(name=_BATCH, field=[payloads]))
     pool = descriptor_pool.DescriptorPool()
     pool.Add(
         descriptor_pb2.FileDescriptorProto(

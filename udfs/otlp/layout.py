@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from quotaflow.udfs.otlp.varints import varint
 
-_LEN, _FIXED64, _VARINT = 2, 1, 0
+LEN, _FIXED64, _VARINT = 2, 1, 0
 _NAME, _DESCRIPTION, _UNIT = 1, 2, 3
 _GAUGE, _SUM = 5, 7
 _KINDS = {_GAUGE: "gauge", _SUM: "sum"}
 _POINTS, _TEMPORALITY, _MONOTONIC = 1, 2, 3
-_START, _TIME, _DOUBLE, _INT, _ATTRIBUTES, _FLAGS = 2, 3, 4, 6, 7, 8
+_START, _TIME, _DOUBLE, _INT, POINT_ATTRIBUTES, _FLAGS = 2, 3, 4, 6, 7, 8
 _CONTINUED = 0x80
 _MOST_POINTS = 64
 _LENGTH_BYTES = 3
@@ -65,7 +65,9 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class Field:
+    """A field of a message: where it begins, and where its bytes are after tag and length."""
+
     number: int
     wire_type: int
     begin: int
@@ -90,10 +92,10 @@ def layout(metric: bytes) -> Layout | None:
 
 
 def _metric(metric: bytes) -> Layout:
-    *header, form = _fields(metric, 0, len(metric))
-    if any(f.number not in (_NAME, _DESCRIPTION, _UNIT) or f.wire_type != _LEN for f in header):
+    *header, form = fields_of(metric, 0, len(metric))
+    if any(f.number not in (_NAME, _DESCRIPTION, _UNIT) or f.wire_type != LEN for f in header):
         raise _UnusualError
-    if form.number not in _KINDS or form.wire_type != _LEN:
+    if form.number not in _KINDS or form.wire_type != LEN:
         raise _UnusualError
     slots = _slots(metric, form)
     blanks = [ByteRange(0, form.begin)]
@@ -104,9 +106,9 @@ def _metric(metric: bytes) -> Layout:
     return Layout(blanks[0], slots, bytes(mask))
 
 
-def _slots(metric: bytes, form: _Field) -> tuple[Slot, ...]:
-    fields = list(_fields(metric, form.byte_range.start, form.byte_range.stop))
-    points = [f for f in fields if f.number == _POINTS and f.wire_type == _LEN]
+def _slots(metric: bytes, form: Field) -> tuple[Slot, ...]:
+    fields = list(fields_of(metric, form.byte_range.start, form.byte_range.stop))
+    points = [f for f in fields if f.number == _POINTS and f.wire_type == LEN]
     rest = {f.number: f.value for f in fields if f.wire_type == _VARINT}
     allowed = {_TEMPORALITY, _MONOTONIC} if form.number == _SUM else set()
     if len(points) + len(rest) != len(fields) or not rest.keys() <= allowed:
@@ -121,10 +123,10 @@ def _slots(metric: bytes, form: _Field) -> tuple[Slot, ...]:
 
 
 def _slot(
-    metric: bytes, point: _Field, kind: str, temporality: int, is_monotonic: bool | None
+    metric: bytes, point: Field, kind: str, temporality: int, is_monotonic: bool | None
 ) -> Slot:
-    fields = list(_fields(metric, point.byte_range.start, point.byte_range.stop))
-    attributes = [f for f in fields if f.number == _ATTRIBUTES and f.wire_type == _LEN]
+    fields = list(fields_of(metric, point.byte_range.start, point.byte_range.stop))
+    attributes = [f for f in fields if f.number == POINT_ATTRIBUTES and f.wire_type == LEN]
     numbers = {f.number: f.byte_range for f in fields if f.wire_type == _FIXED64}
     flags = [f.value for f in fields if f.number == _FLAGS and f.wire_type == _VARINT]
     order = [f.number for f in fields]
@@ -145,12 +147,12 @@ def _slot(
     )
 
 
-def _fields(data: bytes, at: int, end: int) -> Iterator[_Field]:
+def fields_of(data: bytes, at: int, end: int) -> Iterator[Field]:
     """The fields of one message; raises where a tag, length or wire type is unusual."""
     while at < end:
         begin, tag = at, data[at]
         number, wire_type = tag >> 3, tag & 7
-        if tag & _CONTINUED or wire_type not in (_VARINT, _FIXED64, _LEN) or not number:
+        if tag & _CONTINUED or wire_type not in (_VARINT, _FIXED64, LEN) or not number:
             raise _UnusualError
         at += 1
         size = value = 0
@@ -158,9 +160,9 @@ def _fields(data: bytes, at: int, end: int) -> Iterator[_Field]:
             size = 8
         else:
             value, at = varint(data, at, _LENGTH_BYTES)
-            size = value if wire_type == _LEN else 0
+            size = value if wire_type == LEN else 0
         byte_range = ByteRange(at, at + size)
         at = byte_range.stop
         if at > end:
             raise _UnusualError
-        yield _Field(number, wire_type, begin, byte_range, value)
+        yield Field(number, wire_type, begin, byte_range, value)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from quotaflow.udfs.otlp import exact
+from quotaflow.udfs.otlp.bad_text import is_only_bad_text, over
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.groups import Groups
-from quotaflow.udfs.otlp.numbers import Names, Numbers, Part
-from quotaflow.udfs.otlp.payloads import EncodedMetrics, Ints, Unreadable, not_otlp, over
+from quotaflow.udfs.otlp.numbers import Names, Numbers
+from quotaflow.udfs.otlp.payloads import EncodedMetrics, Unreadable, not_otlp
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,23 @@ class Points:
 
 
 def read_points(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
-    """Every point of the batch; a metric that cannot be read makes its payload unreadable."""
+    """Every point of the batch; a metric that cannot be read makes its payload unreadable.
+
+    One whose text is not UTF-8 is left out, and counted in `metrics.left_out`.
+    """
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
-    parts = list(groups.parts())
-    counts = np.zeros(len(metrics.metrics), np.int64)
-    for part in parts:
-        counts[part.numbers.metric] += 1
+    counts = groups.counts.copy()
     weights = np.bincount(metrics.payload, weights=counts).astype(np.int64).tolist()
     rare_points = list(_exact(metrics, groups.left, unreadable, names, weights))
     for rare_point in rare_points:
         counts[rare_point.metric] += 1
     before = np.cumsum(counts) - counts
-    rare = {int(before[e.metric]) + e.slot: e.point.rare for e in rare_points if e.point.rare}
-    return Points(names, _in_order([*parts, _part(rare_points, names)], counts, before), rare)
+    numbers = groups.numbers(counts, before)
+    places = [int(before[each.metric]) + each.slot for each in rare_points]
+    _fill(numbers, places, rare_points, names)
+    pairs = zip(places, rare_points, strict=True)
+    return Points(names, numbers, {at: each.point.rare for at, each in pairs if each.point.rare})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,14 @@ def _exact(
         payload = int(metrics.payload[index])
         if payload in unreadable:
             continue
+        encoded = metrics.metrics[index].as_py()
         try:
-            metric = Metric.FromString(metrics.metrics[index].as_py())
+            metric = Metric.FromString(encoded)
         except DecodeError as error:
-            unreadable[payload] = not_otlp(error)
+            if is_only_bad_text(encoded):
+                metrics.left_out[payload] += 1
+            else:
+                unreadable[payload] = not_otlp(error)
             continue
         weights[payload] += exact.weight(metric, most)
         if weights[payload] > most:
@@ -78,31 +85,15 @@ def _exact(
             yield _Exact(index, slot, header, point)
 
 
-def _part(rare_points: list[_Exact], names: Names) -> Part:
-    numbers = Numbers(
-        np.array([rare_point.metric for rare_point in rare_points], np.int64),
-        np.array([rare_point.point.start_ns for rare_point in rare_points], np.uint64),
-        np.array([rare_point.point.time_ns for rare_point in rare_points], np.uint64),
-        np.array([rare_point.point.bits for rare_point in rare_points], np.uint64),
-        np.array([rare_point.header for rare_point in rare_points], np.int32),
-        np.array(
-            [names.attributes_of(rare_point.point.attributes) for rare_point in rare_points],
-            np.int32,
-        ),
-        np.array([names.form(rare_point.point.form) for rare_point in rare_points], np.int32),
-    )
-    return Part(numbers, np.array([rare_point.slot for rare_point in rare_points], np.int64))
-
-
-def _in_order(parts: list[Part], counts: Ints, before: Ints) -> Numbers:
-    """The points of all parts, in the order of their metric and slot."""
-    total = int(counts.sum())
-    columns: dict[str, Any] = {
-        name: np.empty(total, getattr(parts[-1].numbers, name).dtype)
-        for name in Numbers.__dataclass_fields__
-    }
-    for part in parts:
-        place = before[part.numbers.metric] + part.slot
-        for name, column in columns.items():
-            column[place] = getattr(part.numbers, name)
-    return Numbers(**columns)
+def _fill(numbers: Numbers, places: list[int], rare_points: list[_Exact], names: Names) -> None:
+    """Set the columns of these points at their places."""
+    for name, values in (
+        ("start_ns", [each.point.start_ns for each in rare_points]),
+        ("time_ns", [each.point.time_ns for each in rare_points]),
+        ("bits", [each.point.bits for each in rare_points]),
+        ("header", [each.header for each in rare_points]),
+        ("attributes", [names.attributes.number_of(each.point.attributes) for each in rare_points]),
+        ("form", [names.form(each.point.form) for each in rare_points]),
+    ):
+        column = getattr(numbers, name)
+        column[places] = np.array(values, column.dtype)

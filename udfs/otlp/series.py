@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from quotaflow.schemas.table import LONG
+from quotaflow.udfs.otlp.arrays import Ints, Unsigned
 from quotaflow.udfs.otlp.attributes import digest
 from quotaflow.udfs.otlp.batch import DecodedBatch
-from quotaflow.udfs.otlp.payloads import Ints
 
-_Hashes = npt.NDArray[np.uint64]
 # Odd constants of the 64-bit finalizer of MurmurHash3. They must never change.
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _SHIFT = np.uint64(33)
@@ -28,28 +26,27 @@ def series_ids(batch: DecodedBatch, rows: Ints, instances: Any) -> Any:
     numbers, names = batch.points.numbers, batch.points.names
     own = instances.dictionary_encode()
     of_instance = _hashes(digest((text,)) for text in own.dictionary.to_pylist())
-    of_resource = _hashes(tags.digest for tags in batch.resources)[batch.resource[rows]]
-    if len(of_instance):
-        indices = own.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    if instances.null_count:
         is_null = own.indices.is_null().to_numpy(zero_copy_only=False)
-        hashes = np.where(is_null, of_resource, of_instance[indices])
+        hashes = batch.resources.digests()[batch.resource[rows]]
+        hashes[~is_null] = of_instance[own.indices.drop_null().to_numpy()]
     else:
-        hashes = of_resource
+        hashes = of_instance[own.indices.to_numpy()]
     for part, codes in (
-        ((digest((name,)) for name, _ in names.headers), numbers.header),
-        ((digest((form.kind,)) for form in names.forms), numbers.form),
-        ((tags.digest for tags in names.attributes), numbers.attributes),
+        (_hashes(digest((name,)) for name, _ in names.headers), numbers.header),
+        (_hashes(digest((form.kind,)) for form in names.forms), numbers.form),
+        (names.attributes.digests(), numbers.attributes),
     ):
-        hashes = _mixed(hashes, _hashes(part)[codes[rows]])
+        hashes = _mixed(hashes, part[codes[rows]])
     return pa.array(hashes.view(np.int64), LONG)
 
 
-def _hashes(digests: Iterable[int]) -> _Hashes:
+def _hashes(digests: Iterable[int]) -> Unsigned:
     return np.fromiter(digests, np.uint64)
 
 
-def _mixed(left: _Hashes, right: _Hashes) -> _Hashes:
-    mixed: _Hashes = (left * _FIRST) ^ (right + _SECOND)
+def _mixed(left: Unsigned, right: Unsigned) -> Unsigned:
+    mixed: Unsigned = (left * _FIRST) ^ (right + _SECOND)
     mixed ^= mixed >> _SHIFT
     mixed *= _SECOND
     mixed ^= mixed >> _SHIFT

@@ -42,6 +42,21 @@ def test_an_empty_payload_is_legal(capsys: pytest.CaptureFixture[str], tmp_path:
     assert points(capsys, str(tmp_path / "empty")) == []
 
 
+def test_metrics_whose_text_is_not_utf8_are_counted(
+    capsys: pytest.CaptureFixture[str], golden: Path, tmp_path: Path
+) -> None:
+    file = golden / "otlp/rdk-cons-carol.data.bin"
+    name = b"consumer.connection.creation.rate"
+    (tmp_path / "push").write_bytes(file.read_bytes().replace(name, b"\xff" * len(name)))
+    whole = points(capsys, str(file))
+    assert execute(["decode", str(tmp_path / "push")]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.endswith("metrics left out because their text is not UTF-8: 1\n")
+    expected = [p["value"] for p in whole if not str(p["metric"]).endswith(name.decode())]
+    assert [json.loads(line)["value"] for line in printed.out.splitlines()] == expected
+    assert len(expected) == len(whole) - 1
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

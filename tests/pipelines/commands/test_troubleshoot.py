@@ -302,13 +302,16 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     lines = [json.dumps(text).encode() for text in texts] + [deep.encode(), deep[1:].encode()]
     bad = record(RECEIVED, b"\xff\x1b[2J", {"client_instance_id": ONE})
     odd = record(RECEIVED, b"", {"client_instance_id": ONE, "broker_id": "9" * 99})
-    with arriving(monkeypatch, bad, odd, *(record(LOGGED, line) for line in lines)):
+    name = b"\x0a\x07\x12\x05\x12\x03\x0a\x01\xff"
+    spoiled = record(RECEIVED, name, {"client_instance_id": ONE})
+    with arriving(monkeypatch, bad, odd, spoiled, *(record(LOGGED, line) for line in lines)):
         assert run(ONE, "--metrics", "*", "--yes") == 130
     _, err = run.printed()
     assert f"a push of {ONE} was rejected with error 89\n" in err
     assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
-    assert "4 pushes and" in err
+    assert f"a push of {ONE}: metric_not_utf8: metrics left out" in err
+    assert "5 pushes and" in err
     assert run.kafka.resources == {}
 
 

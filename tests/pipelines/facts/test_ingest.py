@@ -201,7 +201,9 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
     headers = json.loads((golden / "plugin_headers.json").read_text(encoding="utf-8"))
     payload = (golden / "otlp" / "rdk-idem-alice.data.bin").read_bytes()
     good = [(payload, given) for given in headers]
-    records = topic([*good, (b"\xff\xff", headers[0]), (payload * 9, headers[0])], "telemetry")
+    bad_name = payload.replace(b"producer.connection.creation.rate", b"\xff" * 33)
+    bad_payloads = (b"\xff\xff", payload * 9, bad_name)
+    records = topic([*good, *((each, headers[0]) for each in bad_payloads)], "telemetry")
     conf = config.Conf(ingest=config.IngestSection(max_line_bytes=8 * len(payload)))
     receiver = ingest.of_receiver(conf, "cluster")
     for at in ("quarantine", "pipeline_progress"):
@@ -212,13 +214,15 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
     receiver.write(topic([]), Batch(warehouse, "receive", "q1", 1))
 
     filled = content(warehouse, spark)
-    assert offsets(filled["telemetry_pushes"]) == list(range(len(good) + 2))
+    assert offsets(filled["telemetry_pushes"]) == list(range(len(good) + 3))
     bad = {row["source_offset"]: row["reason"] for row in filled["quarantine"]}
-    assert bad == {len(good): "not_otlp", len(good) + 1: "payload_too_large"}
+    reasons = ["not_otlp", "payload_too_large", "metric_not_utf8"]
+    assert bad == dict(enumerate(reasons, start=len(good)))
     assert offsets(filled["quarantine"]) == sorted(bad)
     assert counted(filled["pipeline_progress"]) == {
-        ("in", None, None): len(good) + 2,
-        ("out", "telemetry_pushes", None): len(good) + 2,
+        ("in", None, None): len(good) + 3,
+        ("out", "telemetry_pushes", None): len(good) + 3,
+        ("quarantined", "client_metrics", "metric_not_utf8"): 1,
         ("quarantined", "client_metrics", "not_otlp"): 1,
         ("quarantined", "client_metrics", "payload_too_large"): 1,
     }

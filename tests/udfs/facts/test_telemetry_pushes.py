@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from quotaflow.udfs.facts import quarantine, telemetry_pushes
 from quotaflow.udfs.facts.facts import Facts
 from quotaflow.udfs.facts.receiver import PushLog
 from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 
 from ...pushes import encoded, pushing
@@ -106,6 +108,30 @@ def test_one_unreadable_payload_costs_exactly_itself(push_lines: Lines, bomb: by
         if reason in {"bad_base64", "ratio_too_high", "corrupt_payload", "unknown_codec"}:
             assert row["payload_sha256"] is None, name
     assert_quarantined(facts.tables["quarantine"], [case for case in cases if case[3]])
+
+
+def test_text_that_is_not_utf8_costs_its_metric_alone(push_lines: Lines, golden: Path) -> None:
+    data = (golden / "otlp" / "rdk-cons-carol.data.bin").read_bytes()
+    name = b"consumer.connection.creation.rate"
+    assert data.count(name) == 1
+    spoiled = data.replace(name, b"\xff" * len(name))
+    facts = from_log([pushing(push_lines[0], each, 0) for each in (data, spoiled, b"\xff")])
+    rows = [(row["unreadable_reason"], row["unreadable_metrics"]) for row in pushed(facts)]
+    assert rows == [(None, 0), (None, 1), ("not_otlp", None)]
+    bad = facts.tables["quarantine"].to_pylist()
+    assert [(row["source_offset"], row["reason"]) for row in bad] == [
+        (1, "metric_not_utf8"),
+        (2, "not_otlp"),
+    ]
+    assert bad[0]["detail"] == "metrics left out because their text is not UTF-8: 1"
+    counted = {each.reason: n for each, n in facts.counts.items() if n}
+    assert (counted["metric_not_utf8"], counted["not_otlp"]) == (1, 1)
+    pushes = iter(facts.tables["telemetry_pushes"].to_batches())
+    points = pa.Table.from_batches(decode.decode_pushes(Limits())(pushes))
+    assert Counter(points["payload_sha256"].to_pylist()).most_common() == [
+        (hashlib.sha256(data).hexdigest(), 19),
+        (hashlib.sha256(spoiled).hexdigest(), 18),
+    ]
 
 
 def assert_quarantined(table: pa.Table, cases: list[tuple[str, bytes | str, int, Any]]) -> None:

@@ -9,10 +9,18 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
-from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.metrics.v1 import metrics_pb2
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from quotaflow.schemas.metrics import METRICS
 from quotaflow.udfs.otlp.columns import SCHEMA
@@ -22,30 +30,79 @@ LONG_MAX = 2**63 - 1
 
 
 def decode(payload, limits):
-    """(rows, None) or (None, reason) of one decompressed payload."""
+    """(rows, None, metrics left out) or (None, reason, None) of one decompressed payload."""
     try:
         message = MetricsData.FromString(payload)
+        metrics = [
+            (resource.resource, scope.scope, metric)
+            for resource in message.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        ]
+        left_out = 0
     except DecodeError:
-        return None, "not_otlp"
-    metrics = [
-        (resource.resource, scope.scope, metric)
-        for resource in message.resource_metrics
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-    ]
-    if payload and not metrics and (not message.resource_metrics or has_unknown(message)):
-        return None, "not_otlp"
-    if is_over(message, metrics, limits):
-        return None, "points_over_limit"
+        message, metrics, left_out = with_bad_text(payload)
+        if not metrics and not left_out:
+            return None, "not_otlp", None
+    if (
+        payload
+        and not metrics
+        and not left_out
+        and (not message.resource_metrics or has_unknown(message))
+    ):
+        return None, "not_otlp", None
+    if is_over(message, metrics, left_out, limits):
+        return None, "points_over_limit", None
     rows = [row for metric in metrics for row in metric_rows(*metric, limits)]
     if any(not row["metric"] for row in rows):
-        return None, "not_otlp"
-    return without_duplicates(rows), None
+        return None, "not_otlp", None
+    return without_duplicates(rows), None, left_out
 
 
-def is_over(message, metrics, limits):
+def with_bad_text(payload):
+    """The payload read with bytes for every string, its metrics of good text, and those of bad."""
+    try:
+        message = OF_BYTES.FromString(payload)
+    except DecodeError:
+        return None, [], 0
+    metrics, left_out = [], 0
+    for resource in message.resource_metrics:
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                try:
+                    metrics.append(
+                        (
+                            Resource.FromString(resource.resource.SerializeToString()),
+                            InstrumentationScope.FromString(scope.scope.SerializeToString()),
+                            Metric.FromString(metric.SerializeToString()),
+                        )
+                    )
+                except DecodeError:
+                    left_out += 1
+    return message, metrics, left_out
+
+
+def of_bytes():
+    pool = DescriptorPool()
+    for module in (common_pb2, resource_pb2, metrics_pb2):
+        text = module.DESCRIPTOR.serialized_pb
+        file = FileDescriptorProto.FromString(text)
+        messages = list(file.message_type)
+        for message in messages:
+            messages += message.nested_type
+            for field in message.field:
+                if field.type == field.TYPE_STRING:
+                    field.type = field.TYPE_BYTES
+        pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName(MetricsData.DESCRIPTOR.full_name))
+
+
+OF_BYTES = of_bytes()
+
+
+def is_over(message, metrics, left_out, limits):
     scopes = sum(len(resource.scope_metrics) for resource in message.resource_metrics)
-    widest = max(len(message.resource_metrics), scopes, len(metrics))
+    widest = max(len(message.resource_metrics), scopes, len(metrics) + left_out)
     points = 0
     for _, _, metric in metrics:
         if kind := metric.WhichOneof("data"):

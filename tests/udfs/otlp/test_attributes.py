@@ -3,8 +3,10 @@
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
-from quotaflow.udfs.otlp.attributes import Place, Tags, node, tags
+from quotaflow.udfs.otlp.attribute_sets import AttributeSets
+from quotaflow.udfs.otlp.attributes import Tags, node, tags
 from quotaflow.udfs.otlp.codecs import Limits
+from quotaflow.udfs.otlp.columns import places
 
 LIMITS = Limits()
 
@@ -87,8 +89,18 @@ def test_nodes(sent, expected):
     assert node(sent) == expected
 
 
-def test_place_of_either_client():
-    java = (("node_id", "node-2"), ("partition", "7"), ("topic", "orders"))
-    assert Tags(java).place == Place("orders", 7, 2, "broker")
-    assert Tags([("node.id", "2")]).place == Place(None, None, 2, "broker")
-    assert Tags([("partition", "seven"), ("topic", "")]).place == Place(None, None, None, None)
+def test_places_of_either_client():
+    sets = AttributeSets(LIMITS)
+    for tags_ in (
+        [("node_id", "node-2"), ("partition", "7"), ("topic", "orders")],
+        [("node.id", "2")],
+        [("node.id", "3"), ("node_id", "")],
+        [("partition", "seven"), ("topic", "")],
+    ):
+        sets.number_of(Tags(tags_))
+    assert {name: column.to_pylist() for name, column in places(sets).items()} == {
+        "topic": ["orders", None, None, None],
+        "partition": [7, None, None, None],
+        "node_id": [2, 2, 3, None],
+        "node_kind": ["broker", "broker", "broker", None],
+    }

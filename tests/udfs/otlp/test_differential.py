@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 
-from . import otlp_messages, otlp_twin
+from . import otlp_made, otlp_messages, otlp_twin
+from .otlp_made import attribute, gauge, point
 
 LIMITS = Limits()
 TIGHT = Limits(points=4, attributes=2, string_chars=5, nesting=1)
@@ -26,11 +27,15 @@ def samples(golden):
 
 
 def decoded(payloads, limits):
-    """[(rows, None) or (None, reason)] per payload, and `check` must say the same."""
+    """What otlp_twin.decode returns for each payload; `check` must say the same."""
     arrays = pa.array(payloads, pa.binary()), pa.array(["none"] * len(payloads))
     (run,) = decode.decode(*arrays, limits)
     assert decode.check(*arrays, limits).equals(run.status)
-    results = [([], None) if r is None else (None, r) for r in run.status.column(2).to_pylist()]
+    reasons, left_out = (run.status.column(i).to_pylist() for i in (2, 4))
+    results = [
+        (None if reason else [], reason, count)
+        for reason, count in zip(reasons, left_out, strict=True)
+    ]
     for parent, row in zip(run.parent.to_pylist(), run.points.to_pylist(), strict=True):
         results[parent][0].append(row)
     return results
@@ -77,3 +82,28 @@ def damaged(payload, chance):
             [bytes([chance.randrange(256)]) + piece[1:], b"", piece + piece, piece[::-1]]
         )
     return bytes(data[: chance.choice([None, None, chance.randrange(len(data) + 1)])])
+
+
+@pytest.mark.parametrize("limits", [LIMITS, TIGHT], ids=["limits", "tight limits"])
+@pytest.mark.parametrize("seed", range(4))
+def test_many_clients_with_attributes_of_their_own(seed, limits):
+    chance = random.Random(seed)
+    payloads = [client_payload(chance, f"{n % 80:02}") for n in range(160)]
+    assert_same([damaged(p, chance) if chance.random() < 0.1 else p for p in payloads], limits)
+
+
+def client_payload(chance, number):
+    """Few metrics of one client; some differ in their names, and some are odd."""
+    topic = chance.choice([f"t-{number}", f"t-{number}", "é"])
+    pairs = [
+        attribute("topic", string_value=topic),
+        chance.choice(
+            [attribute("partition", string_value=number), attribute("node.id", int_value=2)]
+        ),
+    ]
+    chance.shuffle(pairs)
+    metrics = [
+        gauge(point(attributes=pairs, as_double=1.5), point(attributes=pairs), name=f"n{number}"),
+        gauge(point(attributes=pairs[:1], start_time_unix_nano=7), name="m", unit=number),
+    ]
+    return otlp_made.payload(*metrics, resource=[attribute("group_id", string_value=number)])

@@ -1,0 +1,155 @@
+"""Text that is not UTF-8 costs the metric that has it, and no other."""
+
+import pyarrow as pa
+import pytest
+from google.protobuf.descriptor import FieldDescriptor
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
+
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.codecs import Limits
+
+from . import otlp_made, otlp_messages
+from .otlp_made import attribute, gauge, point
+from .otlp_twin import OF_BYTES, comparable
+from .test_differential import assert_same
+
+LIMITS = Limits()
+SLOW = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def status_and_rows(*payloads, limits=LIMITS):
+    (run,) = decode.decode(pa.array(payloads), pa.array(["none"] * len(payloads)), limits)
+    status = run.status.select(["unreadable_reason", "unreadable_metrics"]).to_pylist()
+    return [tuple(row.values()) for row in status], run.points.to_pylist()
+
+
+def spoiled(payload, text, times=1):
+    """The payload with `text` made bytes that are not UTF-8, of the same length."""
+    assert payload.count(text) == times
+    return payload.replace(text, b"\xff" * len(text))
+
+
+EXEMPLAR = otlp.Exemplar(filtered_attributes=[attribute("bad", string_value="v")])
+BAD_METRICS = {
+    "name": gauge(point(), name="bad"),
+    "unit": gauge(point(), unit="bad"),
+    "description": gauge(point(), description="bad"),
+    "key": gauge(point(attributes=[attribute("bad", string_value="v")])),
+    "value": gauge(point(attributes=[attribute("k", string_value="bad")])),
+    "exemplar": gauge(point(exemplars=[EXEMPLAR])),
+    "metadata": gauge(point(), metadata=[attribute("bad", string_value="v")]),
+}
+
+
+@pytest.mark.parametrize("times", [1, 40], ids=["by protobuf", "by layout"])
+@pytest.mark.parametrize("bad", BAD_METRICS.values(), ids=BAD_METRICS)
+def test_one_string_of_a_metric_costs_that_metric(bad, times):
+    good = [gauge(point(as_int=n), name=f"good{n}") for n in (1, 2)]
+    payload = otlp_made.payload(good[0], bad, good[1])
+    statuses, rows = status_and_rows(*[payload, spoiled(payload, b"bad")] * times)
+    assert statuses == [(None, 0), (None, 1)] * times
+    names = [row["metric"] for row in rows]
+    assert names == ["good1", bad.name, "good2", "good1", "good2"] * times
+    assert_same([spoiled(payload, b"bad"), payload])
+
+
+def of_resource(rack="r", scope="s", url="u", scope_url="u"):
+    metrics = [gauge(point(as_int=1), name=f"{rack}{scope}"), gauge(point(), name="other")]
+    return otlp.ResourceMetrics(
+        resource={"attributes": [attribute("client_rack", string_value=rack)]},
+        scope_metrics=[
+            otlp.ScopeMetrics(scope={"name": scope}, metrics=metrics, schema_url=scope_url)
+        ],
+        schema_url=url,
+    )
+
+
+@pytest.mark.parametrize(
+    ("around", "left_out"),
+    [
+        pytest.param({"rack": "BAD"}, 2, id="resource"),
+        pytest.param({"scope": "BAD"}, 2, id="scope"),
+        pytest.param({"url": "BAD"}, 0, id="schema URL of a resource"),
+        pytest.param({"scope_url": "BAD"}, 0, id="schema URL of a scope"),
+    ],
+)
+def test_text_around_metrics_costs_the_metrics_that_have_it(around, left_out):
+    bad = otlp.MetricsData(resource_metrics=[of_resource(**around)]).SerializeToString()
+    bad = bad.replace(b"\x03BAD", b"\x03\xff\xff\xff")
+    good = otlp.MetricsData(resource_metrics=[of_resource()]).SerializeToString()
+    statuses, rows = status_and_rows(good + bad, bad + good, good)
+    assert statuses == [(None, left_out), (None, left_out), (None, 0)]
+    expected = ["rs", "other"]
+    assert [row["metric"] for row in rows] == expected * 3
+    assert_same([good + bad, bad + good, good])
+
+
+def test_a_payload_may_lose_all_its_metrics():
+    payload = otlp_made.payload(gauge(point(), name="bad"))
+    assert status_and_rows(spoiled(payload, b"bad")) == ([(None, 1)], [])
+    lost = otlp_made.payload(gauge(point()), resource=[attribute("bad")])
+    assert status_and_rows(spoiled(lost, b"bad")) == ([(None, 1)], [])
+
+
+def test_bad_text_without_a_metric_is_not_otlp():
+    payload = spoiled(otlp_made.payload(resource=[attribute("bad")]), b"bad")
+    assert status_and_rows(payload) == ([("not_otlp", None)], [])
+
+
+def test_a_metric_that_is_broken_otherwise_costs_the_payload():
+    payload = otlp_made.payload(gauge(point(), name="bad"), gauge(point(), name="cut"))
+    cut = spoiled(payload, b"bad").replace(b"\x0a\x03cut", b"\x0a\x7fcut")
+    assert status_and_rows(cut) == ([("not_otlp", None)], [])
+
+
+def test_metrics_are_counted_before_their_text_is_checked():
+    metrics = [gauge(point(), name="bad"), *[otlp.Metric()] * 10]
+    payload = spoiled(otlp_made.payload(*metrics, resource=[attribute("worse")]), b"worse")
+    assert status_and_rows(payload, limits=Limits(points=10))[0] == [("points_over_limit", None)]
+    assert status_and_rows(payload, limits=Limits(points=11))[0] == [(None, 11)]
+
+
+@SLOW
+@given(st.data())
+def test_whatever_bytes_replace_one_string_the_points_of_others_are_the_same(data):
+    message = data.draw(otlp_messages.messages())
+    places = [
+        (r, s, m)
+        for r, resource in enumerate(message.resource_metrics)
+        for s, scope in enumerate(resource.scope_metrics)
+        for m, _ in enumerate(scope.metrics)
+    ]
+    assume(places)
+    r, s, m = data.draw(st.sampled_from(places))
+    changed = OF_BYTES.FromString(message.SerializeToString())
+    metric = changed.resource_metrics[r].scope_metrics[s].metrics[m]
+    original = message.resource_metrics[r].scope_metrics[s].metrics[m]
+    owner, name = data.draw(st.sampled_from(list(strings(metric, original))))
+    bad = data.draw(st.binary(max_size=4).map(lambda tail: b"\xff" + tail))
+    setattr(owner, name, bad)
+    del message.resource_metrics[r].scope_metrics[s].metrics[m]
+    for times in (1, 5):
+        payloads = [changed.SerializeToString(), message.SerializeToString()]
+        statuses, rows = status_and_rows(*payloads[:1] * times)
+        others, expected = status_and_rows(*payloads[1:] * times)
+        assert comparable(rows) == comparable(expected)
+        assert [reason for reason, _ in statuses] == [reason for reason, _ in others]
+    assert_same(payloads)
+
+
+def strings(message, original):
+    """Every string of a message, as its owner in `message` and its name."""
+    for field in original.DESCRIPTOR.fields:
+        if field.type == FieldDescriptor.TYPE_STRING and not field.is_repeated:
+            if field.containing_oneof is None or original.HasField(field.name):
+                yield message, field.name
+        elif field.message_type and field.is_repeated:
+            pairs = zip(getattr(message, field.name), getattr(original, field.name), strict=True)
+            for pair in pairs:
+                yield from strings(*pair)
+        elif field.message_type and original.HasField(field.name):
+            yield from strings(getattr(message, field.name), getattr(original, field.name))
