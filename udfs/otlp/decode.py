@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
-from quotaflow.udfs.otlp import batch, columns, context
+from quotaflow.udfs.otlp import batch, columns, context, foreign
 from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
-from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable
+from quotaflow.udfs.otlp.payloads import NOT_OTLP, LeftOut, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
 
 Batches = Iterator[pa.RecordBatch]
@@ -65,7 +65,7 @@ class _Run:
 
     def status(self, left_out: LeftOut) -> pa.RecordBatch:
         """One row per payload, in order; call it once all unreadable payloads are known."""
-        errors = [self.unreadable.get(i) for i in range(len(self.decoded))]
+        errors = [self._error(i) for i in range(len(self.decoded))]
         rows = list(zip(self.decoded, errors, strict=True))
         return pa.RecordBatch.from_arrays(
             [
@@ -77,6 +77,13 @@ class _Run:
             ],
             schema=STATUS,
         )
+
+    def _error(self, index: int) -> UnreadableError | None:
+        error = self.unreadable.get(index)
+        if error is None or error.reason != NOT_OTLP:
+            return error
+        named = foreign.reason(self.decoded[index])
+        return UnreadableError(*named) if named else error
 
     def _sha256(self, index: int) -> str | None:
         if index in self.corrupt:

@@ -6,8 +6,11 @@ import re
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-OTLP_JSON, BASE64_TEXT = "otlp_json", "base64_text"
-SCHEMA_REGISTRY_FRAME = "schema_registry_frame"
+OTLP_JSON, BASE64_TEXT, SCHEMA_REGISTRY_FRAME = REASONS = (
+    "otlp_json",
+    "base64_text",
+    "schema_registry_frame",
+)
 
 _JSON = re.compile(rb'\s*\{\s*"resource_?[mM]etrics"\s*:')
 # protobuf makes objects of what it parses, so a large payload is not tried.
@@ -48,4 +51,5 @@ def _is_metrics(payload: bytes) -> bool:
         message = MetricsData.FromString(payload)
     except DecodeError:
         return False
-    return bool(message.resource_metrics)
+    scopes = (scope for resource in message.resource_metrics for scope in resource.scope_metrics)
+    return any(metric.name for scope in scopes for metric in scope.metrics)

@@ -121,9 +121,13 @@ def _taken_apart(reading: _Reading) -> EncodedMetrics:
         return _split(_as_one(merged), reading)
 
 
+NOT_OTLP = "not_otlp"
+"""The reason of bytes that are no payload."""
+
+
 def not_otlp(detail: object) -> UnreadableError:
     """Bytes that are not OTLP metrics, with protobuf's message."""
-    return UnreadableError("not_otlp", str(detail))
+    return UnreadableError(NOT_OTLP, str(detail))
 
 
 class _CrowdedError(Exception):

@@ -4,11 +4,13 @@ import base64
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from quotaflow.udfs.otlp import foreign
+from quotaflow.udfs.otlp import decode, foreign
+from quotaflow.udfs.otlp.codecs import Limits
 
 from .otlp_made import gauge, payload, point
 
@@ -43,3 +45,9 @@ def test_real_payloads_in_these_forms_are_named(golden: Path, name: str) -> None
     data = (golden / "otlp" / name).read_bytes()
     named = [foreign.reason(each) for each in (base64.b64encode(data), b"\0\0\0\0\1\0" + data)]
     assert [each and each[0] for each in named] == ["base64_text", "schema_registry_frame"]
+
+
+def test_the_status_of_a_payload_has_that_reason() -> None:
+    payloads = pa.array([GOOD, base64.b64encode(GOOD), b"\xff\xff"], pa.binary())
+    status = decode.check(payloads, pa.array(["none"] * 3), Limits())
+    assert status.column("unreadable_reason").to_pylist() == [None, "base64_text", "not_otlp"]
