@@ -117,23 +117,23 @@ def _clocks(lines: list[SampledLine], max_skew_s: int) -> Finding:
 
     A clock that is a little behind cannot be distinguished from late delivery.
     """
+    ahead: dict[str, float] = {}
+    for each in lines:
+        if each.ahead_s is not None:
+            ahead[each.broker] = max(ahead.get(each.broker, -1e12), each.ahead_s)
+    over = {broker: s for broker, s in ahead.items() if s > max_skew_s}
+    if over:
+        seen = ", ".join(f"broker {broker} is {s:.0f} s ahead" for broker, s in over.items())
+        seen += f" (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
+        return Finding("clocks of brokers", BAD, seen, "set their clocks by NTP")
     if unreadable := sum(not each.has_time for each in lines):
         seen = (
             f"the time of {unreadable} of {len(lines)} lines cannot be read: record times are used"
         )
         remedy = "write epoch milliseconds, or ISO 8601 with its zone; see ingest.time_zone"
         return Finding("clocks of brokers", WARNING, seen, remedy)
-    ahead: dict[str, float] = {}
-    for each in lines:
-        if each.ahead_s is not None:
-            ahead[each.broker] = max(ahead.get(each.broker, -1e12), each.ahead_s)
     if not ahead:
         return Finding("clocks of brokers", OK, "lines have no time: record times are used")
-    over = {broker: s for broker, s in ahead.items() if s > max_skew_s}
-    if over:
-        seen = ", ".join(f"broker {broker} is {s:.0f} s ahead" for broker, s in over.items())
-        seen += f" (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
-        return Finding("clocks of brokers", BAD, seen, "set their clocks by NTP")
     late_s = max(-min(ahead.values()), 0)
     seen = f"none is ahead; lines came at most {late_s:.0f} s after they were written"
     if late_s > _A_DAY_S:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas import events
 from quotaflow.schemas.table import STRING
-from quotaflow.udfs.engine.database import EXACT
+from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, EXACT
 from quotaflow.udfs.request_log import bodies, partitions, statements
 from quotaflow.udfs.request_log.columns import READ, TELEMETRY, UNEXPECTED_SHAPE
 from quotaflow.udfs.request_log.options import LineOptions
@@ -23,7 +23,15 @@ class Reader:
 
     def __init__(self, options: LineOptions) -> None:
         self._options = options
-        self._connection = duckdb.connect(config={"threads": 1})
+        # Texts that need more memory are read in halves, as the parser does after any error.
+        self._connection = duckdb.connect(
+            config={
+                "threads": 1,
+                "memory_limit": f"{DEFAULT_MEMORY_MB}MiB",
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
         for statement in (*EXACT, statements.text("macros")):
             self._connection.execute(statement)
 

@@ -208,6 +208,7 @@ def test_ddl_prints_each_of_them(capsys: pytest.CaptureFixture[str], name: str) 
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_views_answer_alike_in_spark(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse, spark: object
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_query_stopped_within_a_batch_finds_the_interrupt(tmp_path: Path) -> N
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_a_jvm_that_ended_by_itself_is_told_in_one_line(tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     run = ["run", "request_results", "--once", "--set", f"warehouse.path={warehouse}"]

@@ -99,6 +99,7 @@ def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) 
 
 @pytest.mark.spark
 @pytest.mark.faults
+@pytest.mark.timeout(3_600)
 def test_the_same_in_spark(filled: Warehouse, spark: "SparkSession") -> None:
     for name in TABLES:
         filled.read(spark, name).createOrReplaceTempView(name)
