@@ -51,6 +51,7 @@ class Drained:
     jobs_s: dict[str, float]
     peak_bytes: int
     warehouse_bytes: int
+    cpu_s: float
 
     @property
     def lines_per_s(self) -> float:
@@ -99,7 +100,7 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
             subprocess.Popen(
                 load_setting.command(conf, "--once", *overrides), stderr=subprocess.PIPE, text=True
             ) as process,
-            load_setting.watched(process.pid) as peak,
+            load_setting.watched(process.pid) as seen,
         ):
             assert process.stderr is not None
             job, since, messages = "", began, list[str]()
@@ -116,7 +117,7 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
         warehouse = conf.parent / "warehouse"
         _check(conf, lines)
         size = sum(f.stat().st_size for f in warehouse.rglob("*") if f.is_file())
-        return Drained(lines, clients, total_s, jobs_s, peak[0], size)
+        return Drained(lines, clients, total_s, jobs_s, int(seen[0]), size, seen[1])
 
 
 def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[str]) -> Live:
@@ -132,7 +133,7 @@ def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[s
             subprocess.Popen(
                 load_setting.command(conf, "--every", every, *overrides), stderr=subprocess.DEVNULL
             ) as process,
-            load_setting.watched(process.pid) as peak,
+            load_setting.watched(process.pid) as seen,
         ):
             sender.start()
             while sender.is_alive() and process.poll() is None:
@@ -142,7 +143,7 @@ def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[s
             if process.poll() is not None:
                 raise KafkaError(f"quotaflow run ended by itself: {process.returncode}")
             process.send_signal(signal.SIGINT)
-        measured.peak_bytes = peak[0]
+        measured.peak_bytes = int(seen[0])
     return measured
 
 
@@ -165,11 +166,13 @@ def _check(conf: Path, lines: int) -> None:
 def show_drained(drained: list[Drained], title: str) -> Table:
     """Lines per second, seconds per job and memory."""
     jobs = list(drained[0].jobs_s)
-    table = Table("clients", "lines", "k lines/s", *jobs, "peak GB", "GB of tables", title=title)
+    titles = ("clients", "lines", "k lines/s", "CPU us per line", *jobs, "peak GB", "GB of tables")
+    table = Table(*titles, title=title)
     for one in drained:
         took = [f"{one.jobs_s[job]:.0f} s" for job in jobs]
         table.add_row(
-            *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}", *took),
+            *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}"),
+            *(f"{one.cpu_s / one.lines * 1e6:.1f}", *took),
             *(f"{one.peak_bytes / 1e9:.1f}", f"{one.warehouse_bytes / 1e9:.2f}"),
         )
     return table

@@ -103,26 +103,36 @@ def ask(conf: Path, query: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def watched(pid: int) -> Iterator[list[int]]:
-    """The peak memory in bytes of a process and its children, as first item after the block."""
-    peak, ended = [0], threading.Event()
+def watched(pid: int) -> Iterator[list[float]]:
+    """After the block: peak memory in bytes of a process and its descendants, and CPU seconds."""
+    seen, ended = [0.0, 0.0], threading.Event()
 
     def poll() -> None:
         while not ended.wait(1):
             try:
                 root = psutil.Process(pid)
                 family = [root, *root.children(recursive=True)]
-                peak[0] = max(peak[0], sum(_resident(process) for process in family))
+                seen[0] = max(seen[0], sum(_resident(process) for process in family))
+                seen[1] = max(seen[1], sum(_cpu_s(process) for process in family))
             except psutil.NoSuchProcess:
                 continue
 
     watcher = threading.Thread(target=poll, daemon=True)
     watcher.start()
     try:
-        yield peak
+        yield seen
     finally:
         ended.set()
         watcher.join()
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """CPU seconds of a process and of its children that ended."""
+    try:
+        used = process.cpu_times()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0.0
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _resident(process: psutil.Process) -> int:
