@@ -78,5 +78,5 @@ class Table:
 
     @property
     def sql_schema(self) -> str:
-        """The table's columns as Spark's DDL text, for from_json, mapInArrow and readers."""
+        """The table's columns as Spark's DDL text, for mapInArrow and readers."""
         return sql_columns(self.arrow)

@@ -151,6 +151,7 @@ def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[Warehouse]:
     spark.sql(f"DROP SCHEMA {schema} CASCADE")
 
 
+@pytest.mark.faults
 def test_a_folder_and_a_catalog_have_equal_rows_and_counts(
     spark: SparkSession, warehouse: Callable[[str], Warehouse], catalog: Warehouse
 ) -> None:

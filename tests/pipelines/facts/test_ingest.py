@@ -20,7 +20,7 @@ from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...pushes import encoded, pushing
+from ...pushes import pushing
 
 pytestmark = pytest.mark.spark
 
@@ -226,34 +226,3 @@ def test_a_batch_of_received_pushes_is_exactly_once_in_every_table(
         ("quarantined", "client_metrics", "not_otlp"): 1,
         ("quarantined", "client_metrics", "payload_too_large"): 1,
     }
-
-
-def test_lines_of_the_cluster_s_own_apis_need_no_payloads(
-    spark: SparkSession, warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
-) -> None:
-    """Bad lines in a batch without a push are quarantined too."""
-    header = push_lines[0]["requestHeader"] | {"requestApiKeyName": "METADATA"}
-    records = topic([encoded(push_lines[0] | {"requestHeader": header}), b"x"])
-    for replayed in (False, True):
-        batch = Batch(warehouse, "ingest", "q", 0, replayed=replayed)
-        ingest.of_request_log(config.Conf(), "cluster").write(records, batch)
-    filled = content(warehouse, spark)
-    assert [len(filled[name]) for name in FILLED] == [1, 0, 0, 1]
-
-
-def test_what_is_sampled_is_counted(
-    spark: SparkSession, warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
-) -> None:
-    header = push_lines[0]["requestHeader"] | {"requestApiKeyName": "HEARTBEAT"}
-    lines = [
-        encoded(push_lines[0] | {"requestHeader": header | {"correlationId": number}})
-        for number in range(20)
-    ]
-    conf = config.load(overrides=["ingest.sampling={HEARTBEAT: 0.25}"])
-    ingest.of_request_log(conf, "cluster").write(topic(lines), Batch(warehouse, "ingest", "q", 0))
-    filled = content(warehouse, spark)
-    counts = counted(filled["pipeline_progress"])
-    kept = len(filled["requests"])
-    assert 0 < kept < 20
-    assert counts["left_out", None, "sampled"] == 20 - kept
-    assert counts["out", "requests", None] == kept

@@ -122,7 +122,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
 
 
 @given(histories(), st.sampled_from(((0, 3), (0, 1), (1, 2), (2, 3))), st.integers(0, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_answers_over_any_time_are_those_over_windows(
     rows: list[Row], minutes: tuple[int, int], hours: int
 ) -> None:
@@ -144,7 +144,7 @@ def test_answers_over_any_time_are_those_over_windows(
 
 
 @given(histories())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_hours_of_minutes_are_hours_of_windows(rows: list[Row]) -> None:
     windows = table(rows)
     minutes = in_range(windows, 0, 3, MINUTE_S)

@@ -144,8 +144,18 @@ def make_released(spark: SparkSession, warehouse: Warehouse, step: Step) -> None
     spark.sql(f"CREATE TABLE {target} USING delta AS SELECT {listed}")
 
 
+# A table with a stored value that changes, one without, and one of few columns.
+_FEW = ("fetch_sessions", "settings", "fetch_sizes")
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("step", migrations.STEPS, ids=lambda step: step.table)
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(step, id=step.table, marks=[] if step.table in _FEW else pytest.mark.faults)
+        for step in migrations.STEPS
+    ],
+)
 def test_a_step_copies_renamed_columns_and_replaces_stored_values(
     spark: SparkSession, migrated: Warehouse, step: Step
 ) -> None:

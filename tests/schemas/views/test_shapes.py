@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Cells = Counter[tuple[str, ...]]
 _FILTERED = 3
+_ONE_OF = 8
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,13 @@ def cells_of(rows: list[dict[str, Any]]) -> Cells:
     )
 
 
-@pytest.mark.parametrize("name", views.load())
+def _sampled() -> Iterator[Any]:
+    """All views; most of them are only asked by make faults."""
+    for number, name in enumerate(views.load()):
+        yield pytest.param(name, marks=[] if number % _ONE_OF == 0 else pytest.mark.faults)
+
+
+@pytest.mark.parametrize("name", _sampled())
 def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) -> None:
     rows = list(values.rows(reader.query(f"SELECT * FROM {name}")))
     assert rows != []
