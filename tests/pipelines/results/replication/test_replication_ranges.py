@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.result import Result
@@ -126,7 +126,7 @@ def test_any_split_gives_the_same_rows(name: str, seed: int, cuts: set[int]) -> 
     tables = random_tables(dice)
     tables |= results_before(result, tables)
     whole = rows_of(result, tables)
-    assert whole
+    assume(whole)  # a few seeds make facts that no rule takes
     starts = [EVER.start, *(at(60 * cut) for cut in sorted(cuts)), None]
     ranges = [TimeRange(start, end) for start, end in pairwise(starts) if start]
     apart = [row for one in ranges for row in rows_of(result, tables, [one])]
