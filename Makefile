@@ -6,6 +6,9 @@ READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
 
+# Many tests start Python again: without bytecode on disk each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tests that run side by side say a line when it is whole; Ctrl-C is for them, not for what prints.
 SHELL := /bin/bash
 WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')

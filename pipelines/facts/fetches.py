@@ -23,7 +23,6 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import ddl
 from quotaflow.schemas.table import BOOLEAN, LONG
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -32,7 +31,7 @@ from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB
 from quotaflow.udfs.engine.rule import Files
 from quotaflow.udfs.fetch_lines import END, FETCH, KEY, SESSION
 from quotaflow.udfs.fetch_sessions import BROKER, OF_FILE, Limits, Read
-from quotaflow.udfs.table_files import FILE, Target
+from quotaflow.udfs.table_files import FILE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,9 +69,7 @@ class Fetches:
         cores = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
         tasks = min(cores, _MOST_TASKS, sum(lines.values()) // _LINES_PER_TASK + 1)
         read = Read(_relations(warehouse, lines), tasks, self.memory_mb)
-        folder = str(warehouse.folder(FETCHES.name))
-        target = Target(FETCHES.name, folder, FETCHES.arrow, ddl.lookup_key(FETCHES))
-        write = fetch_sessions.write_followed(read, self._limits(), target)
+        write = fetch_sessions.write_followed(read, self._limits(), batch.target(FETCHES))
         numbers = spark.range(0, tasks, 1, tasks)
         left = numbers.mapInArrow(write, fetch_sessions.WRITTEN_SQL).toArrow()
         files = _of_kind(left, OF_FILE).select(FILE.names).to_pylist()

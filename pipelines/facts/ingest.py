@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
-from quotaflow.schemas.ddl import lookup_key
 from quotaflow.schemas.table import Table, sql_columns
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -20,7 +19,6 @@ from quotaflow.udfs.facts import task, telemetry_pushes
 from quotaflow.udfs.facts.facts import FactSource
 from quotaflow.udfs.facts.receiver import PushLog, ReadPushes
 from quotaflow.udfs.facts.requests import RequestLog
-from quotaflow.udfs.table_files import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +47,7 @@ class Ingest:
 
     def _write_files(self, records: "DataFrame", batch: Batch) -> None:
         """Tasks write the tables' files; the driver commits all files of a table at once."""
-        targets = [_target(batch, table) for table in self.tables]
+        targets = [batch.target(table) for table in self.tables]
         written = records.mapInArrow(task.to_files(self.source, targets), _FILES).toArrow()
         rows = written.to_pylist()
         for table in self.tables:
@@ -126,8 +124,3 @@ def _of_pushes(conf: Conf, cluster_id: str, unopened: ReadPushes) -> Ingest:
         conf.privacy.pseudonyms(),
     )
     return Ingest(source, cluster_id, (TELEMETRY_PUSHES, QUARANTINE))
-
-
-def _target(batch: Batch, table: Table) -> Target:
-    folder = str(batch.warehouse.folder(table.name))
-    return Target(table.name, folder, table.arrow, tuple(lookup_key(table)))

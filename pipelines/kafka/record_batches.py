@@ -6,13 +6,15 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.schemas.table import LONG, TIMESTAMP
-from quotaflow.udfs.request_log.records import RECORDS
+from quotaflow.udfs.request_log.records import FIRST_US, LAST_US, RECORDS
 
 
 def of_records(records: Sequence[Any]) -> pa.RecordBatch:
     """Records as one batch of `records.RECORDS`."""
-    # By numbers: Python's datetimes lack some years that a producer may name.
-    times = pa.array([record.timestamp * 1_000 for record in records], LONG).cast(TIMESTAMP)
+    # A producer may name any 64 bits as milliseconds; a time out of range is none.
+    times_us = [record.timestamp * 1_000 for record in records]
+    sane_us = [us if FIRST_US <= us <= LAST_US else None for us in times_us]
+    times = pa.array(sane_us, LONG).cast(TIMESTAMP)
     columns = {
         "key": [record.key for record in records],
         "value": [record.value for record in records],

@@ -16,8 +16,10 @@ from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.ddl import lookup_key
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.udfs.table_files import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -50,6 +52,11 @@ class Batch:
     def takes_files(self) -> bool:
         """Whether tasks may write files of the tables: in a catalog only Spark may."""
         return not self.warehouse.conf.catalog_schema
+
+    def target(self, table: Table) -> Target:
+        """Where tasks write files of a table; only if the batch takes files."""
+        folder = str(self.warehouse.folder(table.name))
+        return Target(table.name, folder, table.arrow, lookup_key(table))
 
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append rows to a table; at most once per table and batch."""

@@ -96,6 +96,14 @@ def record(content: Any, **others: Any) -> Record:
             id="a number for a request",
         ),
         pytest.param(Record(None), SampledLine("unreadable", "empty_line"), id="no value"),
+        *(
+            pytest.param(
+                record({"ts": MS, "broker": 1, "r": BODY}, timestamp=ms),
+                SampledLine("envelope", None, "1", None, has_bodies=True),
+                id=f"a record of {ms} ms",
+            )
+            for ms in (-1, 0, MS * 1_000, 2**63 - 1, -(2**63))
+        ),
         pytest.param(Record(b"\xff\xfe"), SampledLine("unreadable", "not_json"), id="no text"),
     ],
 )

@@ -1,6 +1,7 @@
 """No line ends a batch, changes another line, or chooses to be left out."""
 
 import json
+import re
 from typing import Any
 
 import duckdb
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.schemas import events
-from quotaflow.udfs.request_log import reader
-from quotaflow.udfs.request_log.columns import DOUBTFUL, LEFT_OUT
+from quotaflow.udfs.request_log import reader, statements, wrappers
+from quotaflow.udfs.request_log.columns import DOUBTFUL, LEFT_OUT, REASONS
 from quotaflow.udfs.request_log.parser import LineParser
 
 from ...record_batches import parsed, record_batch
@@ -258,6 +259,27 @@ def test_a_number_is_that_integer_or_null_and_counted(
     )
 
 
-def test_outcomes_are_those_that_the_columns_declare() -> None:
+def test_codes_of_the_text_are_those_that_the_columns_declare() -> None:
+    sql = statements.text("lines")
+    codes = {code for code in re.findall(r"THEN '(\w+)'", sql) if not code.isupper()}
+    assert codes == {*LEFT_OUT, "not_a_request_line", "unexpected_shape", "no_time"}
+    assert codes <= {*LEFT_OUT, *REASONS}
     assert set(DOUBTFUL) <= set(ALONE)
-    assert "sampled" in LEFT_OUT
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "",
+        "[2026-11-20 10:00:00,123] DEBUG ",
+        "2026-11-20T10:00:00.134567890Z stdout F [2026-11-20 10:00:00,123] DEBUG ",
+        "[2026-11-20T10:00:00,123+0100] DEBUG ",
+        "[2026-11-20 10:00:00 -01:00] [2026-11-21T10:00:00Z] ",
+        "2026-11-20 10:00 ",
+    ],
+)
+def test_the_time_before_a_request_is_the_same_in_sql_and_in_python(prefix: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(statements.text("macros"))
+        in_sql = connection.execute("SELECT time_before($1)", [prefix]).fetchall()
+    assert in_sql == [(wrappers.time_before(prefix),)]
