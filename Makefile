@@ -66,10 +66,7 @@ faults-live: $(READY)
 faults-docs: $(READY)
 	set -o pipefail; $(BIN)/pytest $(DOCS) -m faults $(WHOLE_LINES)
 
-faults-queries: $(READY)
-	set -o pipefail; $(BIN)/pytest $(QUERIES) -m "not faults and not spark" $(WHOLE_LINES)
-
-spark: $(READY)
+faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
