@@ -53,10 +53,7 @@ def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
         if name not in names:
             return [None] * actions.num_rows
         values = actions[name]
-        # As numbers: Python's datetimes lack some years, and Arrow imports pandas to make them.
-        is_time = pa.types.is_timestamp(values.type)
-        numbers = values.cast(_MICROSECONDS).cast(pa.int64()) if is_time else values
-        return list(numbers.to_pylist())
+        return _as_numbers(values) if pa.types.is_timestamp(values.type) else values.to_pylist()
 
     return [
         DataFile(_absolute(folder, path), rows, first, None if last is None else last + _PRECISION)
@@ -68,6 +65,14 @@ def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
             strict=True,
         )
     ]
+
+
+def _as_numbers(times: pa.ChunkedArray) -> list[Any]:
+    """Times as microseconds: Python's datetimes lack some years, and Arrow makes them by pandas."""
+    if times.type != _MICROSECONDS:
+        times = times.cast(_MICROSECONDS)
+    # Not by a cast: one imports pyarrow.compute, a tenth of the time of a short command.
+    return [us for chunk in times.chunks for us in chunk.view(pa.int64()).to_pylist()]
 
 
 def _time(us: int | None) -> datetime | None:
