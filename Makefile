@@ -17,7 +17,7 @@ VIEWS := tests/schemas/views
 QUERIES := tests/docs/test_view_queries.py
 # Three at a time, the longest first: live tests mostly wait for brokers, and leave a core to others.
 LANES := unit live spark views queries types lint
-FAULT_LANES := faults-live faults-spark faults-docs
+FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
 
 .DEFAULT_GOAL := help
@@ -68,6 +68,11 @@ faults-docs: $(READY)
 
 faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
+
+# Rules with 25 times as many examples as in `make test`.
+faults-properties: $(READY)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
+	  --timeout=3600 $(WHOLE_LINES)
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
 	$(BIN)/python -m bench

@@ -17,9 +17,11 @@ from .pushes import bomb, push_lines  # noqa: F401  as above
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs.
-settings.register_profile("quotaflow", deadline=None)
-settings.load_profile("quotaflow")
+# A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs. Each run
+# draws other examples, so many short runs see as much as few long ones.
+settings.register_profile("gate", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
+settings.load_profile("gate")
 
 GOLDEN = Path(__file__).parent / "golden"
 
