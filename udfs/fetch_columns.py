@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from quotaflow.schemas.table import INT, LONG, STRING
 from quotaflow.schemas.tables import fetches
 from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FetchLine, FollowedLine, SessionState
+from quotaflow.udfs.rules.fetch_session import MAX_LIMIT
 
 _Ints = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
@@ -78,6 +79,18 @@ class LineColumns:
         limits = integers(batch.column("max_bytes"), -1)
         self.is_filled = (limits > 0) & (self.response_bytes >= limits)
         self.batch = batch
+
+    def requested_limits(self) -> tuple[_Ints, _Ints]:
+        """Sum and greatest of the limits of the partitions that each line names; -1: not known."""
+        limits = integers(self.partitions.field("partition_max_bytes"), -1)
+        is_unknown = self.in_request & ((limits < 0) | (limits > MAX_LIMIT))
+        named = np.where(self.in_request & ~is_unknown, limits, 0)
+        sums = _sums(named, self.lengths)
+        greatest = np.zeros(len(self.lengths), dtype=np.int64)
+        np.maximum.at(greatest, self.line_of, named)
+        lines = _sums(is_unknown, self.lengths) > 0
+        sums[lines] = greatest[lines] = -1
+        return sums, greatest
 
     def full_and_alone(self) -> _Flags:
         """Lines that say all themselves: they name all partitions, and none is starved."""
@@ -173,6 +186,9 @@ class FollowedColumns:
         self._counts[rows] = [
             -1 if one.requested_count is None else one.requested_count for one in followed
         ]
+        self._sums, self._greatest = lines.requested_limits()
+        limits = [one.limits or (-1, -1) for one in followed]
+        self._sums[rows], self._greatest[rows] = np.array(limits, np.int64).reshape(-1, 2).T
         self._has_positions = np.zeros(len(lines.lengths), dtype=bool)
         self._has_positions[rows] = [one.positions is not None for one in followed]
         positions = chain.from_iterable(one.positions for one in followed if one.positions)
@@ -187,6 +203,8 @@ class FollowedColumns:
         return {
             "session_state": pa.array(self._states[chosen], STRING),
             "session_partitions": pa.array(counts, INT, mask=counts < 0),
+            "session_max_bytes": _column_of(self._sums[chosen]),
+            "session_partition_max_bytes": _column_of(self._greatest[chosen]),
             "response_bytes": pa.array(self._lines.response_bytes[chosen], LONG),
             "partitions": self._fetched(chosen),
             "starved": self._starved_lists(chosen),
@@ -226,6 +244,11 @@ class FollowedColumns:
         values = self._lines.codes.structs(codes, fetches.STARVED_PARTITION, {})
         is_unknown = pa.array(self._counts[chosen] < 0)
         return pa.ListArray.from_arrays(offsets_of(counts[chosen]), values, mask=is_unknown)
+
+
+def _column_of(numbers: _Ints) -> pa.Array:
+    """Numbers of a column, in which -1 means that it is not known."""
+    return pa.array(numbers, LONG, mask=numbers < 0)
 
 
 def integers(column: pa.Array, null: int) -> _Ints:

@@ -16,7 +16,15 @@ KEY = ("cluster_id", "broker_id", "session")
 SESSION, FETCH, END = "session", "fetch", "end"
 """What a row is: a session before the lines, a line, or a repeated line that ended a session."""
 
-FILLED = {"session_state", "session_partitions", "response_bytes", "partitions", "starved"}
+FILLED = {
+    "session_state",
+    "session_partitions",
+    "session_max_bytes",
+    "session_partition_max_bytes",
+    "response_bytes",
+    "partitions",
+    "starved",
+}
 """Columns of `fetches` that follow from sessions."""
 PASSED = [name for name in FETCHES.column_names if name not in FILLED]
 """Columns of a line that pass through."""

@@ -172,7 +172,7 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
     _rows(
         "fetch_settings",
         "fetch_advice",
-        "principal client_id replica_id advice setting current_value recommended_value "
+        "principal client_id replica_id advice setting current_value recommended_value trade_off "
         "fetches_per_s expected_fetches_per_s",
         "fetches_per_s DESC",
     ),

@@ -13,6 +13,7 @@ from quotaflow.pipelines.reasons.desired_configs import (
     blocked_reason,
     reason,
 )
+from quotaflow.pipelines.reasons.fetch_advice import TRADE_OFFS, trade_off
 from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
 from quotaflow.pipelines.reasons.producer_id_bursts import (
     BURSTS,
@@ -29,6 +30,7 @@ __all__ = [
     "REASONS",
     "RECOMMENDATIONS",
     "TRACES",
+    "TRADE_OFFS",
     "WORDINGS",
     "Wording",
     "blocked_reason",
@@ -36,6 +38,7 @@ __all__ = [
     "reason",
     "recommendation",
     "trace",
+    "trade_off",
 ]
 
 WORDINGS = {
@@ -44,5 +47,6 @@ WORDINGS = {
     ("producer_id_bursts", "cause"): BURSTS,
     ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
     ("other_config_managers", "evidence_code"): TRACES,
+    ("fetch_advice", "trade_off"): TRADE_OFFS,
 }
 """View and column of each code."""

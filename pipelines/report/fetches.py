@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
@@ -41,7 +42,7 @@ SELECT
     sum(fetches) AS fetches,
     sum(bytes) AS bytes,
     max(max_response_bytes) AS max_response_bytes,
-    max(bound_bytes) AS bound_bytes,
+    CASE WHEN count(bound_bytes) = count(*) THEN max(bound_bytes) END AS bound_bytes,
     sum(starved_fetches) AS starved_fetches,
     count(*) OVER () AS of_all
 FROM {_TABLE}
@@ -89,6 +90,7 @@ _ADVISED = (
     number("better", "recommended_value"),
     number("fetches per s", "fetches_per_s"),
     number("then", "expected_fetches_per_s"),
+    GridColumn("what gets worse", lambda row: reasons.trade_off(row) or "nothing"),
 )
 _FAILING = (
     text("client", "client_id"),

@@ -55,15 +55,18 @@ FETCH_SIZES = Table(
         ),
         *(Column(f"{name}_fetches", LONG, what) for name, what in LIMITERS.items()),
         Column("max_bytes", LONG, "greatest limit requested for a whole answer"),
-        Column("partition_max_bytes", LONG, "greatest limit on a partition that is known"),
+        Column(
+            "partition_max_bytes", LONG, "greatest limit on a partition requested; null: not known"
+        ),
         Column("min_bytes", LONG, "greatest min_bytes requested"),
         Column("max_wait_ms", LONG, "longest max_wait_ms requested"),
         Column("partitions", INT, "most partitions requested at once; null: not known"),
         Column(
             "bound_bytes",
             LONG,
-            "most bytes of one answer: max_bytes, or partition_max_bytes x partitions where "
-            "those are known and that is less; a first batch comes whole all the same",
+            "most bytes of one answer: the lesser of max_bytes and the sum of partition_max_bytes "
+            "over the partitions requested; null: the partitions of a fetch are not known. A first "
+            "batch comes whole all the same",
         ),
         Column("filled_fetches", LONG, "answers that reached max_bytes"),
         Column("first_partitions", INT, "different partitions that came first in those"),

@@ -58,6 +58,16 @@ FETCHES = Table(
             "refused: by a top-level error",
         ),
         Column("session_partitions", INT, "partitions requested; null: not known"),
+        Column(
+            "session_max_bytes",
+            LONG,
+            "sum of partition_max_bytes over all partitions requested; null: not known",
+        ),
+        Column(
+            "session_partition_max_bytes",
+            LONG,
+            "greatest partition_max_bytes of all partitions requested; null: not known",
+        ),
         Column("max_bytes", LONG, "limit on the whole response (KIP-74)"),
         Column("min_bytes", LONG, "least bytes to wait for"),
         Column("max_wait_ms", LONG, "longest wait for min_bytes"),

@@ -200,12 +200,21 @@ TRACES: dict[str, Case] = {
     "topic": ({"evidence": "__strimzi_store_topic"}, "topic __strimzi_store_topic"),
     "quota_callback": ({"evidence": "com.x.C"}, "client.quota.callback.class = com.x.C"),
 }
+TRADE_OFFS: dict[str, Case] = {
+    "longer_wait": ({"max_wait_ms": 500}, "a record can wait up to 500 ms"),
+    "more_memory": (
+        {"brokers": 3, "recommended_value": 2**20},
+        "answers of each of 3 brokers can be as large as 1048576 bytes",
+    ),
+    "slower_catch_up": ({}, "a consumer that is behind needs more fetches"),
+}
 CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("desired_configs", "reason_code"): REASONS,
     ("desired_configs", "blocked_reason"): BLOCKED,
     ("producer_id_bursts", "cause"): BURSTS,
     ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
     ("other_config_managers", "evidence_code"): TRACES,
+    ("fetch_advice", "trade_off"): TRADE_OFFS,
 }
 EACH = [
     pytest.param(wording, column, *CASES[view, column][wording.code], id=f"{column}-{code}")

@@ -77,6 +77,20 @@ def test_answers_are_completed_from_the_session():
     assert fetches[1]["response_bytes"] == 9
 
 
+def test_limits_are_those_of_every_partition_of_the_session():
+    alone = row(-1, part("a", 3, 9, 9), part("b", 1) | {"partition_max_bytes": 700}, session=0)
+    lines = [FIRST, row(1), row(2, part("c", 7) | {"partition_max_bytes": 900}), row(9), alone]
+    fetches, _ = followed(*lines)
+    names = ("session_max_bytes", "session_partition_max_bytes")
+    assert [tuple(one[name] for name in names) for one in fetches] == [
+        (200, 100),
+        (200, 100),
+        (1_100, 900),
+        (None, None),
+        (800, 700),
+    ]
+
+
 def test_where_the_session_is_not_known_a_line_says_what_it_can():
     (fetch,), sessions = followed(row(4, part("a", 3, 9, 9), part("b", size=1, end=1)))
     assert (fetch["session_state"], fetch["session_partitions"]) == ("unknown", None)

@@ -4,6 +4,7 @@ The rules are those of Kafka's FetchManager and FetchContext. A broker accepts o
 epoch, so the partitions of a session follow from its first answer and every line since.
 """
 
+from collections import Counter
 from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from quotaflow.udfs.rules.fetch_session import (
     CachedPosition,
     FetchSession,
     Partition,
+    PartitionLimits,
     RequestPartition,
     ResponsePartition,
 )
@@ -59,7 +61,8 @@ class FollowedLine(NamedTuple):
     """A line, and the session after it: None where it ended, or began before the log did.
 
     `positions` belong to the answered partitions; None if only the line itself is known.
-    `requested_count` is the number of partitions that the request reads; None if unknown.
+    `requested_count` is the number of partitions that the request reads, and `limits` their limits;
+    None if unknown.
     `starved` are partitions that had more to read and got nothing from a response that was full.
     """
 
@@ -68,6 +71,7 @@ class FollowedLine(NamedTuple):
     requested_count: int | None = None
     positions: list[CachedPosition] | None = None
     starved: Collection[Partition] = ()
+    limits: PartitionLimits | None = None
 
 
 def follow(
@@ -105,15 +109,17 @@ def _full(session: FetchSession | None, session_id: int, line: FetchLine) -> Fol
         session = None
     elif session is None or session.began_us != line.time_us:  # else the first line comes twice
         session = FetchSession.begin(line.time_us, line.requested, line.answered)
-    return FollowedLine(session, SessionState.FULL, len(line.requested), None, starved)
+    limits = PartitionLimits.from_counts(Counter(limit for *_, limit in line.requested))
+    return FollowedLine(session, SessionState.FULL, len(line.requested), None, starved, limits)
 
 
 def _incremental(session: FetchSession, line: FetchLine) -> FollowedLine:
     session.apply_request(line.requested, line.forgotten)
-    requested_count = len(session)
+    requested_count, limits = len(session), session.limits()
     if line.response_session_id == SESSIONLESS:  # a broker ends a session that became empty
         state = SessionState.OUT_OF_ORDER if requested_count else SessionState.INCREMENTAL
-        return FollowedLine(None, state, None if requested_count else 0)
+        nothing = PartitionLimits(0, 0)
+        return FollowedLine(None, state, *((None,) if requested_count else (0, None, (), nothing)))
     positions = session.apply_response(line.answered)
     if positions is None:
         return FollowedLine(session, SessionState.OUT_OF_ORDER)
@@ -121,4 +127,5 @@ def _incremental(session: FetchSession, line: FetchLine) -> FollowedLine:
     if line.is_filled:
         served = {key for key, size_bytes, *_ in line.answered if size_bytes}
         starved = session.with_data_waiting(served)
-    return FollowedLine(session, SessionState.INCREMENTAL, requested_count, positions, starved)
+    state = SessionState.INCREMENTAL
+    return FollowedLine(session, state, requested_count, positions, starved, limits)

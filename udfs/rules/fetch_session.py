@@ -4,11 +4,13 @@ The rules are those of Kafka's FetchSession and FetchContext.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from operator import itemgetter
 from typing import NamedTuple, Self
 
 MAX_EPOCH = 2**31 - 1
+MAX_LIMIT = 2**31 - 1
+"""The greatest limit in bytes that a request can have: a signed integer of 32 bits."""
 
 # Found before anything is read, and placed after partitions that were: TOPIC_AUTHORIZATION_FAILED,
 # UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID.
@@ -52,6 +54,24 @@ class CachedPartition(NamedTuple):
     end_offset: int
 
 
+class PartitionLimits(NamedTuple):
+    """The limits of the partitions that a request reads (KIP-74), in bytes: their sum and greatest.
+
+    Without any partition both are 0.
+    """
+
+    sum_bytes: int
+    greatest_bytes: int
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[int, int]) -> Self | None:
+        """Of how many partitions have each limit; None if one of them has none that Kafka has."""
+        if any(not 0 <= limit <= MAX_LIMIT for limit in counts):
+            return None
+        total = sum(limit * partitions for limit, partitions in counts.items())
+        return cls(total, max(counts, default=0))
+
+
 class FetchSession:
     """One session: its partitions in the order a broker reads them, and the epoch that is next.
 
@@ -61,7 +81,15 @@ class FetchSession:
     to the end takes a new ticket.
     """
 
-    __slots__ = ("_partitions", "_tickets", "began_us", "is_valid", "last_us", "next_epoch")
+    __slots__ = (
+        "_limits",
+        "_partitions",
+        "_tickets",
+        "began_us",
+        "is_valid",
+        "last_us",
+        "next_epoch",
+    )
 
     def __init__(self, began_us: int, last_us: int, next_epoch: int, *, is_known: bool) -> None:
         """Begin without partitions."""
@@ -72,6 +100,8 @@ class FetchSession:
         # Ticket, fetch offset, limit in bytes and end offset.
         self._partitions: dict[Partition, list[int]] = {}
         self._tickets: list[int] = []
+        # How many partitions have each limit: a client mostly gives all of them the same.
+        self._limits: dict[int, int] = {}
 
     @classmethod
     def begin(
@@ -105,6 +135,10 @@ class FetchSession:
         """How many partitions it holds."""
         return len(self._partitions)
 
+    def limits(self) -> PartitionLimits | None:
+        """The limits of its partitions together; None if one of them is not known."""
+        return PartitionLimits.from_counts(self._limits)
+
     def cached_partitions(self) -> list[CachedPartition]:
         """Its partitions in order, to be stored."""
         return [CachedPartition(key, one[1], one[2], one[3]) for key, one in self._in_order()]
@@ -114,6 +148,7 @@ class FetchSession:
         self.is_valid = False
         self._partitions = {}
         self._tickets = []
+        self._limits = {}
 
     def accept(self, epoch: int) -> bool:
         """Whether a request that the broker accepted is the next one; if so, go to its epoch.
@@ -144,11 +179,15 @@ class FetchSession:
                 self._add(key, fetch_offset, max_bytes, -1)
             else:
                 one[1] = fetch_offset
-                one[2] = max_bytes
+                if one[2] != max_bytes:
+                    self._count(one[2], -1)
+                    self._count(max_bytes, 1)
+                    one[2] = max_bytes
         for key in forgotten:
             one = partitions.pop(key, None)
             if one is not None:
                 del self._tickets[bisect_left(self._tickets, one[0])]
+                self._count(one[2], -1)
 
     def apply_response(self, answered: Iterable[ResponsePartition]) -> list[CachedPosition] | None:
         """Apply a response: partitions with records move to the end. Returns each position before.
@@ -191,3 +230,11 @@ class FetchSession:
         ticket = self._tickets[-1] + 1 if self._tickets else 0
         self._partitions[key] = [ticket, fetch_offset, max_bytes, end_offset]
         self._tickets.append(ticket)
+        self._count(max_bytes, 1)
+
+    def _count(self, limit: int, change: int) -> None:
+        partitions = self._limits.get(limit, 0) + change
+        if partitions:
+            self._limits[limit] = partitions
+        else:
+            del self._limits[limit]

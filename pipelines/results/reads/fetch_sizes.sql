@@ -5,8 +5,7 @@
 WITH each AS (
     -- A row is a fetch, in its minute.
     SELECT
-        *, floored(event_time, 60) AS minute, coalesce(response_bytes, 0) AS size,
-        list_max([p.partition_max_bytes FOR p IN partitions]) AS partition_limit
+        *, floored(event_time, 60) AS minute, coalesce(response_bytes, 0) AS size
     FROM fetches
 ),
 config_snapshots AS (
@@ -47,12 +46,13 @@ quotas AS (
     WHERE quota IS NOT NULL
 ),
 bounded AS (
-    -- A row is a fetch with every limit. least() leaves out what is not known.
+    -- A row is a fetch with every limit. least() leaves out a limit that is not known: the size of
+    -- an answer shows those that are.
     SELECT
         e.*, b.cap_bytes, q.quota_bytes,
         least(e.max_bytes, b.cap_bytes, q.quota_bytes) AS limit_bytes,
-        -- Null where the limits are no broker's and their product is too large.
-        least(e.max_bytes, TRY(e.partition_limit * e.session_partitions)) AS bound_bytes,
+        CASE WHEN e.max_bytes IS NOT NULL AND e.session_max_bytes IS NOT NULL
+            THEN least(e.max_bytes, e.session_max_bytes) END AS bound_bytes,
         e.response_bytes >= e.max_bytes AS is_filled,
         list_bool_or([p.bytes > p.partition_max_bytes FOR p IN e.partitions]) AS is_past,
         list_bool_or([p.bytes = p.partition_max_bytes FOR p IN e.partitions]) AS is_at
@@ -95,9 +95,10 @@ by_answer AS (
         cluster_id, minute, broker_id, principal, client_id, replica_id,
         count(*) AS fetches, sum(size) AS bytes, max(size) AS max_response_bytes,
         histogram(power) AS powers, histogram(limiter) AS limiters,
-        max(max_bytes) AS max_bytes, max(partition_limit) AS partition_max_bytes,
+        max(max_bytes) AS max_bytes, max(session_partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes, max(max_wait_ms) AS max_wait_ms,
-        max(session_partitions) AS partitions, max(bound_bytes) AS bound_bytes,
+        max(session_partitions) AS partitions,
+        CASE WHEN bool_and(bound_bytes IS NOT NULL) THEN max(bound_bytes) END AS bound_bytes,
         count(*) FILTER (is_filled) AS filled_fetches,
         count(DISTINCT {topic: first_read.topic, topic_id: first_read.topic_id,
                         partition: first_read.partition})

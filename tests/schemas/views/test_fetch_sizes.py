@@ -18,6 +18,13 @@ def batches(*sizes: int) -> list[Row]:
     return [{"bytes": size, "topic": "orders", "partition": 0} for size in sizes]
 
 
+def idle(**others: Any) -> Row:
+    """A minute of a client whose answers may be 400 MiB, and were 10 MiB at most."""
+    return fetched(
+        0, 60, 60 * MIB, **({"bound_bytes": 400 * MIB, "max_response_bytes": 10 * MIB} | others)
+    )
+
+
 def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
     make_tables(warehouse, {"fetch_sizes": sizes})
     return picked(rows(warehouse, "SELECT * FROM fetch_advice ORDER BY advice"), *NAMES)
@@ -54,9 +61,22 @@ def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
         ),
         pytest.param([fetched(0, 600, 60_000, min_bytes=500)], None, id="min_bytes is set"),
         pytest.param(
-            [fetched(0, 60, 60 * MIB, bound_bytes=400 * MIB, max_response_bytes=10 * MIB)],
-            ("lower_max_partition_fetch_bytes", 2**16, 3_277, 1.0, 1.0),
+            [idle(partition_max_bytes=50 * MIB)],
+            ("lower_max_partition_fetch_bytes", 50 * MIB, 10 * MIB, 1.0, 1.0),
             id="memory that is never needed",
+        ),
+        pytest.param(
+            [idle(partition_max_bytes=MIB)],
+            None,
+            id="the largest answer is larger than the limit of a partition",
+        ),
+        pytest.param(
+            [
+                idle(partition_max_bytes=50 * MIB),
+                idle(partition_max_bytes=50 * MIB, broker_id=2, bound_bytes=None),
+            ],
+            None,
+            id="the memory for the answers of one broker is not known",
         ),
         pytest.param(
             [fetched(0, 60, 60 * MIB, filled_fetches=20, starved_fetches=20, first_partitions=1)],
@@ -78,7 +98,9 @@ def test_one_setting_is_advised(
 
 def test_memory_adds_up_over_brokers(warehouse: Warehouse) -> None:
     sizes = [
-        fetched(0, 60, 60 * MIB, broker_id=n, bound_bytes=100 * MIB, max_response_bytes=MIB)
+        idle(
+            broker_id=n, bound_bytes=100 * MIB, max_response_bytes=MIB, partition_max_bytes=50 * MIB
+        )
         for n in (1, 2, 3)
     ]
     make_tables(warehouse, {"fetch_sizes": sizes})

@@ -141,6 +141,15 @@ def test_starved_have_more_to_read_and_got_nothing_of_a_full_answer():
     assert followed(full).starved == ["b"]
 
 
+@pytest.mark.parametrize("limit", [-1, 2**31, 2**63 - 1])
+def test_a_limit_that_no_request_has_makes_those_of_the_session_unknown(limit):
+    odd = ABC._replace(requested=[*ABC.requested[:2], RequestPartition("c", 20, limit)])
+    assert followed(odd).limits is None
+    assert followed(odd, line(1)).limits is None
+    assert followed(odd, line(1, ("c", 20))).limits == (300, 100)
+    assert followed(odd, line(1, forgotten="c")).limits == (200, 100)
+
+
 def test_epochs_begin_again_at_one():
     session = FetchSession.restored(0, 0, 2**31 - 1, [CachedPartition("a", 0, 100, 5)])
     for epoch in (2**31 - 1, 1, 2):
@@ -201,6 +210,8 @@ def check(one, truth, followed_line):
     """Held against the truth of its line: set, order, offsets, limits, and who was starved."""
     places = {key: (at, offset, size) for at, (key, offset, size) in enumerate(truth.requested)}
     assert followed_line.requested_count == len(truth.requested)
+    limits = [size for _, _, size in truth.requested]
+    assert followed_line.limits == (sum(limits), max(limits, default=0))
     assert followed_line.positions is None or followed_line.positions == [
         places[key] for key, *_ in one.answered
     ]

@@ -13,6 +13,8 @@
 --   setting: name of the config to change; null for rotate_partitions
 --   current_value: its greatest value in the last day, in bytes
 --   recommended_value: value to set, in bytes
+--   trade_off: what gets worse with the change, as a code: docs/reasons.md says what each means and
+--     which of the next columns are its evidence; null: nothing
 --   fetches_per_s: fetches per second at the busiest broker
 --   expected_fetches_per_s: fetches per second at the busiest broker after the change
 --   bytes_per_s: record bytes per second at the busiest broker
@@ -22,7 +24,9 @@
 --   starved_partitions: partitions that were left out so, the most in a minute and broker
 --   oversized_batches: partitions whose first batch was larger than a limit
 --   observed_bytes: sum over brokers of the largest answer of each, in bytes
---   bound_bytes: sum over brokers of the most that one answer of each can contain, in bytes
+--   bound_bytes: sum over brokers of the most that one answer of each can contain, in bytes; null: it
+--     is not known for one of them
+--   max_wait_ms: longest time that a fetch waits for fetch.min.bytes (fetch.max.wait.ms), in ms
 --   brokers: brokers that it fetched from
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
@@ -61,7 +65,7 @@ brokers_of AS (
     GROUP BY
         sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id, sizes.broker_id
 ),
-clients AS (
+summed AS (
     SELECT
         cluster_id,
         principal,
@@ -81,13 +85,24 @@ clients AS (
         sum(oversized_batches) AS oversized_batches,
         max(oversized_bytes) AS oversized_bytes,
         sum(max_response_bytes) AS observed_bytes,
-        sum(bound_bytes) AS bound_bytes,
+        max(max_response_bytes) AS largest_answer_bytes,
+        CASE WHEN count(bound_bytes) = count(*) THEN sum(bound_bytes) END AS bound_bytes,
         max(max_bytes) AS max_bytes,
         max(partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes,
         max(max_wait_ms) AS max_wait_ms
     FROM brokers_of
     GROUP BY cluster_id, principal, client_id, replica_id
+),
+clients AS (
+    -- Twice what was seen, and no less than the largest answer: one partition may have filled it.
+    SELECT
+        *,
+        greatest(
+            CAST(ceil(partition_max_bytes * (2e0 * observed_bytes / bound_bytes)) AS BIGINT),
+            largest_answer_bytes
+        ) AS lower_partition_bytes
+    FROM summed
 ),
 advised AS (
     SELECT
@@ -96,6 +111,7 @@ advised AS (
         'max.partition.fetch.bytes' AS setting,
         partition_max_bytes AS current_value,
         oversized_bytes AS recommended_value,
+        'more_memory' AS trade_off,
         fetches_per_s AS expected_fetches_per_s
     FROM clients
     WHERE replica_id IS NULL AND oversized_batches > 0 AND oversized_bytes > partition_max_bytes
@@ -106,6 +122,7 @@ advised AS (
         'fetch.max.bytes' AS setting,
         max_bytes AS current_value,
         2 * max_bytes AS recommended_value,
+        'more_memory' AS trade_off,
         fetches_per_s - answers_per_s * max_bytes_fetches / (2e0 * answers) AS expected_fetches_per_s
     FROM clients
     WHERE replica_id IS NULL AND 2 * max_bytes_fetches > answers AND starved_fetches > 0
@@ -116,6 +133,7 @@ advised AS (
         'fetch.min.bytes' AS setting,
         min_bytes AS current_value,
         CAST(least(1.048576e6, ceil(bytes_per_s * max_wait_ms / 1e3)) AS BIGINT) AS recommended_value,
+        'longer_wait' AS trade_off,
         greatest(1e3 / max_wait_ms, bytes_per_s / 1.048576e6) AS expected_fetches_per_s
     FROM clients
     WHERE
@@ -130,7 +148,8 @@ advised AS (
         'lower_max_partition_fetch_bytes' AS advice,
         'max.partition.fetch.bytes' AS setting,
         partition_max_bytes AS current_value,
-        CAST(ceil(partition_max_bytes * (2e0 * observed_bytes / bound_bytes)) AS BIGINT) AS recommended_value,
+        lower_partition_bytes AS recommended_value,
+        'slower_catch_up' AS trade_off,
         fetches_per_s AS expected_fetches_per_s
     FROM clients
     WHERE
@@ -139,6 +158,7 @@ advised AS (
         AND bound_bytes > 268435456
         AND observed_bytes > 0
         AND bound_bytes > 10 * observed_bytes
+        AND lower_partition_bytes < partition_max_bytes
     UNION ALL
     SELECT
         *,
@@ -146,6 +166,7 @@ advised AS (
         CAST(NULL AS STRING) AS setting,
         CAST(NULL AS BIGINT) AS current_value,
         CAST(NULL AS BIGINT) AS recommended_value,
+        CAST(NULL AS STRING) AS trade_off,
         fetches_per_s AS expected_fetches_per_s
     FROM clients
     WHERE filled_fetches >= 10 AND starved_fetches >= 10 AND first_partitions = 1
@@ -156,6 +177,7 @@ advised AS (
         'replica.fetch.response.max.bytes' AS setting,
         max_bytes AS current_value,
         2 * max_bytes AS recommended_value,
+        'more_memory' AS trade_off,
         fetches_per_s - answers_per_s * max_bytes_fetches / (2e0 * answers) AS expected_fetches_per_s
     FROM clients
     WHERE replica_id IS NOT NULL AND 2 * max_bytes_fetches > answers
@@ -170,6 +192,7 @@ SELECT
     setting,
     current_value,
     recommended_value,
+    trade_off,
     fetches_per_s,
     expected_fetches_per_s,
     bytes_per_s,
@@ -180,5 +203,6 @@ SELECT
     oversized_batches,
     observed_bytes,
     bound_bytes,
+    max_wait_ms,
     brokers
 FROM advised

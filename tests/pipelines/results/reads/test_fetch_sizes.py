@@ -48,6 +48,7 @@ def fetch(broker_id: int, *partitions: Row, second: float = 1, **others: Any) ->
     row |= {"max_bytes": 5_000, "min_bytes": 1, "max_wait_ms": 500, "throttle_time_ms": 0.0}
     row |= {"partitions": list(partitions), "error_code": 0, "session_partitions": 3}
     row |= {"response_bytes": sum(part["bytes"] for part in partitions), "starved": []}
+    row |= {"session_max_bytes": 30_000, "session_partition_max_bytes": 10_000}
     return row | others
 
 
@@ -145,13 +146,21 @@ STARVING = [
     fetch(1, answered(5_001, 2, limit=9_000)),
     fetch(1, answered(10, limit=9_000), answered(1, 1, limit=9_000), starved=None),
     fetch(2, answered(6_001, topic="by name", topic_id=None), answered(6_000, topic_id="id2")),
-    fetch(1, answered(7_000, limit=9_000), replica_id=2, max_bytes=10**7, session_partitions=None),
+    fetch(
+        1,
+        answered(7_000, limit=9_000),
+        replica_id=2,
+        max_bytes=10**7,
+        session_partitions=None,
+        session_max_bytes=None,
+    ),
 ]
 
 
 def test_numbers_that_no_broker_has_cost_no_batch() -> None:
     most = 2**63 - 1
     odd = fetch(1, answered(2, limit=-most), answered(most - 2, 1, limit=most), max_bytes=None)
+    odd |= {"session_max_bytes": None, "session_partition_max_bytes": None}
     rows = computed([odd])
     assert rows[1, None]["fetches"] == 1
     assert rows[1, None]["bound_bytes"] is None
@@ -180,8 +189,41 @@ def test_partitions_that_are_left_out_show() -> None:
     ]
     follower = rows[1, 2]
     assert (follower["bytes"], follower["drained_fetches"]) == (7_000, 1)
-    assert (follower["partitions"], follower["bound_bytes"]) == (None, 10**7)
+    assert (follower["partitions"], follower["bound_bytes"]) == (None, None)
     assert (follower["fairness"], follower["oversized_batches"]) == (1.0, 0)
+
+
+BOUNDS: dict[str, tuple[list[Row], int | None]] = {
+    "the whole answer": ([fetch(1, answered(10))], 5_000),
+    "three partitions of 1,000 bytes": ([fetch(1, answered(10), session_max_bytes=3_000)], 3_000),
+    "an empty answer of the same session": (
+        [
+            fetch(1, answered(10), session_max_bytes=3_000),
+            fetch(1, second=2, session_max_bytes=3_000),
+        ],
+        3_000,
+    ),
+    "the session grows": (
+        [
+            fetch(1, answered(10), session_max_bytes=3_000),
+            fetch(1, answered(10), second=2, session_max_bytes=4_000),
+        ],
+        4_000,
+    ),
+    "the partitions of one fetch are not known": (
+        [fetch(1, answered(10)), fetch(1, answered(10), second=2, session_max_bytes=None)],
+        None,
+    ),
+    "the limit of the whole answer is not known": ([fetch(1, answered(10), max_bytes=None)], None),
+}
+
+
+@pytest.mark.parametrize(("fetches", "bound"), BOUNDS.values(), ids=BOUNDS)
+def test_an_answer_is_bounded_by_the_limits_of_its_session(
+    fetches: list[Row], bound: int | None
+) -> None:
+    (row,) = computed(fetches).values()
+    assert row["bound_bytes"] == bound
 
 
 def test_the_ten_largest_batches_over_a_limit_are_listed() -> None:
@@ -190,6 +232,13 @@ def test_the_ten_largest_batches_over_a_limit_are_listed() -> None:
     sizes = [batch["bytes"] for batch in row["largest_oversized"]]
     assert sizes == [1_008] * 3 + [1_007] * 3 + [1_006] * 3 + [1_005]
     assert row["oversized_batches"] == 24
+
+
+SESSIONS: list[Row] = [
+    {"session_partitions": None, "session_max_bytes": None, "session_partition_max_bytes": None},
+    {"session_partitions": 3, "session_max_bytes": 1_200, "session_partition_max_bytes": 1_000},
+    {"session_partitions": 2, "session_max_bytes": 2_000, "session_partition_max_bytes": 1_000},
+]
 
 
 def made_up_fetches(dice: random.Random) -> Rows:
@@ -204,6 +253,7 @@ def made_up_fetches(dice: random.Random) -> Rows:
             replica_id=dice.choice([None, None, 2]),
             max_bytes=dice.choice([1_000, 2_000, 5_000]),
             starved=dice.choice([None, [], left_out(1), left_out(1, 2)]),
+            **dice.choice(SESSIONS),
         )
         for _ in range(200)
     ]
@@ -221,6 +271,9 @@ def test_any_cut_of_the_time_and_any_order_give_the_same_rows(
     fetches = made_up_fetches(dice)
     rows = compute(RESULT, fetches=fetches, **CONTEXT)
     assert len({tuple(row[name] for name in FETCH_SIZES.key) for row in rows}) == len(rows)
+    for row in rows:
+        if row["bound_bytes"] is not None:
+            assert row["bound_bytes"] <= row["partitions"] * row["partition_max_bytes"]
     dice.shuffle(fetches)
     parts = compute_in_parts(RESULT, starts, fetches=fetches, **CONTEXT)
     assert sorted(parts, key=str) == sorted(rows, key=str)
