@@ -117,9 +117,9 @@ def _incremental(session: FetchSession, line: FetchLine) -> FollowedLine:
     session.apply_request(line.requested, line.forgotten)
     requested_count, limits = len(session), session.limits()
     if line.response_session_id == SESSIONLESS:  # a broker ends a session that became empty
-        state = SessionState.OUT_OF_ORDER if requested_count else SessionState.INCREMENTAL
-        nothing = PartitionLimits(0, 0)
-        return FollowedLine(None, state, *((None,) if requested_count else (0, None, (), nothing)))
+        if requested_count:
+            return FollowedLine(None, SessionState.OUT_OF_ORDER)
+        return FollowedLine(None, SessionState.INCREMENTAL, requested_count=0, limits=limits)
     positions = session.apply_response(line.answered)
     if positions is None:
         return FollowedLine(session, SessionState.OUT_OF_ORDER)
