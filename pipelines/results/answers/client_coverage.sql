@@ -68,9 +68,19 @@ ended AS (
 silent AS (
     SELECT
         *,
+        -- A client that is silent may have ended. A broker forgets it after so long (KIP-714).
         round(
             coalesce(elapsed_intervals, 0e0)
-            + coalesce(CAST(silent_ms AS DOUBLE) / subscribed_interval_ms, 0e0), 3
+            + coalesce(
+                CAST(
+                    CASE
+                        WHEN subscribed_interval_ms IS NULL THEN NULL
+                        WHEN CAST(subscribed_interval_ms AS BIGINT) * 3 > 60000
+                            THEN least(silent_ms, CAST(subscribed_interval_ms AS BIGINT) * 3)
+                        ELSE least(silent_ms, 60000)
+                    END AS DOUBLE
+                ) / subscribed_interval_ms, 0e0
+            ), 3
         ) AS due_at_end
     FROM ended
 ),

@@ -28,7 +28,7 @@ def answer_of(warehouse: Warehouse, fill: Fill) -> Any:
     return answer
 
 
-LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "network_avg_ms")
+LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_avg_ms")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,104 @@ def test_latency_tells_nodes_kinds_and_instances_apart(answer_of: Any) -> None:
         ("PRODUCE", 1, "i1", 8, 2),
         ("PRODUCE", 1, "i2", 9, 2),
     ]
+
+
+RDK = {"client_software_name": "librdkafka"}
+SHARED = [latency(5, "avg", 8), latency(5, "avg", 9, client_instance_id="i2")]
+PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unknown")
+
+
+@pytest.mark.parametrize(
+    ("points", "requests", "expected"),
+    [
+        pytest.param(
+            [latency(5, "avg", 650, **RDK)],
+            [
+                request(1, "PRODUCE", throttle_time_ms=1_200.0),
+                request(2, "PRODUCE", throttle_time_ms=0.0),
+            ],
+            [(1, 600, 48, None)],
+            id="librdkafka measures the time for which its connection is muted",
+        ),
+        pytest.param(
+            [latency(5, "avg", 50)],
+            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+            [(1, 0, 48, None)],
+            id="the Java client waits before it sends",
+        ),
+        pytest.param(
+            [latency(5, "avg", 50, client_software_name="franz-go")],
+            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+            [(1, None, None, "throttled")],
+            id="how another client measures is not known",
+        ),
+        pytest.param(
+            [latency(5, "avg", 50, client_software_name="franz-go")],
+            [request(1, "PRODUCE")],
+            [(0, 0, 48, None)],
+            id="nor does it matter where nothing was throttled",
+        ),
+        pytest.param(
+            [latency(5, "avg", 1)],
+            [request(1, "PRODUCE")],
+            [(0, 0, None, "windows_differ")],
+            id="no part of a time is negative",
+        ),
+        pytest.param(
+            [latency(5, "avg", 50, **RDK)],
+            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+            [(1, 1_200, None, "windows_differ")],
+            id="nor is it where a throttle is longer than the latency",
+        ),
+        pytest.param(
+            SHARED,
+            [request(1, "PRODUCE")],
+            [(0, 0, None, "shared_client_id")] * 2,
+            id="requests of two instances cannot be told apart",
+        ),
+        pytest.param(
+            [latency(5, "max", 8)],
+            [request(1, "PRODUCE")],
+            [(0, 0, None, "no_latency")],
+            id="a client that pushes its maximum alone",
+        ),
+        pytest.param(
+            [latency(5, "avg", 8)],
+            [],
+            [(None, None, None, "no_requests")],
+            id="a broker that ships no log",
+        ),
+    ],
+)
+def test_a_latency_is_split_or_says_why_not(
+    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
+    assert picked(answer_of("client_latency", points, requests), *PARTS) == expected
+
+
+def test_a_broker_is_not_slow_because_of_a_throttled_client(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill(
+        "client_metrics",
+        [
+            latency(5, "avg", 650, **RDK),
+            latency(5, "max", 2_000, **RDK),
+            latency(6, "avg", 10, client_id="calm", client_instance_id="i2"),
+            latency(6, "avg", 99, client_id="go", client_software_name="franz-go"),
+        ],
+    )
+    fill(
+        "requests",
+        [
+            request(1, "PRODUCE", throttle_time_ms=630.0),
+            request(2, "PRODUCE", client_id="calm"),
+            request(3, "PRODUCE", client_id="go", throttle_time_ms=9.0),
+        ],
+    )
+    (row,) = rows(warehouse, "SELECT * FROM slowest_brokers")
+    assert (row["clients"], row["latency_p95_ms"], row["latency_max_ms"]) == (2, 20, None)
+    assert row["latency_weighted_avg_ms"] == 15
 
 
 def throttle(second: float, value: float, **others: Any) -> Row:

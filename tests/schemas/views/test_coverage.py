@@ -197,8 +197,20 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
         pytest.param(
             [push(10)],
             [requested(0), requested(3600), another(7200)],
-            {"state": "vanished", "missing_pushes": 719},
-            id="silent since, though it asked once more",
+            {"state": "vanished", "missing_pushes": 359 + 6},
+            id="silent for an hour until it asked once more, and since then",
+        ),
+        pytest.param(
+            [push(1)],
+            [requested(0, interval_s=1), another(3600)],
+            {"state": "vanished", "expected_pushes": 61, "missing_pushes": 60},
+            id="what a client owes that is silent ends after a minute",
+        ),
+        pytest.param(
+            [push(300)],
+            [requested(0, interval_s=300), another(7200)],
+            {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
+            id="or after three intervals, where these are longer",
         ),
         pytest.param(
             [push(10)],

@@ -18,7 +18,16 @@
 --     minute, by the broker's clock; several instances can share a client_id; null: there are none
 --   broker_total_avg_ms: mean time from receive to sent of those requests, in ms
 --   broker_total_max_ms: longest time from receive to sent of those requests, in ms
---   network_avg_ms: latency_avg_ms - broker_total_avg_ms, the time in the network and the client, in ms
+--   throttled_requests: those of them that a quota throttled
+--   throttle_avg_ms: mean part of latency_avg_ms for which a broker muted the connection because of a
+--     quota (KIP-219), in ms. librdkafka sends while the connection is muted and measures the wait. The
+--     Java client waits before it sends, so its part is 0. Null: how another client measures is not known
+--   outside_avg_ms: latency_avg_ms - broker_total_avg_ms - throttle_avg_ms, the time in the network and
+--     in the client, in ms; null: it cannot be computed
+--   outside_unknown: why outside_avg_ms is null, as a code: no_latency (the client pushed no average),
+--     no_requests (the log has none of the client), shared_client_id (requests of several instances have
+--     the same client_id), throttled (see throttle_avg_ms), windows_differ (the client measured other
+--     requests than the minute has: the difference is negative)
 WITH readings AS (
     SELECT
         cluster_id,
@@ -54,22 +63,73 @@ served AS (
         api,
         count(*) AS broker_requests,
         avg(total_time_ms) AS broker_total_avg_ms,
-        max(total_time_ms) AS broker_total_max_ms
+        max(total_time_ms) AS broker_total_max_ms,
+        sum(CASE WHEN throttle_time_ms > 0 THEN 1 ELSE 0 END) AS throttled_requests,
+        avg(coalesce(throttle_time_ms, 0e0)) AS answered_throttle_avg_ms
     FROM requests
     WHERE api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
     GROUP BY 1, 2, 3, 4, 5, 6
+),
+sides AS (
+    SELECT
+        readings.*,
+        broker_requests,
+        broker_total_avg_ms,
+        broker_total_max_ms,
+        throttled_requests,
+        CASE
+            WHEN broker_requests IS NULL THEN NULL
+            WHEN throttled_requests = 0 OR client_software_name = 'apache-kafka-java' THEN 0e0
+            WHEN client_software_name = 'librdkafka' THEN answered_throttle_avg_ms
+        END AS throttle_avg_ms,
+        count(*) OVER (
+            PARTITION BY readings.cluster_id, readings.minute, readings.principal, readings.client_id,
+                readings.broker_id, readings.api
+        ) AS instances
+    FROM readings
+    LEFT JOIN served
+        ON readings.cluster_id = served.cluster_id
+        AND readings.minute = served.minute
+        AND readings.principal = served.principal
+        AND readings.client_id = served.client_id
+        AND readings.broker_id = served.broker_id
+        AND readings.api = served.api
+),
+compared AS (
+    SELECT
+        *,
+        latency_avg_ms - broker_total_avg_ms - throttle_avg_ms AS difference_ms
+    FROM sides
+),
+explained AS (
+    SELECT
+        *,
+        CASE
+            WHEN latency_avg_ms IS NULL THEN 'no_latency'
+            WHEN broker_requests IS NULL THEN 'no_requests'
+            WHEN instances > 1 THEN 'shared_client_id'
+            WHEN throttle_avg_ms IS NULL THEN 'throttled'
+            WHEN difference_ms < 0 THEN 'windows_differ'
+        END AS outside_unknown
+    FROM compared
 )
 SELECT
-    readings.*,
+    cluster_id,
+    minute,
+    client_instance_id,
+    principal,
+    client_id,
+    client_software_name,
+    client_software_version,
+    broker_id,
+    api,
+    latency_avg_ms,
+    latency_max_ms,
     broker_requests,
     broker_total_avg_ms,
     broker_total_max_ms,
-    latency_avg_ms - broker_total_avg_ms AS network_avg_ms
-FROM readings
-LEFT JOIN served
-    ON readings.cluster_id = served.cluster_id
-    AND readings.minute = served.minute
-    AND readings.principal = served.principal
-    AND readings.client_id = served.client_id
-    AND readings.broker_id = served.broker_id
-    AND readings.api = served.api
+    throttled_requests,
+    throttle_avg_ms,
+    CASE WHEN outside_unknown IS NULL THEN difference_ms END AS outside_avg_ms,
+    outside_unknown
+FROM explained

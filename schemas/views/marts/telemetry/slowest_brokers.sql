@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per hour, broker and API
--- description: How slow each broker is as clients see it (client_latency). APIs are ranked apart,
---   because a FETCH waits for data. p50 and p95 are nearest-rank percentiles over clients, each with
+-- description: How slow each broker is as clients see it (client_latency), without the time for which
+--   quotas throttled them. Minutes of a client for which that time is not known do not count. APIs are
+--   ranked apart, because a FETCH waits for data. p50 and p95 are nearest-rank percentiles over clients, each with
 --   its mean of the hour, so that one slow or lying client moves p50 little.
 -- columns:
 --   from client_latency: cluster_id
@@ -10,11 +11,20 @@
 --   clients: client instances with a latency
 --   latency_p50_ms: median over the clients, in ms
 --   latency_p95_ms: 95th percentile over the clients, in ms
---   latency_max_ms: greatest maximum that a client pushed, in ms
+--   latency_max_ms: greatest maximum that a client pushed in a minute without throttling, in ms; null:
+--     there was no such minute
 --   latency_weighted_avg_ms: mean weighted by the requests that the broker logged for each client and
 --     minute, in ms; null: it logged none
 --   slowest_rank: rank among the brokers of the hour and API; 1 has the greatest p50
-WITH client_hours AS (
+WITH unthrottled AS (
+    SELECT
+        *,
+        latency_avg_ms - coalesce(throttle_avg_ms, 0e0) AS own_avg_ms
+    FROM client_latency
+    -- A client of which brokers log nothing is not known to be throttled.
+    WHERE broker_requests IS NULL OR throttle_avg_ms <= latency_avg_ms
+),
+client_hours AS (
     SELECT
         cluster_id,
         date_trunc('hour', minute) AS hour,
@@ -23,11 +33,11 @@ WITH client_hours AS (
         principal,
         client_id,
         client_instance_id,
-        avg(latency_avg_ms) AS latency_ms,
-        max(latency_max_ms) AS latency_max_ms,
-        sum(latency_avg_ms * broker_requests) AS weighted_ms,
-        sum(CASE WHEN latency_avg_ms IS NOT NULL THEN broker_requests END) AS weight
-    FROM client_latency
+        avg(own_avg_ms) AS latency_ms,
+        max(CASE WHEN coalesce(throttled_requests, 0) = 0 THEN latency_max_ms END) AS latency_max_ms,
+        sum(own_avg_ms * broker_requests) AS weighted_ms,
+        sum(CASE WHEN own_avg_ms IS NOT NULL THEN broker_requests END) AS weight
+    FROM unthrottled
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 ),
 ordered AS (
