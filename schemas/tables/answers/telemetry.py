@@ -13,9 +13,10 @@ CLIENT_COVERAGE = Table(
         "next one comes later than 1.5 intervals: counted are whole intervals without a push, "
         "each as long as the subscription named at that time, up to as_of or the end of the "
         "client. After the last contact of a silent client they count for 60 s or three intervals, "
-        "whichever is longer: then a broker forgets the client. Times without metrics in the subscription do not count. Pushes that upkeep "
-        "deleted do not count as missing: an instance not seen since then is left out, and an "
-        "older one can be vanished but not never_pushed."
+        "whichever is longer: then a broker forgets the client. Times without metrics in the "
+        "subscription do not count. Pushes that upkeep deleted do not count as missing: an "
+        "instance not seen since then is left out, and an older one can be vanished but not "
+        "never_pushed."
     ),
     columns=(
         CLUSTER_ID,
