@@ -137,7 +137,7 @@ READ_PROBLEMS = Table(
         Column(
             "resets",
             LONG,
-            "lookups of the earliest or latest offset after an offset was out of range",
+            "lookups of an offset to read from after one was out of range (offset_resets)",
         ),
         Column(
             "diverged_answers",

@@ -15,7 +15,8 @@
 --     payload_sha256, record_time
 --   record_id: id of the point, made of its time and a hash of cluster, payload, series and start;
 --     sorts by time and never changes
---   service_name: resource attribute service.name
+--   service_name: resource attribute service.name; Kafka clients send none: then the Streams
+--     application id, the consumer group, or the client.id, the first that there is
 --   start_time_unix_nano: start of the point's span, in nanoseconds since 1970 UTC; null: the client
 --     sent none
 --   time_unix_nano: time of the point, in nanoseconds since 1970 UTC
@@ -89,7 +90,9 @@ SELECT
             )
         )
     ) AS record_id,
-    resource['service.name'] AS service_name,
+    coalesce(
+        resource['service.name'], application_id, nullif(group_id, ''), nullif(client_id, '')
+    ) AS service_name,
     CASE WHEN unix_micros(start_time) < 9223372036854775 THEN unix_micros(start_time) * 1000 END
         AS start_time_unix_nano,
     CASE WHEN unix_micros(event_time) < 9223372036854775 THEN unix_micros(event_time) * 1000 END

@@ -46,8 +46,10 @@ def test_no_with_bears_the_name_of_a_table_or_view() -> None:
 
 def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
     make_tables_and_answers(warehouse, {})
-    assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in views.load()} == {
-        name: [] for name in views.load()
+    # A view of constants has the same rows over any tables.
+    of_tables = [v.name for v in views.load().values() if any(views.dependencies(v.sql))]
+    assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in of_tables} == {
+        name: [] for name in of_tables
     }
 
 

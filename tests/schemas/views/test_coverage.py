@@ -347,6 +347,7 @@ def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
     fill("client_metrics", [point(10, 0), point(20, 10, accepted=False), point(second, start)])
     (row,) = rows(warehouse, "SELECT * FROM telemetry_rejections")
     assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
+    assert row["error_name"] == "THROTTLING_QUOTA_EXCEEDED"
     assert row["recovered_points"] == recovered
 
 

@@ -79,6 +79,23 @@ def test_a_gauge_in_the_second_shape(warehouse: Warehouse, fill: Fill) -> None:
 
 
 @pytest.mark.parametrize(
+    ("labels", "service"),
+    [
+        ({"resource": {"service.name": "s"}, "application_id": "a", "group_id": "g"}, "s"),
+        ({"application_id": "a", "group_id": "g"}, "a"),
+        ({"group_id": "g"}, "g"),
+        ({"group_id": ""}, "c"),
+        ({"client_id": None}, None),
+    ],
+)
+def test_a_service_has_the_name_that_a_kafka_client_gives(
+    warehouse: Warehouse, fill: Fill, labels: Row, service: str | None
+) -> None:
+    fill("client_metrics", [gauge(1, "x.avg", 2.5, **({"client_id": "c"} | labels))])
+    assert one(warehouse, "otel_metrics")["service_name"] == service
+
+
+@pytest.mark.parametrize(
     ("point", "temporality"),
     [
         pytest.param(delta(2, 1, 4), "AGGREGATION_TEMPORALITY_DELTA", id="delta"),

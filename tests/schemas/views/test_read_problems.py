@@ -180,7 +180,10 @@ def test_who_stays_on_a_follower_that_lags_ever_more(
         pytest.param(0, {"client_id": "other"}, [], id="by somebody else"),
         pytest.param(0, {"partition": 1}, [], id="of another partition"),
         pytest.param(0, {"replica_id": 3}, [], id="by a follower"),
-        pytest.param(0, {"position": "by_timestamp"}, [], id="of a time"),
+        pytest.param(
+            0, {"position": "by_timestamp"}, [("offset_too_small", 5, 3)], id="by duration"
+        ),
+        pytest.param(0, {"position": "epoch_end"}, [], id="of an epoch's end"),
     ],
 )
 def test_a_reset_follows_what_was_out_of_range(

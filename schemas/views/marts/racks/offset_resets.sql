@@ -1,11 +1,11 @@
 -- kind: mart
 -- grain: one row per minute, client, broker, partition and position
--- description: Consumers that looked up the earliest or latest offset within a minute after one of
---   their offsets was out of range (fetch_faults), as auto.offset.reset makes them do. Records are then
---   skipped or read again.
+-- description: Consumers that looked up an offset within a minute after one of their offsets was out of
+--   range (fetch_faults), as auto.offset.reset makes them do: earliest, latest or by_duration
+--   (KIP-1106). Records are then skipped or read again.
 -- columns:
 --   from offset_lookups: cluster_id, event_time, principal, client_id, topic, partition, broker_id
---   position: earliest or latest
+--   position: earliest, latest, or by_timestamp for by_duration
 --   fault: fault that came before, as in fetch_faults
 --   requests: lookups in the minute
 --   refused_offset: greatest offset that was out of range; null: no session shows it
@@ -49,7 +49,7 @@ INNER JOIN refused
         AND (event.principal IS NOT DISTINCT FROM refused.principal)
         AND (event.client_id IS NOT DISTINCT FROM refused.client_id)
 WHERE
-    event.position IN ('earliest', 'latest')
+    event.position IN ('earliest', 'latest', 'by_timestamp')
     AND event.error_code = 0
     AND event.replica_id IS NULL
     AND unix_millis(event.event_time) - unix_millis(refused.event_time) BETWEEN 0 AND 60000

@@ -15,6 +15,7 @@
 --   from throttle_changes: principal, client_id
 --   is_done: the broker took it
 --   from throttle_changes: error_code
+--   from error_names: error_name
 --   is_order_known: false: the same config was changed through another broker less than 5 s before or
 --     after, so by their clocks it is not known which change is the last
 WITH listed AS (
@@ -75,47 +76,66 @@ placed AS (
     FROM reassignment_changes
     WHERE change <> 'in_sync'
     GROUP BY cluster_id, event_time, change, topic, partition, principal, client_id
+),
+steps AS (
+    SELECT
+        cluster_id,
+        event_time,
+        entity_type,
+        entity_name,
+        CAST(NULL AS INT) AS partition,
+        config_key,
+        operation AS change,
+        config_value AS value,
+        principal,
+        client_id,
+        coalesce(error_code, -1) = 0 AS is_done,
+        error_code,
+        NOT (
+            coalesce(
+                prior_broker_id <> broker_id
+                AND unix_millis(event_time) - unix_millis(prior_time) < 5000,
+                false
+            )
+            OR coalesce(
+                next_broker_id <> broker_id
+                AND unix_millis(next_time) - unix_millis(event_time) < 5000,
+                false
+            )
+        ) AS is_order_known
+    FROM changed
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time,
+        'topic' AS entity_type,
+        topic AS entity_name,
+        partition,
+        'reassignment' AS config_key,
+        change,
+        replicas AS value,
+        principal,
+        client_id,
+        coalesce(error_code, -1) = 0 AS is_done,
+        error_code,
+        true AS is_order_known
+    FROM placed
 )
-
 SELECT
-    cluster_id,
-    event_time,
-    entity_type,
-    entity_name,
-    CAST(NULL AS INT) AS partition,
-    config_key,
-    operation AS change,
-    config_value AS value,
-    principal,
-    client_id,
-    coalesce(error_code, -1) = 0 AS is_done,
-    error_code,
-    NOT (
-        coalesce(
-            prior_broker_id <> broker_id
-            AND unix_millis(event_time) - unix_millis(prior_time) < 5000,
-            false
-        )
-        OR coalesce(
-            next_broker_id <> broker_id
-            AND unix_millis(next_time) - unix_millis(event_time) < 5000,
-            false
-        )
-    ) AS is_order_known
-FROM changed
-UNION ALL
-SELECT
-    cluster_id,
-    event_time,
-    'topic' AS entity_type,
-    topic AS entity_name,
-    partition,
-    'reassignment' AS config_key,
-    change,
-    replicas AS value,
-    principal,
-    client_id,
-    coalesce(error_code, -1) = 0 AS is_done,
-    error_code,
-    true AS is_order_known
-FROM placed
+    steps.cluster_id,
+    steps.event_time,
+    steps.entity_type,
+    steps.entity_name,
+    steps.partition,
+    steps.config_key,
+    steps.change,
+    steps.value,
+    steps.principal,
+    steps.client_id,
+    steps.is_done,
+    steps.error_code,
+    names.error_name,
+    steps.is_order_known
+FROM steps
+LEFT JOIN error_names AS names
+    ON steps.error_code = names.error_code

@@ -6,6 +6,7 @@
 -- columns:
 --   from unique_pushes: cluster_id, client_instance_id, principal, client_id
 --   error_code: error that the broker answered; null: not known
+--   from error_names: error_name
 --   pushes: rejected pushes
 --   first_seen: first rejected push
 --   last_seen: last rejected push
@@ -55,12 +56,15 @@ SELECT
     max(pushes.principal) AS principal,
     max(pushes.client_id) AS client_id,
     pushes.error_code,
+    max(names.error_name) AS error_name,
     count(*) AS pushes,
     min(pushes.event_time) AS first_seen,
     max(pushes.event_time) AS last_seen,
     coalesce(sum(points.delta_points), 0) AS delta_points,
     coalesce(sum(points.recovered_points), 0) AS recovered_points
 FROM refused AS pushes
+LEFT JOIN error_names AS names
+    ON pushes.error_code = names.error_code
 LEFT JOIN points
     -- The points of a payload are there once, however often it was sent.
     ON pushes.nth = 1
