@@ -11,12 +11,15 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
-    """The price of a GiB: produced, consumed, and the surcharge between racks."""
+    """The price of a GiB: produced, consumed, and the surcharge between racks.
+
+    What has no price adds nothing to a cost. Without any price a cost is null.
+    """
 
     currency: Annotated[str, matches("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
-    produced_per_gib: Price = 0.0
-    consumed_per_gib: Price = 0.0
-    cross_rack_per_gib: Price = 0.0
+    produced_per_gib: Price | None = None
+    consumed_per_gib: Price | None = None
+    cross_rack_per_gib: Price | None = None
 
 
 def _by_network(racks: dict[str, str]) -> dict[str, str]:

@@ -115,7 +115,7 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
     return (
         producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
-        traffic.result(),
+        traffic.result(conf.racks),
         topic_names.result(),
         quota_usage.result(conf.quotas),
         rack_traffic.result(conf.racks),

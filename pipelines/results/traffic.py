@@ -1,18 +1,26 @@
 """`traffic`: bytes produced and consumed per principal, client, topic and minute, from requests."""
 
+from collections.abc import Mapping
+
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.results.reads.rack_networks import rack_networks
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.topology import BROKERS
 from quotaflow.schemas.tables.traffic import TRAFFIC
 
 
-def result() -> Result:
-    """The declaration of the result. Followers' fetches are no client's, so they do not count."""
+def result(racks: Mapping[str, str]) -> Result:
+    """The declaration of the result. Followers' fetches are no client's, so they do not count.
+
+    `racks` are conf's, for clients that send no rack.
+    """
     return Result(
         table=TRAFFIC,
-        rule=texts.rule(TRAFFIC, "traffic.sql"),
+        rule=texts.rule(TRAFFIC, "traffic.sql", rows={"racks": rack_networks(racks)}),
         facts=REQUESTS,
         relevant="api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL",
         bucket_s=60,
         lookback_s=0,
+        lookups=(LookupTable(BROKERS, reaches_back=True),),
     )

@@ -1,16 +1,32 @@
 -- Bytes produced and consumed by broker, client, topic and minute.
 -- A refused partition moves nothing. Without acks (acks=0) no refusal is ever reported.
-WITH each AS (
+-- `racks` are conf's networks, for clients that send no rack.
+WITH requested AS (
     SELECT
-        cluster_id, broker_id, principal, client_id, floored(event_time, 60) AS event_time,
+        cluster_id, broker_id, principal, client_id, client_address,
+        floored(event_time, 60) AS event_time,
         if(api = 'PRODUCE', 'produced', 'consumed') AS direction,
-        rack_id AS client_rack, weight_of(weight) AS weight, unnest(partitions) AS part
+        if(direction = 'consumed', rack_id, NULL) AS declared_rack,
+        weight_of(weight) AS weight, unnest(partitions) AS part
     FROM requests
+),
+summed AS (
+    -- A row: what moved in a minute between a broker and a client in a rack.
+    SELECT
+        m.cluster_id, m.event_time, m.event_time + INTERVAL 1 MINUTE AS minute_end, m.broker_id,
+        m.principal, m.client_id, m.direction, m.part.topic AS topic, m.part.topic_id AS topic_id,
+        coalesce(m.declared_rack, r.rack) AS client_rack,
+        m.declared_rack IS NULL AND r.rack IS NOT NULL AS is_rack_inferred,
+        sum(m.part.bytes * m.weight) AS bytes
+    FROM requested m
+    LEFT JOIN address_racks(requested, racks) r ON r.client_address = m.client_address
+    WHERE m.part.bytes > 0 AND coalesce(m.part.error_code, 0) = 0
+    GROUP BY ALL
 )
 SELECT
-    cluster_id, CAST(event_time AS DATE) AS event_date, event_time, broker_id, principal, client_id,
-    direction, part.topic AS topic, part.topic_id AS topic_id, client_rack,
-    sum(part.bytes * weight) AS bytes
-FROM each
-WHERE part.bytes > 0 AND coalesce(part.error_code, 0) = 0
-GROUP BY ALL
+    s.cluster_id, CAST(s.event_time AS DATE) AS event_date, s.event_time, s.broker_id, s.principal,
+    s.client_id, s.direction, s.topic, s.topic_id, s.client_rack, s.is_rack_inferred, s.bytes,
+    b.rack AS broker_rack, cross_rack(s.client_rack, b.rack, s.bytes) AS cross_rack_bytes
+FROM summed s
+ASOF LEFT JOIN broker_racks b
+    ON b.cluster_id = s.cluster_id AND b.broker_id = s.broker_id AND s.minute_end > b.since

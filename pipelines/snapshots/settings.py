@@ -37,12 +37,11 @@ OWN_PRINCIPAL = "own_principal"
 
 
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
-    """Each of KEYS with its value as text, and what conf lists by name. None may be a secret."""
+    """Each of KEYS that has a value, as text, and what conf lists by name. None may be a secret."""
     for key in KEYS:
         value = attrgetter(key)(conf)
-        # Names of users may hold commas; those of certificates do.
-        text = "\n".join(value) if isinstance(value, list) else str(value)
-        yield {"setting": key, "setting_value": text}
+        if value is not None:
+            yield {"setting": key, "setting_value": _text(value)}
     for network, rack in conf.racks.items():
         yield {"setting": f"racks.{network}", "setting_value": rack}
     for broker_id, capacity in conf.replication.brokers.items():
@@ -58,6 +57,13 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         yield {"setting": f"replication.cleanup.{principal}", "setting_value": source}
     for principal, source in conf.excluded_principals.items():
         yield {"setting": f"excluded.{principal}", "setting_value": source}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        # Names of users may hold commas; those of certificates do.
+        return "\n".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def of_probes(state: ClusterState) -> Iterator[Row | UnansweredPart]:

@@ -1,7 +1,7 @@
 """Tables of what requests add up to: traffic per client and topic, and the names of topics."""
 
 from quotaflow.schemas.columns import CLUSTER_ID, EVENT_DATE, MINUTE, TOPIC, TOPIC_ID
-from quotaflow.schemas.table import INT, LONG, STRING, Column, Table
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
 
 TRAFFIC = Table(
     name="traffic",
@@ -19,8 +19,24 @@ TRAFFIC = Table(
         Column("direction", STRING, "produced or consumed"),
         Column("topic", STRING, "topic, where the request has its name"),
         Column("topic_id", STRING, "id of the topic, where the request has that instead"),
-        Column("client_rack", STRING, "client.rack of a consumer that sends it (KIP-392)"),
+        Column(
+            "client_rack",
+            STRING,
+            "client.rack of a consumer that sends it (KIP-392), else the rack of the client's "
+            "address by conf's racks; null: not known",
+        ),
         Column("bytes", LONG, "record bytes, as compressed by the producer"),
+        Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client sends none"),
+        Column(
+            "broker_rack",
+            STRING,
+            "broker.rack by the last snapshot by then, or by the first one after it",
+        ),
+        Column(
+            "cross_rack_bytes",
+            LONG,
+            "bytes, where client_rack and broker_rack differ; null: one of them is not known",
+        ),
     ),
     key=(
         "cluster_id",
@@ -32,6 +48,7 @@ TRAFFIC = Table(
         "topic",
         "topic_id",
         "client_rack",
+        "is_rack_inferred",
     ),
     time="event_time",
     partitioning=("event_date",),

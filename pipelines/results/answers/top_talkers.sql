@@ -34,6 +34,7 @@ SELECT
     consumed_bytes,
     CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY cluster_id, day) AS share,
     cross_rack_bytes,
+    unknown_rack_bytes,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
     topics,
     cost,

@@ -47,9 +47,6 @@ SELECT
     is_rack_inferred, broker_id, broker_rack,
     sum(requests) AS requests,
     sum(bytes) AS bytes,
-    CASE
-        WHEN client_rack <> broker_rack THEN sum(bytes)
-        WHEN client_rack = broker_rack THEN 0
-    END AS cross_rack_bytes
+    cross_rack(client_rack, broker_rack, sum(bytes)) AS cross_rack_bytes
 FROM with_racks
 GROUP BY cluster_id, event_time, flow, client_rack, is_rack_inferred, broker_id, broker_rack

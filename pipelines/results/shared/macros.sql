@@ -106,6 +106,10 @@ CREATE MACRO address_racks(rows, racks) AS TABLE
         ON r.length = length(a.digits) AND a.digits BETWEEN r.first AND r.last
     GROUP BY a.client_address;
 
+-- Those of these bytes that cross racks; null: one of the racks is not known.
+CREATE MACRO cross_rack(client_rack, broker_rack, bytes) AS
+    CASE WHEN client_rack <> broker_rack THEN bytes WHEN client_rack = broker_rack THEN 0 END;
+
 -- Which replica a consumer in a rack should read from, and why, if `selector` is the leader's
 -- replica.selector.class (KIP-392). `replicas` are structs of broker_id, rack, is_rack_known,
 -- is_leader, is_in_sync and is_offline. A snapshot has no log ends, so each follower that is in

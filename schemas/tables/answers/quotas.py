@@ -133,7 +133,12 @@ TOP_TALKERS = Table(
         Column("produced_bytes", LONG, "record bytes produced"),
         Column("consumed_bytes", LONG, "record bytes consumed"),
         Column("share", DOUBLE, "its part of all bytes of the cluster on that day, 0 to 1"),
-        Column("cross_rack_bytes", LONG, "bytes that crossed racks"),
+        Column("cross_rack_bytes", LONG, "bytes known to have crossed racks"),
+        Column(
+            "unknown_rack_bytes",
+            LONG,
+            "bytes for which the rack of the client or broker is not known",
+        ),
         Column(
             "cross_rack_share",
             DOUBLE,
@@ -143,8 +148,8 @@ TOP_TALKERS = Table(
         Column(
             "cost",
             DOUBLE,
-            "cost of the bytes and of those that crossed racks, in currency; null: conf has no "
-            "prices",
+            "cost of the bytes and of those known to have crossed racks, in currency; what has no "
+            "price in conf adds nothing; null: conf has no price",
         ),
         Column("currency", STRING, "currency of the prices, as conf names it"),
     ),

@@ -26,12 +26,11 @@ WITH stored AS (
 
 SELECT
     cluster_id,
-    max(CASE WHEN name = 'replication.manage' AND value = 'True' THEN 1 ELSE 0 END) = 1
+    max(CASE WHEN name = 'replication.manage' AND lower(value) = 'true' THEN 1 ELSE 0 END) = 1
         AS is_managed,
     max(
         CASE
-            WHEN name = 'replication.capacity_bytes_per_s' AND value <> 'None'
-                THEN CAST(value AS DOUBLE)
+            WHEN name = 'replication.capacity_bytes_per_s' THEN TRY_CAST(value AS DOUBLE)
         END
     ) AS capacity_bytes_per_s,
     coalesce(max(CASE WHEN name = 'replication.share' THEN CAST(value AS DOUBLE) END), 0.9e0)

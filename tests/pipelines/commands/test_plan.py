@@ -129,7 +129,7 @@ RATE = "leader.replication.throttled.rate"
 def test_a_rate_of_replication_is_planned_where_conf_says_so(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    managed = setting("replication.manage", "True")
+    managed = setting("replication.manage", "true")
     throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
     content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
     make_tables_and_answers(warehouse, seen_now(content))

@@ -100,7 +100,7 @@ def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]
 def test_files_and_scans_give_the_rows_of_this_process(
     spark: SparkSession, folder: Path, catalog: Warehouse, rows_per_task: int
 ) -> None:
-    computations = [traffic.result().computation(HOUR, 3_600), named().computation(HOUR, 3_600)]
+    computations = [traffic.result({}).computation(HOUR, 3_600), named().computation(HOUR, 3_600)]
     in_folder = Warehouse(WarehouseSection(path=str(folder)))
     expected = rows(Engine(lambda: LocalTasks(folder)), computations)
     assert len(expected["traffic"]) > 500
@@ -127,6 +127,6 @@ def test_a_file_that_vanishes_while_it_is_read_is_named_again(folder: Path) -> N
             return output
 
     engine = Engine(lambda: Vanishing(folder))
-    got = rows(engine, [traffic.result().computation(HOUR, 3_600)])
-    assert got == rows(Engine(lambda: LocalTasks(folder)), [traffic.result().computation(HOUR)])
+    got = rows(engine, [traffic.result({}).computation(HOUR, 3_600)])
+    assert got == rows(Engine(lambda: LocalTasks(folder)), [traffic.result({}).computation(HOUR)])
     assert len(tries) == 2

@@ -132,7 +132,7 @@ def test_slices_of_a_rebuild_are_whole_hours(size_s: int) -> None:
 
 
 def test_slices_of_other_results_are_whole_buckets() -> None:
-    other: Result = traffic.result()
+    other: Result = traffic.result({})
     (first, last) = other.slices(TimeRange(MIDNIGHT, MIDNIGHT + HOUR), MIDNIGHT, 1_800)
     assert (first.start, last.end) == (MIDNIGHT, MIDNIGHT + HOUR)
     assert other.stored([first]) == [first]

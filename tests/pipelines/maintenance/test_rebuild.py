@@ -63,7 +63,7 @@ class Place:
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, REQUESTS)
-        maintainer = ResultMaintainer((traffic.result(),), self.conf)
+        maintainer = ResultMaintainer((traffic.result({}),), self.conf)
         maintainer.write(maintainer.arrivals(frame), batch)
         self.batches += 1
 

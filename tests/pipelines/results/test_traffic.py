@@ -1,12 +1,18 @@
 """Bytes of PRODUCE and FETCH lines, by minute, client and topic."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.reads import rack_traffic
 
 from ...rule_rows import compute
 
+RACKS = {"10.2.0.0/16": "az-2"}
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -43,7 +49,7 @@ EXPECTED = [
 
 
 def test_bytes_that_moved() -> None:
-    rows = compute(traffic.result(), requests=REQUEST_ROWS)
+    rows = compute(traffic.result({}), requests=REQUEST_ROWS)
     got = [
         (
             (row["event_time"] - NOON) // timedelta(minutes=1),
@@ -57,3 +63,63 @@ def test_bytes_that_moved() -> None:
     ]
     assert sorted(got, key=str) == sorted(EXPECTED, key=str)
     assert {row["event_date"] for row in rows} == {NOON.date()}
+
+
+def broker(broker_id: int, rack: str | None) -> dict[str, Any]:
+    row = {"cluster_id": "c", "broker_id": broker_id, "rack": rack, "is_removed": False}
+    return row | {"event_time": NOON + timedelta(hours=1)}
+
+
+def test_a_rack_is_that_of_the_request_or_of_the_address() -> None:
+    rows = compute(
+        traffic.result(RACKS),
+        requests=[
+            request(1, "FETCH", moved("a", 1), rack_id="az-1", client_address="10.2.0.9"),
+            request(1, "FETCH", moved("a", 2), client_address="10.2.0.9"),
+            request(1, "PRODUCE", moved("a", 4), client_address="10.2.0.9"),
+            request(1, "PRODUCE", moved("a", 8), client_address="10.3.0.9"),
+            request(1, "PRODUCE", moved("a", 16), client_address="10.2.0.9", broker_id=2),
+        ],
+        brokers=[broker(1, "az-1"), broker(2, None)],
+    )
+    names = ("bytes", "client_rack", "is_rack_inferred", "broker_rack", "cross_rack_bytes")
+    assert sorted(tuple(row[name] for name in names) for row in rows) == [
+        (1, "az-1", False, "az-1", 0),
+        (2, "az-2", True, "az-1", 2),
+        (4, "az-2", True, "az-1", 4),
+        (8, None, False, "az-1", None),
+        (16, "az-2", True, None, None),
+    ]
+
+
+MOVES = st.builds(
+    request,
+    st.integers(0, 200),
+    st.sampled_from(["PRODUCE", "FETCH"]),
+    st.builds(moved, st.sampled_from("ab"), st.integers(0, 99), st.sampled_from([0, 0, 6, None])),
+    st.builds(moved, st.sampled_from("ab"), st.integers(0, 99)),
+    broker_id=st.integers(1, 3),
+    client_id=st.sampled_from(["x", "y", None]),
+    rack_id=st.sampled_from([None, "az-1", "az-2"]),
+    client_address=st.sampled_from([None, "10.2.0.9", "10.3.0.9"]),
+    weight=st.sampled_from([None, 1, 10]),
+)
+
+
+@given(st.lists(MOVES, max_size=20))
+def test_both_tables_have_the_same_bytes_between_racks(requests: list[dict[str, Any]]) -> None:
+    facts = {"requests": requests, "brokers": [broker(1, "az-1"), broker(2, "az-2")]}
+
+    def totals(rows: list[dict[str, Any]], direction: str) -> Counter[tuple[Any, ...]]:
+        sums = Counter[tuple[Any, ...]]()
+        for row in rows:
+            names = ("event_time", "broker_id", "client_rack", "is_rack_inferred", "broker_rack")
+            key = (row[direction], *(row[name] for name in names))
+            sums[*key, "bytes"] += row["bytes"]
+            sums[*key, "cross"] += row["cross_rack_bytes"] or 0
+            sums[*key, "unknown"] += row["cross_rack_bytes"] is None and row["bytes"]
+        return sums
+
+    by_client = compute(traffic.result(RACKS), **facts)
+    by_rack = compute(rack_traffic.result(RACKS), **facts)
+    assert totals(by_client, "direction") == totals(by_rack, "flow")

@@ -39,7 +39,7 @@ WEIGHED = [
     request(30, "HEARTBEAT", 0),
 ]
 RESULTS = [
-    traffic.result(),
+    traffic.result({}),
     rack_traffic.result({}),
     producer_id_uses.result(),
     quota_usage.result(QuotasSection()),

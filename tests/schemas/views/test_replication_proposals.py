@@ -14,7 +14,7 @@ from .view_rows import Row, at, setting, throttled
 from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"
-MANAGED = [CAPACITY, setting("replication.manage", "True")]
+MANAGED = [CAPACITY, setting("replication.manage", "true")]
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
 
 

@@ -11,7 +11,7 @@ from .view_rows import HOSTILE, Row, altered, setting, throttled
 from .view_tables import make_tables, picked, rows
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
-MANAGED = setting("replication.manage", "True")
+MANAGED = setting("replication.manage", "true")
 BY_US = setting("replication.cleanup.User:us", "own")
 IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": False}
 

@@ -16,19 +16,15 @@ GIB = 2**30
 DAY_S = 86_400
 
 
-def broker(second: float, broker_id: int, rack: str | None, **others: Any) -> Row:
-    row = {"cluster_id": "c1", "event_time": at(second), "broker_id": broker_id, "rack": rack}
-    return row | {"is_removed": False} | others
-
-
-def read(second: float, size: int, rack: str | None, **others: Any) -> Row:
-    return moved(second, size, **({"direction": "consumed", "client_rack": rack} | others))
+def read(second: float, size: int, crossed: int | None, **others: Any) -> Row:
+    columns = {"direction": "consumed", "cross_rack_bytes": crossed}
+    return moved(second, size, **(columns | others))
 
 
 @pytest.fixture
 def filled(fill: Fill) -> Fill:
     """Fills any of the tables the views read; those not named are empty."""
-    for name in ("traffic", "brokers", "topics", "topic_names", "settings"):
+    for name in ("traffic", "topics", "topic_names", "settings"):
         fill(name, [])
     return fill
 
@@ -39,26 +35,20 @@ HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
 @pytest.mark.parametrize(
     ("traffic", "expected"),
     [
-        pytest.param([read(5, 8, "a")], (8, 0, 0, 0.0), id="within its rack"),
-        pytest.param([read(5, 8, "b")], (8, 8, 0, 1.0), id="from another rack"),
-        pytest.param([read(5, 8, None)], (8, 0, 8, None), id="a consumer that told no rack"),
-        pytest.param([moved(5, 8)], (8, 0, 8, None), id="producers tell none"),
+        pytest.param([read(5, 8, 0)], (8, 0, 0, 0.0), id="within a rack"),
+        pytest.param([read(5, 8, 8)], (8, 8, 0, 1.0), id="from another rack"),
+        pytest.param([read(5, 8, None)], (8, 0, 8, None), id="a rack that is not known"),
+        pytest.param([moved(5, 8, cross_rack_bytes=8)], (8, 8, 0, 1.0), id="produced"),
         pytest.param(
-            [read(5, 8, "a", broker_id=3)], (8, 0, 8, None), id="a broker no snapshot knows"
-        ),
-        pytest.param(
-            [read(5, 6, "b"), read(6, 2, "a"), read(7, 2, None)],
+            [read(5, 6, 6), read(6, 2, 0), read(7, 2, None)],
             (10, 6, 2, 0.75),
             id="the share is of what is known",
         ),
-        pytest.param([read(-50, 8, "b")], (8, 8, 0, 1.0), id="before the first snapshot"),
-        pytest.param([read(3_600 * 2, 8, "b")], (8, 0, 0, 0.0), id="after a broker moved"),
     ],
 )
 def test_bytes_that_cross_racks(
     warehouse: Warehouse, filled: Fill, traffic: list[Row], expected: tuple[Any, ...]
 ) -> None:
-    filled("brokers", [broker(0, 1, "a"), broker(3_700, 1, "b"), broker(0, 2, "b")])
     filled("traffic", traffic)
     assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
 
@@ -95,7 +85,6 @@ def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
 def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
     warehouse: Warehouse, filled: Fill
 ) -> None:
-    filled("brokers", [broker(0, 1, "a")])
     filled(
         "settings",
         [
@@ -106,12 +95,33 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
             setting("prices.currency", "EUR"),
         ],
     )
-    filled("traffic", [moved(1, GIB), read(1, GIB // 2, "b"), read(2, GIB, "a")])
+    filled("traffic", [moved(1, GIB), read(1, GIB // 2, GIB // 2), read(2, GIB, 0)])
     query = "SELECT * FROM traffic_by_hour ORDER BY direction"
     assert picked(rows(warehouse, query), "direction", "cost", "currency") == [
         ("consumed", 7.0, "EUR"),
         ("produced", 1.0, "EUR"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("prices", "cost"),
+    [
+        ({}, None),
+        ({"produced": 9.0}, None),
+        ({"consumed": 2.0}, 2.0),
+        ({"cross_rack": 8.0}, 4.0),
+        ({"consumed": 0.0}, 0.0),
+        ({"consumed": 2.0, "cross_rack": 8.0}, 6.0),
+    ],
+)
+def test_what_has_no_price_adds_no_cost_and_without_any_price_there_is_none(
+    warehouse: Warehouse, filled: Fill, prices: dict[str, float], cost: float | None
+) -> None:
+    given = [setting(f"prices.{name}_per_gib", price) for name, price in prices.items()]
+    filled("settings", [setting("prices.currency", "EUR"), *given])
+    filled("traffic", [read(1, GIB, GIB // 2)])
+    (row,) = rows(warehouse, "SELECT cost FROM traffic_by_hour")
+    assert row["cost"] == cost
 
 
 def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, filled: Fill) -> None:
@@ -143,7 +153,7 @@ def test_prices_and_racks_of_conf_are_settings() -> None:
     assert stored["prices.currency"] == "EUR"
     assert stored["racks.10.1.0.0/16"] == "az-b"
     assert stored["quotas.advised_users"] == ""
-    assert (stored["prices.cross_rack_per_gib"], stored["prices.produced_per_gib"]) == (
-        "0.02",
-        "0.0",
-    )
+    assert stored["prices.cross_rack_per_gib"] == "0.02"
+    assert "prices.produced_per_gib" not in stored
+    assert stored["replication.manage"] == "false"
+    assert not {"None", "True", "False"} & set(stored.values())

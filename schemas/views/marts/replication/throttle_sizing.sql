@@ -95,8 +95,8 @@ conf AS (
         cluster_id,
         max(
             CASE
-                WHEN setting = 'replication.network_bytes_per_s' AND setting_value <> 'None'
-                    THEN CAST(setting_value AS DOUBLE)
+                WHEN setting = 'replication.network_bytes_per_s'
+                    THEN TRY_CAST(setting_value AS DOUBLE)
             END
         ) AS network_bytes_per_s
     FROM current_settings
