@@ -84,16 +84,36 @@ SELECT node, side, max(bytes) / 60e0 AS most,
 FROM minutes GROUP BY node, side
 """
 
+_SIZING = (
+    "SELECT response_max_bytes, least_leader_rate FROM throttle_sizing WHERE cluster_id = {cluster}"
+)
+
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSizing:
+    """The sizing rule of KIP-73 (view throttle_sizing).
+
+    Answers to followers of at most `response_max_bytes` are small enough for a throttle above
+    `least_leader_rate`, in bytes/s; None: for none.
+    """
+
+    response_max_bytes: int
+    least_leader_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class MoveAdvice:
-    """The throttle of a move, the end of the data, and brokers whose capacity is estimated."""
+    """The throttle of a move, the end of the data, and brokers whose capacity is estimated.
+
+    `sizing`: how large answers to followers may be for a throttle; None where no table shows it.
+    """
 
     throttle: MoveThrottle
     as_of: datetime
     estimated_brokers: frozenset[int]
+    sizing: AnswerSizing | None = None
 
 
 def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> MoveAdvice:
@@ -113,7 +133,9 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
     throttle = move_throttle(partitions, brokers, conf.replication.rate_policy)
     sides = {side.broker_id for side in throttle.sides}
     learned = {node for node in sides if conf.replication.capacity(node) is None}
-    return MoveAdvice(throttle, newest + timedelta(minutes=1), frozenset(learned))
+    sizing = [AnswerSizing(**row) for row in reader.rows(_SIZING.format(**names))]
+    as_of = newest + timedelta(minutes=1)
+    return MoveAdvice(throttle, as_of, frozenset(learned), next(iter(sizing), None))
 
 
 def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:

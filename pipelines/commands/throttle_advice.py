@@ -92,12 +92,29 @@ def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Ite
             "set replication.capacity_bytes_per_s."
         )
     yield from _rates(throttle, file, connection)
+    yield from _too_large_answers(advice)
     for name, lists in (
         ("leader", throttle.leader_replicas),
         ("follower", throttle.follower_replicas),
     ):
         for topic, entries in sorted(lists.items()):
             yield f"{topic}: {name}.replication.throttled.replicas={entries}"
+
+
+def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
+    """A warning where one answer of each broker is more than the throttle passes in its window."""
+    sizing, rate = advice.sizing, advice.throttle.max_rate
+    if sizing is None or rate is None or not advice.throttle.fits:
+        return
+    least = sizing.least_leader_rate
+    if least is not None and rate > least:
+        return
+    above = "no rate" if least is None else f"rates above {least:,.0f} bytes/s"
+    yield (
+        f"Replication will stutter: replica.fetch.response.max.bytes is "
+        f"{sizing.response_max_bytes:,}, and answers of that size suit {above} only (KIP-73). "
+        "Lower it first: see view throttle_sizing."
+    )
 
 
 def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> Iterator[str]:

@@ -127,6 +127,19 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
     assert "bulk: follower.replication.throttled.replicas=0:3\n" in err
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "is_warned"),
+    [(10_485_760, False), (594_000_000, True), (593_000_000, False)],
+)
+def test_answers_too_large_for_the_throttle_are_a_warning_before_the_move(
+    advise: Advise, size_bytes: int, is_warned: bool
+) -> None:
+    row = SEEN | {"entity_type": "broker", "entity_name": "1", "config_value": f"{size_bytes}"}
+    configs = [row | {"config_key": "replica.fetch.response.max.bytes"}]
+    _, _, err = advise(CONTENT | {"configs": configs}, [1, 3], *CAPACITY)
+    assert ("Replication will stutter" in err) == is_warned
+
+
 def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -> None:
     named = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
     content = {

@@ -197,6 +197,29 @@ def test_how_large_answers_may_be(
     )
 
 
+@pytest.mark.parametrize(
+    ("network", "least"),
+    [
+        pytest.param([], 10 * MIB / 11, id="the size alone decides"),
+        pytest.param([3e6], 10 * MIB / 11, id="the network carries such answers"),
+        pytest.param([2.8e6], None, id="the network is too slow for any rate"),
+    ],
+)
+def test_before_a_throttle_is_set_the_least_rate_shows(
+    warehouse: Warehouse, network: list[float], least: float | None
+) -> None:
+    content = {
+        "brokers": there(0, 1, 2, 3),
+        "settings": [setting("replication.network_bytes_per_s", value) for value in network],
+    }
+    make_tables(warehouse, content)
+    (row,) = rows(warehouse, "SELECT * FROM throttle_sizing")
+    assert row["least_leader_rate"] == (None if least is None else pytest.approx(least))
+    unknown = ("leader_rate", "answers_s", "fits", "largest_response_max_bytes", "bounded_by")
+    assert [row[name] for name in unknown] == [None] * 5
+    assert rows(warehouse, "SELECT * FROM throttle_checks") == []
+
+
 def there(second: float, *brokers: int, is_removed: bool = False) -> list[Row]:
     """Brokers as a snapshot saw them."""
     row = {"cluster_id": "c1", "event_time": at(second), "is_removed": is_removed}

@@ -1,26 +1,29 @@
 -- kind: mart
--- grain: one row per cluster whose leaders have a replication throttle
--- description: Whether answers to followers are small enough for the throttle (KIP-73). One answer of
---   every broker, brokers x response_max_bytes, must pass at min(leader_rate x brokers,
---   network_bytes_per_s) in less than the whole quota window. Otherwise rates swing: followers wait in
---   the next seconds for what came in one.
+-- grain: one row per cluster
+-- description: Whether answers to followers are small enough for the replication throttle (KIP-73), and
+--   which throttle they would be small enough for. One answer of every broker, brokers x
+--   response_max_bytes, must pass at min(leader_rate x brokers, network_bytes_per_s) in less than the
+--   whole quota window. Otherwise rates swing: followers wait in the next seconds for what came in one.
 -- columns:
 --   from replication_throttles: cluster_id
---   event_time: last minute of the throttle
+--   event_time: last minute of the throttle; null: leaders have none now
 --   brokers: brokers of the last snapshot or with replication in the last ten minutes; all that ever
 --     replicated if there is no snapshot
 --   response_max_bytes: replica.fetch.response.max.bytes of the brokers, in bytes; Kafka's default if
 --     no snapshot has it
 --   is_assumed: response_max_bytes is Kafka's default, because no snapshot has it
---   leader_rate: least rate set for a leader, in bytes per second
+--   leader_rate: least rate set for a leader, in bytes per second; null: leaders have none now
+--   least_leader_rate: answers are small enough for a rate above this one, in bytes per second; null:
+--     for no rate, because of network_bytes_per_s
 --   network_bytes_per_s: conf's replication.network_bytes_per_s, of all brokers, in bytes per second;
 --     null: not set
---   answers_s: time that one answer of every broker takes, in seconds
+--   answers_s: time that one answer of every broker takes, in seconds; null: leaders have no rate
 --   total_window_s: length of the whole quota window, in seconds: replication.quota.window.num x
 --     window.size.seconds
---   fits: answers_s is less than total_window_s
---   largest_response_max_bytes: largest value of replica.fetch.response.max.bytes that fits, in bytes
---   bounded_by: what limits that value: quota or network
+--   fits: answers_s is less than total_window_s; null: leaders have no rate
+--   largest_response_max_bytes: largest value of replica.fetch.response.max.bytes that fits, in bytes;
+--     null: leaders have no rate
+--   bounded_by: what limits that value: quota or network; null: leaders have no rate
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM replication_traffic
@@ -105,7 +108,7 @@ conf AS (
 ),
 sized AS (
     SELECT
-        rated.cluster_id,
+        counted.cluster_id,
         rated.event_time,
         counted.brokers,
         coalesce(configured.response_max_bytes, 10485760) AS response_max_bytes,
@@ -119,10 +122,10 @@ sized AS (
         END AS bytes_per_s,
         conf.network_bytes_per_s < rated.leader_rate * counted.brokers AS is_network_less,
         configured.response_max_bytes IS NULL AS is_assumed
-    FROM rated
-    INNER JOIN counted ON rated.cluster_id = counted.cluster_id
-    LEFT JOIN configured ON rated.cluster_id = configured.cluster_id
-    LEFT JOIN conf ON rated.cluster_id = conf.cluster_id
+    FROM counted
+    LEFT JOIN rated ON counted.cluster_id = rated.cluster_id
+    LEFT JOIN configured ON counted.cluster_id = configured.cluster_id
+    LEFT JOIN conf ON counted.cluster_id = conf.cluster_id
 )
 
 SELECT
@@ -132,11 +135,21 @@ SELECT
     response_max_bytes,
     is_assumed,
     leader_rate,
+    CASE
+        WHEN network_bytes_per_s IS NULL
+            OR network_bytes_per_s * total_window_s > brokers * response_max_bytes
+            THEN response_max_bytes * 1e0 / total_window_s
+    END AS least_leader_rate,
     network_bytes_per_s,
     brokers * response_max_bytes / nullif(bytes_per_s, 0e0) AS answers_s,
     total_window_s,
-    coalesce(brokers * response_max_bytes / nullif(bytes_per_s, 0e0) < total_window_s, false)
-        AS fits,
+    CASE
+        WHEN leader_rate IS NOT NULL
+            THEN coalesce(brokers * response_max_bytes / nullif(bytes_per_s, 0e0) < total_window_s, false)
+    END AS fits,
     CAST(floor(bytes_per_s * total_window_s / brokers) AS BIGINT) AS largest_response_max_bytes,
-    CASE WHEN is_network_less THEN 'network' ELSE 'quota' END AS bounded_by
+    CASE
+        WHEN is_network_less THEN 'network'
+        WHEN leader_rate IS NOT NULL THEN 'quota'
+    END AS bounded_by
 FROM sized
