@@ -327,11 +327,19 @@ def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse
         (2, 1, 60, 0, 1.0, 1, 0),
     ]
     metrics = "SELECT * FROM replication_metrics ORDER BY event_time, broker_id"
-    measured = ("broker_id", "leader_replication_throttled_rate", "partition_bytes_in_rate")
-    measured += ("replicated_bytes_in_rate", "sum_replica_lag")
+    measured = ("broker_id", "leader_replication_throttled_rate", "bytes_in_rate")
+    measured += ("replicated_bytes_in_rate", "sum_replica_lag", "followers_offset_lag")
     assert picked(rows(warehouse, metrics), *measured) == [
-        (1, 7.0, 20.0, 1.0, 5),
-        (2, 0.0, 0.0, 110.0, 0),
-        (1, 0.0, 0.0, 0.0, 0),
-        (2, 0.0, 0.0, 100.0, None),
+        (1, 7.0, 20.0, 1.0, 0, 5),
+        (2, 0.0, 0.0, 110.0, 5, 0),
+        (1, 0.0, 0.0, 0.0, None, 0),
+        (2, 0.0, 0.0, 100.0, 0, None),
     ]
+
+
+def test_a_lag_that_is_not_known_makes_the_sum_unknown(warehouse: Warehouse) -> None:
+    lags = [replicated(0, 1, 2, offset_lag=5), replicated(0, 1, 2, partition=1, offset_lag=None)]
+    make_tables(warehouse, {"replication_traffic": lags})
+    metrics = "SELECT * FROM replication_metrics ORDER BY broker_id"
+    names = ("sum_replica_lag", "followers_offset_lag")
+    assert picked(rows(warehouse, metrics), *names) == [(None, None), (None, None)]

@@ -9,21 +9,29 @@
 --     per second
 --   follower_replication_throttled_rate: greatest FollowerReplicationThrottledRate of the minute, in
 --     bytes per second
---   partition_bytes_in_rate: what clients produced into partitions that it leads
---     (PartitionBytesInRate), in bytes per second over the minute
+--   bytes_in_rate: what clients produced into partitions that it leads, in bytes per second over the
+--     minute. The KIP's PartitionBytesInRate is this rate of one partition: see partition_write_rates
 --   replicated_bytes_in_rate: what it read as a follower, in bytes per second over the minute
 --   replicated_bytes_out_rate: what followers read from it, in bytes per second over the minute
---   sum_replica_lag: offsets that the followers of its partitions were behind at the end of the minute,
---     in all (SumReplicaLag); null: not known
+--   sum_replica_lag: offsets that its own replicas were behind their leaders at the end of the minute,
+--     in all (SumReplicaLag); null: not known for one of them, or it follows no partition
+--   followers_offset_lag: offsets that the followers of its partitions were behind at the end of the
+--     minute, in all; null: not known for one of them, or no follower read from it
 WITH led AS (
     SELECT
         cluster_id,
         event_time,
         coalesce(leader_id, -1) AS broker_id,
-        sum(CASE WHEN follower_id IS NULL THEN bytes ELSE 0 END) / 60e0 AS partition_bytes_in_rate,
+        sum(CASE WHEN follower_id IS NULL THEN bytes ELSE 0 END) / 60e0 AS bytes_in_rate,
         sum(CASE WHEN follower_id IS NOT NULL THEN bytes ELSE 0 END) / 60e0
             AS replicated_bytes_out_rate,
-        sum(CASE WHEN follower_id IS NOT NULL THEN offset_lag END) AS sum_replica_lag,
+        CAST(NULL AS BIGINT) AS sum_replica_lag,
+        CASE
+            WHEN
+                count(CASE WHEN follower_id IS NOT NULL THEN 1 END)
+                = count(CASE WHEN follower_id IS NOT NULL THEN offset_lag END)
+                THEN sum(CASE WHEN follower_id IS NOT NULL THEN offset_lag END)
+        END AS followers_offset_lag,
         0e0 AS replicated_bytes_in_rate
     FROM replication_traffic
     GROUP BY cluster_id, event_time, leader_id
@@ -32,9 +40,10 @@ WITH led AS (
         cluster_id,
         event_time,
         coalesce(follower_id, -1) AS broker_id,
-        0e0 AS partition_bytes_in_rate,
+        0e0 AS bytes_in_rate,
         0e0 AS replicated_bytes_out_rate,
-        CAST(NULL AS BIGINT) AS sum_replica_lag,
+        CASE WHEN count(*) = count(offset_lag) THEN sum(offset_lag) END AS sum_replica_lag,
+        CAST(NULL AS BIGINT) AS followers_offset_lag,
         sum(bytes) / 60e0 AS replicated_bytes_in_rate
     FROM replication_traffic
     WHERE follower_id IS NOT NULL
@@ -45,10 +54,11 @@ moved AS (
         cluster_id,
         event_time,
         broker_id,
-        sum(partition_bytes_in_rate) AS partition_bytes_in_rate,
+        sum(bytes_in_rate) AS bytes_in_rate,
         sum(replicated_bytes_in_rate) AS replicated_bytes_in_rate,
         sum(replicated_bytes_out_rate) AS replicated_bytes_out_rate,
-        sum(sum_replica_lag) AS sum_replica_lag
+        max(sum_replica_lag) AS sum_replica_lag,
+        max(followers_offset_lag) AS followers_offset_lag
     FROM led
     GROUP BY cluster_id, event_time, broker_id
 ),
@@ -69,10 +79,11 @@ SELECT
     moved.broker_id,
     coalesce(rates.leader_rate, 0e0) AS leader_replication_throttled_rate,
     coalesce(rates.follower_rate, 0e0) AS follower_replication_throttled_rate,
-    moved.partition_bytes_in_rate,
+    moved.bytes_in_rate,
     moved.replicated_bytes_in_rate,
     moved.replicated_bytes_out_rate,
-    moved.sum_replica_lag
+    moved.sum_replica_lag,
+    moved.followers_offset_lag
 FROM moved
 LEFT JOIN rates
     ON moved.cluster_id = rates.cluster_id
