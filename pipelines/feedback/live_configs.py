@@ -9,13 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka import errors as kafka_errors
 from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.kafka import rights
-from quotaflow.pipelines.kafka.cluster_state import UNKNOWN_TOPIC, ClusterState, UnansweredError
+from quotaflow.pipelines.kafka.cluster_state import (
+    UNKNOWN_TOPIC,
+    ClusterState,
+    UnansweredError,
+    error_name,
+)
 from quotaflow.schemas.configs import (
     BROKER,
     BROKER_LOGGER,
@@ -41,6 +47,9 @@ _OWN_SOURCES = {
     BROKER_LOGGER: ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG,
 }
 _EXACTLY, _DEFAULT = 0, 1
+# A broker hands a write to the controller. With these it says that the controller did not answer it
+# in time, so the write may yet be made.
+_UNSURE = (kafka_errors.RequestTimedOutError.errno, kafka_errors.NetworkExceptionError.errno)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,8 @@ class LiveConfigs:
             answer = self.state.ask(request, _node(entity)).responses[0]
         if not answer.error_code:
             return None
+        if answer.error_code in _UNSURE:
+            raise UnansweredError(error_name(answer.error_code) or "")
         refusal = f"{answer.error_code} {answer.error_message}"
         return refusal + rights.hint("apply", refusal)
 

@@ -16,7 +16,7 @@ from kafka.admin import OffsetSpec
 
 from quotaflow.pipelines.config import kafka, secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
-from quotaflow.pipelines.kafka import transport_patch
+from quotaflow.pipelines.kafka import throttled_login, transport_patch
 
 _TRIES = 3
 _TIMEOUT_MS = 5_000
@@ -62,9 +62,13 @@ def describe(
 
 @contextmanager
 def client(properties: Mapping[str, str], **others: Any) -> Iterator[KafkaAdminClient]:
-    """An admin client for Kafka client properties as Java takes them, `others` as kafka-python."""
+    """An admin client for Kafka client properties as Java takes them, `others` as kafka-python.
+
+    It waits while brokers throttle its login.
+    """
     transport_patch.patch()
     admin = KafkaAdminClient(**options(properties) | others)
+    throttled_login.wait_while_throttled(admin)
     try:
         yield admin
     finally:

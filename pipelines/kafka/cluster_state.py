@@ -5,6 +5,7 @@ that is refused. So this module sends the requests itself, and alone uses the pr
 kafka-python for that. A refusal for one thing stands beside the answers for others.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -39,6 +40,15 @@ _PARTITIONS_PER_REQUEST = 500
 _QUORUM_TOPIC = "__cluster_metadata"
 _FENCED_FROM_VERSION = 2
 
+MAX_WAIT_S = 60.0
+"""No request begins again this long after it was first sent. A request of `admin.client` ends after
+30 s, so a broker that is slow once is asked twice, and one that hangs costs a minute of a run."""
+
+_ATTEMPTS = 3
+_FIRST_PAUSE_S = 0.5
+_WRITES = (requests.AlterClientQuotasRequest, requests.IncrementalAlterConfigsRequest)
+_TIMEOUTS = (kafka_errors.RequestTimedOutError, kafka_errors.KafkaTimeoutError)
+
 
 class UnansweredError(Exception):
     """A request that was refused or not answered; its text is Kafka's name of the error."""
@@ -60,10 +70,16 @@ class ClusterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Sends requests to a cluster. A broker that did not answer once gets no more of them."""
+    """Sends requests to a cluster.
+
+    A broker that is away gets no more of them after the first. A slow one gets each request again,
+    for MAX_WAIT_S, and no more of them after that. `admin.client` waits where a broker throttles.
+    """
 
     send: Send
     silent: dict[int | None, str] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def brokers(self) -> list[dict[str, Any]]:
         """Every registered broker; before Kafka 4.0 only those that are up, is_fenced None."""
@@ -193,14 +209,32 @@ class ClusterState:
         if broker_id in self.silent:
             raise UnansweredError(self.silent[broker_id])
         try:
-            response = self._sent(request, broker_id)
+            response = self._answered(request, broker_id)
         except kafka_errors.KafkaError as error:
             name = getattr(error, "message", None) or type(error).__name__
-            if not isinstance(error, kafka_errors.UnsupportedVersionError):
+            is_slow_write = isinstance(error, _TIMEOUTS) and is_write(request)
+            if not isinstance(error, kafka_errors.UnsupportedVersionError) and not is_slow_write:
                 self.silent[broker_id] = name
             raise UnansweredError(name) from None
         _check(getattr(response, "error_code", 0))
         return response
+
+    def _answered(self, request: Any, broker_id: int | None) -> Any:
+        """The response; a request that times out is sent again, unless it writes.
+
+        Whether a write that timed out was made is not known, and its caller must look.
+        """
+        last_start = self.clock() + MAX_WAIT_S
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._sent(request, broker_id)
+            except _TIMEOUTS:
+                pause_s = _FIRST_PAUSE_S * 2 ** (attempt - 1)
+                is_late = self.clock() + pause_s > last_start
+                if is_write(request) or is_late or attempt == _ATTEMPTS:
+                    raise
+            self.sleep(pause_s)
+        raise AssertionError("the last attempt returns or raises")
 
     def _sent(self, request: Any, broker_id: int | None) -> Any:
         if broker_id is None:
@@ -208,6 +242,11 @@ class ClusterState:
             with suppress(kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError):
                 return self.send(request, None)
         return self.send(request, broker_id)
+
+
+def is_write(request: Any) -> bool:
+    """Whether a request alters the cluster, and does not only ask whether it may."""
+    return isinstance(request, _WRITES) and not request.validate_only
 
 
 def sender(client: KafkaAdminClient) -> Send:

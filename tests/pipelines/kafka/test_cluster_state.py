@@ -1,12 +1,15 @@
 """Requests to a cluster: all pages and chunks are read, and a refusal stands beside the rest."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from kafka import errors as kafka_errors
+from kafka.protocol import admin as requests
 
 from quotaflow.pipelines.kafka import cluster_state
-from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
+from quotaflow.pipelines.kafka.cluster_state import MAX_WAIT_S, ClusterState, UnansweredError
 
 from .fake_cluster import (
     BY_DEFAULT,
@@ -109,3 +112,70 @@ def test_any_broker_is_tried_twice(failures: int, answered: bool) -> None:
     else:
         with pytest.raises(UnansweredError, match=r"^NodeNotReadyError$"):
             state.client_quotas()
+
+
+@dataclass
+class SlowBroker:
+    """Answers a request after it timed out `timeouts` times; each time-out takes a while."""
+
+    timeouts: int
+    timeout_s: float = 30.0
+    now: float = 0.0
+    sent: list[str] = field(default_factory=list)
+
+    def __call__(self, request: Any, _: int | None) -> Any:
+        self.sent.append(type(request).__name__)
+        if self.timeouts:
+            self.timeouts -= 1
+            self.now += self.timeout_s
+            raise kafka_errors.RequestTimedOutError
+        return MadeCluster()(request, None)
+
+    def state(self) -> ClusterState:
+        return ClusterState(self, clock=lambda: self.now, sleep=self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_slow_broker_is_waited_for() -> None:
+    broker = SlowBroker(timeouts=1)
+    state = broker.state()
+    assert state.transactions(1) == []
+    broker.timeouts = 1
+    assert state.transactions(1) == []
+    assert len(broker.sent) == 4
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "sent"), [(30.0, 2), (1.0, 3), (MAX_WAIT_S, 1)], ids=["admin", "doctor", "longer"]
+)
+def test_a_broker_that_hangs_is_not_waited_for_again(timeout_s: float, sent: int) -> None:
+    broker = SlowBroker(timeouts=1_000, timeout_s=timeout_s)
+    state = broker.state()
+    for _ in range(43):
+        with pytest.raises(UnansweredError, match=r"^REQUEST_TIMED_OUT$"):
+            state.transactions(1)
+    assert len(broker.sent) == sent
+    assert broker.now < MAX_WAIT_S + timeout_s
+
+
+def quota_request(validate_only: bool) -> Any:
+    return requests.AlterClientQuotasRequest(entries=[], validate_only=validate_only)
+
+
+def config_request(validate_only: bool) -> Any:
+    return requests.IncrementalAlterConfigsRequest(resources=[], validate_only=validate_only)
+
+
+@pytest.mark.parametrize("request_of", [quota_request, config_request])
+def test_a_write_that_times_out_is_not_repeated_and_the_next_request_is_sent(
+    request_of: Callable[[bool], Any],
+) -> None:
+    broker = SlowBroker(timeouts=1)
+    state = broker.state()
+    with pytest.raises(UnansweredError, match=r"^REQUEST_TIMED_OUT$"):
+        state.ask(request_of(False))
+    assert state.client_quotas() == []
+    assert len(broker.sent) == 2
+    assert not cluster_state.is_write(request_of(True))
