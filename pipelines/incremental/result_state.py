@@ -11,6 +11,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.warehouse import state_files
+
 
 @dataclass(frozen=True, slots=True)
 class ResultState:
@@ -22,12 +25,18 @@ class ResultState:
 
 
 _STATES = TypeAdapter(dict[str, ResultState])
+_REMEDY = (
+    "it said which results are not up to date. Remove it, and compute the results of this job "
+    "again with quotaflow rebuild TABLE --from TIME, from some days before the last good run on"
+)
 
 
 def load(checkpoint: Path) -> dict[str, ResultState]:
-    """The state of each result, by the name of its table."""
-    file = _file(checkpoint)
-    return _STATES.validate_json(file.read_bytes()) if file.exists() else {}
+    """The state of each result, by the name of its table.
+
+    Raises CheckpointError if the file is broken: without it no result is known to be up to date.
+    """
+    return state_files.load(_file(checkpoint), _STATES.validate_json, _REMEDY) or {}
 
 
 def save(checkpoint: Path, states: Mapping[str, ResultState]) -> None:
@@ -35,19 +44,22 @@ def save(checkpoint: Path, states: Mapping[str, ResultState]) -> None:
     remembered = {name: state for name, state in states.items() if state != ResultState()}
     if remembered == load(checkpoint):
         return
-    file = _file(checkpoint)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new")
-    fresh.write_bytes(_STATES.dump_json(remembered))
-    fresh.replace(file)
+    state_files.replace(_file(checkpoint), _STATES.dump_json(remembered).decode())
 
 
 def not_up_to_date(checkpoint: Path) -> list[str]:
-    """A line for each result whose rule failed, and that is computed again with the next batch."""
+    """A line for each result whose rule failed, and that is computed again with the next batch.
+
+    One line if the state is broken.
+    """
+    try:
+        states = load(checkpoint)
+    except CheckpointError as error:
+        return [str(error)]
     return [
         f"{name} is not up to date since {state.dirty_since:%Y-%m-%d %H:%M:%S} UTC and is tried "
         f"again with the next batch: {state.failure}"
-        for name, state in load(checkpoint).items()
+        for name, state in states.items()
         if state.dirty_since
     ]
 

@@ -55,6 +55,7 @@ def run(
     conf.privacy.pseudonyms()  # raises an error for a missing key before anything starts
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
+        _check_state(chosen, warehouse)
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
         gaps = _gaps(conf, chosen, warehouse)
         if gaps and not accept_lost_records:
@@ -83,6 +84,13 @@ def run(
             return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s
             )
+
+
+def _check_state(chosen: list[Job], warehouse: Warehouse) -> None:
+    """Raise CheckpointError if a state file is broken: each micro-batch would fail on it."""
+    for job in chosen:
+        result_state.load(warehouse.checkpoint(job.name))
+        identity.starting_offsets(warehouse.checkpoint(job.name))
 
 
 def _check_topics(

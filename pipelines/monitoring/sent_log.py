@@ -1,7 +1,6 @@
 """The events that were sent, in a file beside the checkpoints: survives restarts, needs no JVM."""
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import state_files
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 _NAME = "sent.json"
@@ -44,10 +44,8 @@ class SentLog:
         self._write()
 
     def _write(self) -> None:
-        new = self.file.with_suffix(".new")
         try:
-            new.write_text(json.dumps(self.times), encoding="utf-8")
-            os.replace(new, self.file)
+            state_files.replace(self.file, json.dumps(self.times))
         except OSError as error:
             raise ConfigError(_unwritable(self.file, error)) from None
 

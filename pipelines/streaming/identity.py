@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
+from quotaflow.pipelines.warehouse import state_files
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 
 # No query has so many batches. Larger numbers are times in ms, of work outside of micro-batches.
 _TIMES_BEGIN = 10**11
+_OFFSETS = TypeAdapter(dict[str, dict[int, int]])
+_CLUSTER_REMEDY = "it names the cluster. Name it in conf (kafka.cluster_id), or run the ingest job"
+_START_REMEDY = (
+    "it said where the job goes on after lost records. Put it back, or remove it: then the job "
+    "reads its topic from the beginning, and writes rows again that the tables have"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +51,58 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     beginning; the rows read before stay.
     """
     file = checkpoint.with_suffix(".topic.json")
-    recorded = TopicIdentity(**json.loads(file.read_text("utf-8"))) if file.exists() else None
+    recorded = state_files.load(file, _topic_identity, _topic_remedy(file, now))
     if is_started(checkpoint) and recorded != now:
         if not accept_new:
             raise CheckpointError(_other_topic(checkpoint, recorded, now))
         _set_aside(checkpoint)
     if recorded != now:
         _start_file(checkpoint).unlink(missing_ok=True)
-    _replace_file(file, json.dumps(asdict(now)))
+    if recorded != now:
+        state_files.replace(file, json.dumps(asdict(now)))
 
 
 def cluster_ids(checkpoints: Path) -> set[str]:
-    """The clusters whose topics the checkpoints of this folder belong to."""
+    """The clusters whose topics the checkpoints of this folder belong to.
+
+    Raises CheckpointError if a file that names the topic is broken.
+    """
     files = checkpoints.glob("*.topic.json") if checkpoints.is_dir() else ()
-    return {str(json.loads(file.read_text("utf-8"))["cluster_id"]) for file in files}
+    loaded = (state_files.load(file, _topic_identity, _CLUSTER_REMEDY) for file in files)
+    return {identity.cluster_id for identity in loaded if identity}
 
 
 def restart_from(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
     """Move a checkpoint aside; the next query reads its topic from these offsets on."""
-    _replace_file(_start_file(checkpoint), json.dumps(offsets))
+    state_files.replace(_start_file(checkpoint), json.dumps(offsets))
     _set_aside(checkpoint)
 
 
 def starting_offsets(checkpoint: Path) -> str:
-    """Where a query without a batch starts to read, as Spark's Kafka source takes it."""
-    file = _start_file(checkpoint)
-    return file.read_text("utf-8") if file.exists() else "earliest"
+    """Where a query without a batch starts to read, as Spark's Kafka source takes it.
+
+    Raises CheckpointError if the file with the offsets is broken.
+    """
+    return state_files.load(_start_file(checkpoint), _offsets, _START_REMEDY) or "earliest"
+
+
+def _topic_identity(text: str) -> TopicIdentity:
+    return TopicIdentity(**{key: str(value) for key, value in json.loads(text).items()})
+
+
+def _topic_remedy(file: Path, now: TopicIdentity) -> str:
+    content = shlex.quote(json.dumps(asdict(now)))
+    return (
+        "it said which topic the offsets belong to. If the topic was not made again since the last "
+        f"run, write it again with: printf %s {content} > {shlex.quote(str(file))}"
+    )
+
+
+def _offsets(text: str) -> str:
+    """The text, if it has the offsets of a topic's partitions."""
+    if not _OFFSETS.validate_json(text):
+        raise ValueError(text)
+    return text
 
 
 def _start_file(checkpoint: Path) -> Path:
@@ -81,13 +115,6 @@ def _set_aside(checkpoint: Path) -> None:
     checkpoint.rename(aside)
     # Upkeep deletes it some days after this time; rename() does not change the time.
     os.utime(aside)
-
-
-def _replace_file(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(file)
 
 
 def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, dict[str, int]]:

@@ -100,6 +100,37 @@ def test_an_answer_that_is_not_up_to_date_is_said(
     assert samples["quotaflow_answers_failing",] == 1
 
 
+@pytest.mark.parametrize("content", ["", "{"])
+def test_a_broken_state_of_results_is_a_line(
+    content: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    fill(warehouse)
+    (warehouse.conf.checkpoint_folder / "results.results.json").write_text(content)
+    assert call(warehouse, "--set", ROOMY) == 1
+    printed = capsys.readouterr()
+    (line,) = [each for each in printed.out.splitlines() if "results.results.json" in each]
+    assert line.startswith("! results: ")
+    assert "quotaflow rebuild TABLE" in line
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(
+    ("job", "suffix"), [("request_results", "results"), ("ingest_otlp", "start")]
+)
+@pytest.mark.parametrize("content", ["", "{"])
+def test_a_run_ends_with_one_line_where_a_state_file_is_broken(
+    job: str, suffix: str, content: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    """It starts no JVM, and asks no broker."""
+    file = warehouse.checkpoint(job).with_suffix(f".{suffix}.json")
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    words = [job, "--once", "--set", f"warehouse.path={warehouse.conf.folder}"]
+    assert execute(["run", *words, "--set", "ingest.otlp_topic=otlp"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {file} is ")
+
+
 def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
     fill(warehouse)
     with warehouse.lock():
