@@ -1,7 +1,9 @@
 """Checks this machine: Java, Python packages, jars, and free disk space."""
 
+import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import Conf
@@ -9,6 +11,7 @@ from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_c
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.spark import jars, java, session
+from quotaflow.pipelines.warehouse import private_folder
 
 _PACKAGES = {
     "local": ("pyspark", "delta"),
@@ -32,6 +35,8 @@ def findings(conf: Conf) -> Iterator[Finding]:
     yield _extras()
     for name, share in health.free_shares(conf).items():
         yield _room(name, share, conf.health.min_free_share)
+    if not conf.warehouse.catalog_schema and conf.warehouse.folder.is_dir():
+        yield _readers(conf.warehouse.folder)
 
 
 def _pyspark(extra: str) -> Finding:
@@ -59,6 +64,15 @@ def _jars() -> Finding:
         return Finding("jars for Spark", OK, f"fetched and checked, in {folder}")
     remedy = "the first `quotaflow run` fetches them from Maven Central; later runs work offline"
     return Finding("jars for Spark", WARNING, f"not fetched yet into {folder}", remedy)
+
+
+def _readers(folder: Path) -> Finding:
+    subject = "rights of the tables"
+    if not private_folder.is_open_to_others(folder):
+        return Finding(subject, OK, f"other users of this machine cannot read {folder}")
+    seen = f"every user of this machine can read {folder}: who talks to which topic, from where"
+    remedy = f"chmod o-rwx {shlex.quote(str(folder))}"
+    return Finding(subject, WARNING, seen, remedy)
 
 
 def _room(name: str, share: float, min_share: float) -> Finding:

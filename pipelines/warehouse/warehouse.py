@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
-from quotaflow.pipelines.warehouse import clustering, folder_tables
+from quotaflow.pipelines.warehouse import clustering, folder_tables, private_folder
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.table import Table, sql_type
 
@@ -241,7 +241,7 @@ class Warehouse:
 
 def _opened(path: Path) -> IO[str]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder.make(path.parent)
         return path.open("a+", encoding="utf-8")
     except OSError as error:
         raise ConfigError(

@@ -7,7 +7,8 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.doctor import machine
-from quotaflow.pipelines.doctor.finding import BAD, OK, Finding
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
+from quotaflow.pipelines.warehouse import private_folder
 
 
 @pytest.fixture
@@ -29,6 +30,27 @@ def test_a_session_of_our_own_needs_java(no_java: config.Conf) -> None:
     assert seen["JDK"].state == BAD
     assert "jars for Spark" in seen
     assert "Spark" not in seen
+
+
+def is_open(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & 0o005)
+
+
+def test_tables_that_everybody_can_read_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tables"
+    folder.mkdir(mode=0o755)
+    conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
+    subject = "rights of the tables"
+    # pytest's own folders keep other users out.
+    assert findings(conf)[subject].state == OK
+    monkeypatch.setattr(private_folder, "is_open_to_others", is_open)
+    seen = findings(conf)[subject]
+    assert (seen.state, seen.remedy) == (WARNING, f"chmod o-rwx {folder}")
+    assert folder.stat().st_mode & 0o777 == 0o755
+    folder.chmod(0o750)
+    assert findings(conf)[subject].state == OK
 
 
 def test_a_user_without_a_home_has_no_place_for_jars(
