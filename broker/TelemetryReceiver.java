@@ -11,6 +11,7 @@ import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import javax.management.StandardMBean;
+import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.config.AbstractConfig;
@@ -35,9 +36,9 @@ import org.slf4j.LoggerFactory;
  * Sends every telemetry push a broker accepts (KIP-714) to a topic: the OTLP bytes as value, the
  * client instance id as key, who pushed in the record headers.
  *
- * <p>A request thread only copies the payload into a bounded queue, or counts it as dropped when the
- * queue is full; one daemon thread owns the producer. Nothing here can slow a broker or fail a push:
- * a client whose push fails may never push again.
+ * <p>A request thread only copies the push into a queue with a bound on its heap, or counts it as dropped
+ * when the queue is full; one daemon thread owns the producer. Nothing here can slow a broker or fail a
+ * push: a client whose push fails may never push again.
  */
 public final class TelemetryReceiver implements MetricsReporter, ClientTelemetryExporterProvider {
     /** What JMX shows as quotaflow:type=TelemetryReceiver; records since the broker started. */
@@ -51,7 +52,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         /** Pushes that found the queue full, or were left in it at close. */
         long getDropped();
 
-        /** Records the producer could not deliver. */
+        /** Records that could not be built, or that the producer could not deliver. */
         long getFailed();
 
         /** Records that wait for the producer. */
@@ -69,7 +70,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         .define("queue.max.records", Type.INT, 10_000, Range.atLeast(1), Importance.LOW,
             "Pushes that may wait for the producer.")
         .define("queue.max.bytes", Type.LONG, 16L << 20, Range.atLeast(1), Importance.LOW,
-            "Bytes of payload that may wait for the producer.");
+            "Bytes of heap that pushes may take while they wait for the producer.");
     private static final Logger LOG = LoggerFactory.getLogger(TelemetryReceiver.class);
     /** A combined node builds reporters twice; JMX shows the one that made an exporter. */
     private static final AtomicReference<TelemetryReceiver> EXPORTING = new AtomicReference<>();
@@ -129,7 +130,8 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         producerConfig.put("value.serializer", ByteArraySerializer.class.getName());
         new ProducerConfig(producerConfig); // refuses what no producer could be built with
         sender = new TelemetrySender(
-            config.getInt("queue.max.records"), config.getLong("queue.max.bytes"), producerConfig);
+            config.getInt("queue.max.records"), config.getLong("queue.max.bytes"),
+            () -> new KafkaProducer<>(producerConfig));
     }
 
     /** The broker asks once; from here on the sender runs and JMX shows the counts. */
@@ -142,7 +144,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
             show(sender);
         }
         return (context, payload) ->
-            sender.offer(payload.data().remaining(), () -> toRecord(context, payload));
+            sender.offer(() -> payload.data().remaining(), () -> toRecord(context, payload));
     }
 
     private ProducerRecord<byte[], byte[]> toRecord(ClientTelemetryContext context, ClientTelemetryPayload payload) {

@@ -1,0 +1,172 @@
+package quotaflow;
+
+import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Future;
+import java.util.function.Supplier;
+import org.apache.kafka.clients.producer.Callback;
+import org.apache.kafka.clients.producer.MockProducer;
+import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
+import org.apache.kafka.server.telemetry.ClientTelemetryContext;
+import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
+import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
+
+/** Runs one scenario, named by its argument, and prints counts as `name value` lines. */
+public final class TelemetrySenderCheck {
+    private static final int PUSHES = 10_000;
+
+    public static void main(String[] arguments) throws Exception {
+        switch (arguments[0]) {
+            case "headers" -> longClientIds();
+            case "building" -> buildingThrows();
+            case "sending" -> sendingThrows();
+            default -> throw new IllegalArgumentException(arguments[0]);
+        }
+        System.exit(0);
+    }
+
+    /** One-byte pushes with a client id of 32 KB, of which no record can be delivered. */
+    private static void longClientIds() throws Exception {
+        TelemetryReceiver receiver = new TelemetryReceiver();
+        receiver.configure(Map.of(
+            "node.id", 1,
+            TelemetryReceiver.PREFIX + "bootstrap.servers", "127.0.0.1:1",
+            TelemetryReceiver.PREFIX + "producer.max.block.ms", 60_000));
+        ClientTelemetryExporter exporter = receiver.clientTelemetryExporter();
+        String clientId = "c".repeat(32 << 10);
+        long before = heap();
+        for (int push = 0; push < PUSHES; push++) {
+            exporter.exportMetrics(context(clientId), payload());
+        }
+        print("grown", heap() - before);
+        exporter.exportMetrics(context(clientId), payload()); // keeps it reachable until here
+    }
+
+    private static void buildingThrows() {
+        TelemetrySender sender = new TelemetrySender(10, 1_000, TelemetrySenderCheck::delivering);
+        List<Supplier<ProducerRecord<byte[], byte[]>>> broken = List.of(
+            () -> { throw new IllegalStateException("no record"); },
+            () -> { throw new NoClassDefFoundError("no class"); },
+            () -> null);
+        for (int push = 0; push < PUSHES; push++) {
+            sender.offer(() -> 500, broken.get(push % broken.size()));
+            sender.offer(() -> { throw new NullPointerException("no payload"); }, TelemetrySenderCheck::push);
+        }
+        int memoryErrors = 0;
+        for (int push = 0; push < 10; push++) {
+            try {
+                sender.offer(() -> 500, () -> { throw new OutOfMemoryError("made up"); });
+            } catch (OutOfMemoryError error) {
+                memoryErrors++;
+            }
+        }
+        print("memory_errors", memoryErrors);
+        sender.offer(() -> 1, TelemetrySenderCheck::push);
+        print(sender);
+    }
+
+    private static void sendingThrows() throws Exception {
+        List<Throwable> errors = List.of(
+            new IllegalStateException("a state"), new NoClassDefFoundError("a class"), new OutOfMemoryError("made up"));
+        TelemetrySender sender = new TelemetrySender(100, 1 << 20, () -> throwing(errors.iterator()));
+        sender.start();
+        for (int push = 0; push < errors.size(); push++) {
+            sender.offer(() -> 1, TelemetrySenderCheck::push);
+        }
+        await(() -> sender.getFailed() == errors.size());
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().equals("quotaflow-telemetry-sender"))
+            .forEach(Thread::interrupt);
+        sender.offer(() -> 1, TelemetrySenderCheck::push);
+        await(() -> sender.getSent() == 1);
+        print(sender);
+    }
+
+    private static Producer<byte[], byte[]> throwing(java.util.Iterator<Throwable> errors) {
+        return new MockProducer<>(true, null, new ByteArraySerializer(), new ByteArraySerializer()) {
+            @Override
+            public synchronized Future<RecordMetadata> send(ProducerRecord<byte[], byte[]> push, Callback callback) {
+                if (errors.hasNext()) {
+                    Throwable error = errors.next();
+                    if (error instanceof Error fatal) {
+                        throw fatal;
+                    }
+                    throw (RuntimeException) error;
+                }
+                return super.send(push, callback);
+            }
+        };
+    }
+
+    private static Producer<byte[], byte[]> delivering() {
+        return new MockProducer<>(true, null, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    private static ProducerRecord<byte[], byte[]> push() {
+        return new ProducerRecord<>("t", new byte[1], new byte[1]);
+    }
+
+    private static ClientTelemetryContext context(String clientId) {
+        AuthorizableRequestContext request = (AuthorizableRequestContext) Proxy.newProxyInstance(
+            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {AuthorizableRequestContext.class},
+            (proxy, method, none) -> switch (method.getName()) {
+                case "clientId" -> clientId;
+                case "principal" -> KafkaPrincipal.ANONYMOUS;
+                case "clientAddress" -> InetAddress.getLoopbackAddress();
+                case "listenerName" -> "EXTERNAL";
+                case "securityProtocol" -> SecurityProtocol.PLAINTEXT;
+                default -> 1;
+            });
+        return (ClientTelemetryContext) Proxy.newProxyInstance(
+            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryContext.class},
+            (proxy, method, none) -> method.getName().equals("pushIntervalMs") ? (Object) 1000 : request);
+    }
+
+    private static ClientTelemetryPayload payload() {
+        return (ClientTelemetryPayload) Proxy.newProxyInstance(
+            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryPayload.class},
+            (proxy, method, none) -> switch (method.getName()) {
+                case "clientInstanceId" -> Uuid.ONE_UUID;
+                case "isTerminating" -> false;
+                case "contentType" -> "OTLP";
+                default -> ByteBuffer.wrap(new byte[1]);
+            });
+    }
+
+    private static long heap() throws InterruptedException {
+        for (int times = 0; times < 3; times++) {
+            System.gc();
+            Thread.sleep(50);
+        }
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    }
+
+    private static void await(Supplier<Boolean> condition) throws InterruptedException {
+        long end = System.nanoTime() + 20_000_000_000L;
+        while (!condition.get() && System.nanoTime() < end) {
+            Thread.sleep(10);
+        }
+    }
+
+    private static void print(TelemetrySender sender) {
+        print("received", sender.getReceived());
+        print("sent", sender.getSent());
+        print("dropped", sender.getDropped());
+        print("failed", sender.getFailed());
+        print("queued", sender.getQueueSize());
+    }
+
+    private static void print(String name, long value) {
+        System.out.println(name + " " + value);
+    }
+}
