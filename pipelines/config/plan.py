@@ -15,6 +15,7 @@ Manager = Literal[
     "julie",
     "kafka-reassign-partitions",
     "quota_callback",
+    "quotaflow",
     "strimzi",
     "terraform",
     "topicctl",
@@ -39,7 +40,8 @@ class PlanSection(Section):
     A row is blocked when its request log, results, telemetry or snapshot are older than
     `max_input_age_s`, when the answer that proposes it failed, or was computed longer ago from
     inputs that changed since, or when a program that is not one of `tolerated_managers` manages the
-    entity.
+    entity. A writer of an unknown kind is a program if it altered many entities in a day, and is
+    none of `operators` (people, as Kafka prints their principals).
     A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
     tables if conf names none), nothing is written to the cluster.
     """
@@ -57,9 +59,8 @@ class PlanSection(Section):
     min_entities: Positive = 3
     max_input_age_s: Positive = 900
     max_plan_age_s: Positive = 86_400
-    tolerated_managers: list[Manager] = Field(
-        default=["admin_client", "kafka-reassign-partitions", "other"]
-    )
+    tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])
+    operators: list[Principal] = Field(default_factory=list)
     stop_file: str | None = None
 
 

@@ -51,11 +51,12 @@ class PlanPolicy:
 
     `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
-    live client, None if not. `inputs_at`: the newest time of request log, results, telemetry and
-    snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
-    `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`:
-    type of entity -> number of entities. One plan or restore changes at most `max_entity_share` of
-    each type, and `min_entities` in any case.
+    live client, None if not. `without_harmed` returns the rows without clients that they would
+    harm, and why these are left out. `inputs_at`: the newest time of request log, results,
+    telemetry and snapshot. `failed_checks`: table or view -> why a plan must not use it as
+    evidence. `other_managers`: type of entity -> other programs that manage its configs.
+    `entity_counts`: type of entity -> number of entities. One plan or restore changes at most
+    `max_entity_share` of each type, and `min_entities` in any case.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -64,6 +65,7 @@ class PlanPolicy:
     max_subscriptions: int = 50
     refused_keys: Mapping[str, str] = field(default_factory=dict)
     harm: Callable[[Group], str | None] = lambda _: None
+    without_harmed: Callable[[Group], tuple[Group, str | None]] = lambda rows: (rows, None)
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
     failed_checks: Mapping[str, str] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def blocked_reason(
         or bounds.failed_checks.get(row.evidence_table)
         or _time_problem(row, now, bounds)
         or _list_problem(row, current)
+        or _resource_problem(row, current)
         or _advice_problem(row, current)
     )
 
@@ -211,7 +214,9 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
     other = bounds.other_managers.get(row.entity_type)
     if other is not None:
-        return f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers"
+        return (
+            f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers, operators"
+        )
     return None
 
 
@@ -243,6 +248,19 @@ def _list_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
     if CONFIGS[row.config_key].entity_type == TOPIC and current.value == _ANY:
         return "the list is *, all replicas: no entry is added to that nor taken away"
     return None
+
+
+def _resource_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
+    """Why a client-metrics resource that exists may not be changed: others chose the same name."""
+    if row.entity_type != CLIENT_METRICS or current.value in {None, row.config_value}:
+        return None
+    is_temporary = lease.until_s(row.entity_name or "") is not None
+    if is_temporary or any(entity == row.entity for entity, _ in current.ledger.owned):
+        return None
+    return (
+        "our ledger does not have it: another deployment or a person made it; if nobody needs it, "
+        "remove it by hand"
+    )
 
 
 def _advice_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:

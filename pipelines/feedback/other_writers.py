@@ -1,6 +1,6 @@
 """Others who alter dynamic configs: later writers of one config, and other config managers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,12 +33,17 @@ NAMERS = """
     ORDER BY altered_at
 """
 MANAGERS = (
-    "SELECT kind, principal, client_id, entity_types, evidence_code, evidence, last_seen "
+    "SELECT kind, principal, client_id, entity_types, recent_entities, evidence_code, evidence, "
+    "last_seen "
     "FROM other_config_managers WHERE {}"
 )
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 _MOST_CHARS = 100
 _ACTIVE_FOR = timedelta(days=1)
+_UNKNOWN_KINDS = ("admin_client", "other")
+_PROGRAM_ENTITIES = 5
+"""So many entities altered in a day by one principal and client id are the work of a program. A
+person with kafka-configs alters fewer, and what a person altered is left alone key by key."""
 # If only a trace was found, the entities are unknown: the types that such a program manages.
 _MANAGED_BY = {
     "cruise_control": (BROKER, TOPIC),
@@ -84,11 +89,16 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
 
 
 def managers(
-    tables: Tables, now: datetime, tolerated: Iterable[str], of_cluster: str = "true"
+    tables: Tables,
+    now: datetime,
+    tolerated: Collection[str],
+    of_cluster: str = "true",
+    operators: Collection[str] = (),
 ) -> dict[str, str]:
     """Type of entity -> a program that recently managed its configs and is not tolerated.
 
-    `of_cluster` is SQL that is true for rows of the cluster.
+    A writer of an unknown kind is a program if it altered many entities, and is none of the
+    `operators`. `of_cluster` is SQL that is true for rows of the cluster.
     """
     managers_by_type: dict[str, str] = {}
     for row in sorted(
@@ -96,10 +106,17 @@ def managers(
     ):
         seen = row["last_seen"]
         is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
-        if is_active and row["kind"] not in tolerated:
+        is_tolerated = row["kind"] in tolerated or _is_person(row, operators)
+        if is_active and not is_tolerated:
             for entity_type in _types(row):
                 managers_by_type.setdefault(entity_type, _described(row))
     return managers_by_type
+
+
+def _is_person(row: Mapping[str, Any], operators: Collection[str]) -> bool:
+    if row["kind"] not in _UNKNOWN_KINDS:
+        return False
+    return row["principal"] in operators or (row["recent_entities"] or 0) < _PROGRAM_ENTITIES
 
 
 def _key(row: Mapping[str, Any]) -> Key:

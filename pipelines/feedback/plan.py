@@ -46,7 +46,9 @@ def plan(
     groups = [tuple(entity_rows) for _, entity_rows in groupby(rows, key=_group)]
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
-    for group in groups:
+    for desired_rows in groups:
+        group, left_out = bounds.without_harmed(desired_rows)
+        blocked += [BlockedChange(group[0], left_out)] if left_out else []
         current = {row.config_key: _current_config(row, bounds, ledger) for row in group}
         why = _group_blocked_reason(group, now, bounds, current)
         if why is None and _group(group[0]) in too_many:

@@ -1,7 +1,7 @@
 """The plan policy: from conf, and with what the tables say now."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
@@ -9,6 +9,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import other_writers, plan_inputs, preflight
 from quotaflow.pipelines.feedback.desired_configs import Group
 from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
 
@@ -38,13 +39,17 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     """The policy of conf with the age of a plan's inputs, the number of entities, other config
     managers, and the live clients that a subscription could harm.
     """
-    cluster = plan_inputs.of_cluster(conf.kafka.cluster_id)
+    cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
+    checks = _Preflights(cache(partial(preflight.read, tables)))
     return replace(
         from_conf(conf),
-        harm=_harm(tables),
+        harm=checks.harm,
+        without_harmed=checks.without_harmed,
         inputs_at=plan_inputs.newest_inputs(tables, cluster),
         entity_counts=plan_inputs.entity_counts(tables, cluster),
-        other_managers=other_writers.managers(tables, now, conf.plan.tolerated_managers, cluster),
+        other_managers=other_writers.managers(
+            tables, now, section.tolerated_managers, cluster, section.operators
+        ),
     )
 
 
@@ -60,12 +65,20 @@ def for_restore(conf: Conf, tables: Tables) -> PlanPolicy:
     return replace(from_conf(conf), entity_counts=counts)
 
 
-def _harm(tables: Tables) -> Callable[[Group], str | None]:
-    read = cache(partial(preflight.read, tables))
+@dataclass(frozen=True, slots=True)
+class _Preflights:
+    """The preflight of each cluster. Live clients are read only if a plan has a subscription."""
 
-    def harm(rows: Group) -> str | None:
-        # Live clients are read only if a plan has a subscription.
-        is_subscription = rows[0].entity_type == CLIENT_METRICS
-        return read(rows[0].cluster_id).harm(rows) if is_subscription else None
+    read: Callable[[str], Preflight]
 
-    return harm
+    def harm(self, rows: Group) -> str | None:
+        return self.read(rows[0].cluster_id).harm(rows) if _needs_one(rows) else None
+
+    def without_harmed(self, rows: Group) -> tuple[Group, str | None]:
+        return (
+            self.read(rows[0].cluster_id).without_harmed(rows) if _needs_one(rows) else (rows, None)
+        )
+
+
+def _needs_one(rows: Group) -> bool:
+    return rows[0].entity_type == CLIENT_METRICS

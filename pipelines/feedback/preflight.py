@@ -1,5 +1,6 @@
 """Whether a planned client-metrics resource could harm a live client."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -7,10 +8,12 @@ from quotaflow.pipelines.feedback import plan_inputs
 from quotaflow.pipelines.feedback.desired_configs import Group
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
+
+_INSTANCES = re.compile(r"client_instance_id=([\w|-]+)")
 
 Resources = Mapping[str, Mapping[str, str]]
 """Client-metrics resources by name, each with its configs."""
@@ -38,6 +41,29 @@ class Preflight:
         """Why the rows of one entity should not be written; None if they may be."""
         return self.harm_of(self.with_rows(rows).resources) if _is_subscription(rows) else None
 
+    def without_harmed(self, rows: Group) -> tuple[Group, str | None]:
+        """The rows without the client instances that they would harm, and why these are left out.
+
+        A client says itself which library it is. So that can exclude the client alone, and not
+        keep its resource from all others.
+        """
+        row = next((each for each in rows if each.config_key == MATCH.key), None)
+        match = _INSTANCES.fullmatch(row.config_value or "") if row else None
+        if row is None or match is None or not _is_subscription(rows):
+            return rows, None
+        harms = self._harms(self.with_rows(rows).resources)
+        ids = match[1].split("|")
+        kept = [each for each in ids if each not in harms]
+        # A match without an instance would reach everybody.
+        if not kept or len(kept) == len(ids):
+            return rows, None
+        narrowed = replace(row, config_value=f"client_instance_id={'|'.join(kept)}")
+        why = next(harms[each] for each in ids if each in harms)
+        return (
+            tuple(narrowed if each is row else each for each in rows),
+            f"{len(ids) - len(kept)} of its {len(ids)} clients are left out: {why}",
+        )
+
     def with_rows(self, entity: Group) -> "Preflight":
         """The preflight once the rows of one entity are written."""
         if not _is_subscription(entity):
@@ -61,6 +87,18 @@ class Preflight:
         if not harms:
             return None
         return f"could harm {len(harms)} live clients: {harms[0]}"
+
+    def _harms(self, after: Resources) -> Mapping[str, str]:
+        """Why the resources should not become `after`, by the instance id of each harmed client."""
+        try:
+            before, then = _subscriptions(self.resources), _subscriptions(after)
+        except ValueError:
+            return {}
+        return {
+            live.client.client_instance_id or "": why
+            for live in self.clients
+            if (why := harm(before, then, live))
+        }
 
 
 def read(tables: Tables, cluster_id: str) -> Preflight:

@@ -1,9 +1,12 @@
 """Guards: a plan stays small, slow and fresh."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.change import Change, Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
@@ -344,6 +347,61 @@ def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> 
     hidden = Client("i", Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders-7"), "x", "1")
     resources = {"other": {"metrics": "*", "match": match}}
     assert Preflight(resources, (LiveClient(hidden, "consumer"),)).harm_of(resources) == why
+
+
+def instance(n: int, version: str) -> LiveClient:
+    name = f"{n}".rjust(22, "A")
+    return LiveClient(Client(name, "c", "librdkafka", version, "h"), "consumer")
+
+
+def alert_on_producers(lives: Sequence[LiveClient]) -> list[DesiredConfig]:
+    """A subscription of these clients to metrics that none of them has."""
+    ids = "|".join(str(live.client.client_instance_id) for live in lives)
+    configs = {
+        "metrics": "org.apache.kafka.producer.",
+        "interval.ms": "10000",
+        "match": f"client_instance_id={ids}",
+    }
+    return [
+        desired("quotaflow-alert-x", entity_type="client-metrics", config_key=k, config_value=v)
+        for k, v in configs.items()
+    ]
+
+
+def policy_for(lives: Sequence[LiveClient]) -> PlanPolicy:
+    check = Preflight({}, tuple(lives))
+    return PlanPolicy(harm=check.harm, without_harmed=check.without_harmed)
+
+
+def test_a_client_that_claims_a_version_that_crashes_excludes_itself_alone() -> None:
+    lives = [instance(1, "2.11.0"), instance(2, "2.5.0"), instance(3, "2.11.0")]
+    made = planned(*alert_on_producers(lives), bounds=policy_for(lives))
+    values = {change.desired.config_key: change.value for change in made.changes}
+    assert values["match"] == f"client_instance_id={'1'.rjust(22, 'A')}|{'3'.rjust(22, 'A')}"
+    assert len(values) == 3
+    (why,) = whys(made)
+    assert why.startswith("1 of its 3 clients are left out: librdkafka 2.5.0 crashes")
+
+
+def test_a_subscription_of_which_nobody_is_left_is_not_written() -> None:
+    """An empty match would reach every client."""
+    lives = [instance(1, "2.5.0"), instance(2, "2.5.1")]
+    made = planned(*alert_on_producers(lives), bounds=policy_for(lives))
+    assert made.changes == ()
+    assert all(why.startswith("could harm 2 live clients") for why in whys(made))
+
+
+@given(st.lists(st.sampled_from(["2.5.0", "2.5.2", "2.10.0", "2.11.0", "junk"]), max_size=6))
+def test_no_claim_of_others_keeps_a_client_out(versions: list[str]) -> None:
+    honest = instance(99, "2.11.0")
+    lives = [honest, *(instance(n, version) for n, version in enumerate(versions))]
+    made = planned(*alert_on_producers(lives), bounds=policy_for(lives))
+    match = next(c.value for c in made.changes if c.desired.config_key == "match")
+    assert str(honest.client.client_instance_id) in str(match)
+    harmless = {"2.11.0"}
+    kept = str(match).removeprefix("client_instance_id=").split("|")
+    by_name = {live.client.client_instance_id: live for live in lives}
+    assert {by_name[name].client.client_software_version for name in kept} <= harmless
 
 
 ADVICE_OF = {"evidence_table": "quota_advice", "priority": 30}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback import other_writers, restore_plan
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.guards import PlanPolicy
@@ -124,7 +125,7 @@ def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Wa
 def manager(**others: Any) -> dict[str, Any]:
     row = {"kind": "strimzi", "principal": "User:op", "client_id": "strimzi-1"}
     row |= {"entity_types": "topic,user", "evidence_code": "requests"}
-    row |= {"evidence": "ALTER_CLIENT_QUOTAS"}
+    row |= {"evidence": "ALTER_CLIENT_QUOTAS", "recent_entities": 40}
     return row | {"last_seen": NOON - timedelta(hours=1)} | others
 
 
@@ -132,16 +133,37 @@ def manager(**others: Any) -> dict[str, Any]:
     ("row", "types"),
     [
         (manager(), {"topic", "user"}),
-        (manager(kind="other"), set()),
+        (manager(kind="admin_client"), {"topic", "user"}),
+        (manager(kind="other"), {"topic", "user"}),
+        (manager(kind="other", recent_entities=4), set()),
+        (manager(kind="terraform", recent_entities=1), {"topic", "user"}),
+        (manager(kind="other", principal="User:person"), set()),
+        (manager(kind="terraform", principal="User:person"), {"topic", "user"}),
+        (manager(kind="quotaflow"), set()),
         (manager(last_seen=NOON - timedelta(days=2)), set()),
         (manager(kind="topicctl", entity_types="replicas"), {"broker", "topic"}),
         (manager(kind="cruise_control", entity_types=None, last_seen=None), {"broker", "topic"}),
         (manager(kind="jikkou", entity_types=None), {"user", "topic", "broker"}),
     ],
-    ids=["active", "tolerated", "long ago", "who moves replicas", "a trace", "an unknown trace"],
+    ids=[
+        "active",
+        "an unknown Java program",
+        "an unknown program",
+        "a person",
+        "a known program",
+        "a person of conf",
+        "a program with that login",
+        "tolerated",
+        "long ago",
+        "who moves replicas",
+        "a trace",
+        "an unknown trace",
+    ],
 )
 def test_a_manager_s_entities_are_its_own(row: dict[str, Any], types: set[str]) -> None:
-    assert set(other_writers.managers(FakeTables([row]), NOON, ["other"])) == types
+    tolerated = PlanSection().tolerated_managers
+    managers = other_writers.managers(FakeTables([row]), NOON, tolerated, operators=["User:person"])
+    assert set(managers) == types
 
 
 def test_a_manager_is_named_with_what_shows_it() -> None:

@@ -14,8 +14,11 @@ from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
+from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
+
+from .fake_configs import DictConfigs, ListJournal, applying
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLAIN = Connection("b1:9092,b2:9092")
@@ -130,6 +133,13 @@ def subscription(name: str = "quotaflow-alert-slow", **others: object) -> list[D
     ]
 
 
+def owning(*rows: DesiredConfig) -> Ledger:
+    """A ledger of these values."""
+    journal = ListJournal()
+    applying(DictConfigs(), journal).run("p", plan(rows, NOW, PlanPolicy(), PLAIN).changes)
+    return journal.ledger
+
+
 def test_a_subscription_is_one_command() -> None:
     changes = plan(subscription(), NOW, SETTLED, PLAIN).changes
     assert [(c.desired.config_key, c.value) for c in changes] == [
@@ -148,7 +158,8 @@ def test_what_is_so_already_is_no_change_and_what_differs_is() -> None:
     rows = [replace(row, prior_value=row.config_value) for row in subscription()]
     assert plan(rows, NOW, SETTLED, PLAIN) == Plan((), ())
     rows[1] = replace(rows[1], prior_value="5000")
-    (change,) = plan(rows, NOW, SETTLED, PLAIN).changes
+    # The ledger has the values that we wrote, so let it own another config of the resource.
+    (change,) = plan(rows, NOW, SETTLED, PLAIN, owning(subscription()[0])).changes
     assert change.command.endswith(
         "--entity-name quotaflow-alert-slow --add-config interval.ms=10000"
     )
@@ -156,9 +167,25 @@ def test_what_is_so_already_is_no_change_and_what_differs_is() -> None:
 
 def test_a_subscription_is_taken_back_whole() -> None:
     rows = [replace(row, prior_value=row.config_value, config_value=None) for row in subscription()]
-    changes = plan(rows, NOW, SETTLED, PLAIN).changes
+    changes = plan(rows, NOW, SETTLED, PLAIN, owning(*subscription())).changes
     assert {change.value for change in changes} == {None}
     assert changes[0].command.endswith("--delete-config interval.ms,match,metrics")
+
+
+@pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "changed"])
+def test_a_resource_that_our_ledger_does_not_have_stays(is_removed: bool) -> None:
+    """An operator, or a second deployment, may choose the same name."""
+    rows = [
+        replace(row, prior_value=row.config_value, config_value=None)
+        if is_removed
+        else replace(row, prior_value=f"{row.config_value}0")
+        for row in subscription()
+    ]
+    others = owning(*subscription("quotaflow-alert-another"))
+    made = plan(rows, NOW, SETTLED, PLAIN, others)
+    assert made.changes == ()
+    assert {blocked.desired.entity_name for blocked in made.blocked} == {"quotaflow-alert-slow"}
+    assert all("our ledger does not have it" in blocked.reason for blocked in made.blocked)
 
 
 @pytest.mark.parametrize(("after_s", "changes"), [(-1, 0), (0, 3)])

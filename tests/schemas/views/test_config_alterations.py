@@ -142,6 +142,8 @@ def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -
     [
         ("User:admin", "reassign-partitions-tool", "kafka-reassign-partitions"),
         ("User:admin", "adminclient-12", "admin_client"),
+        ("User:operator", "quotaflow-admin", "quotaflow"),
+        ("User:admin", "quotaflow-admin-2", "other"),
         ("User:admin", "kp-admin", "other"),
         ("User:admin", None, "other"),
         ("User:cruise-control", "adminclient-1", "cruise_control"),
@@ -191,6 +193,22 @@ def test_what_a_program_alters_and_when(warehouse: Warehouse) -> None:
     assert managers(warehouse, content, *names) == [
         ("kafka-reassign-partitions", "broker,replicas,topic", 3, "requests", both, at(1), at(3)),
         ("admin_client", "user", 3, "requests", "ALTER_CLIENT_QUOTAS", at(20), at(31)),
+    ]
+
+
+def test_how_many_entities_a_writer_altered_in_its_last_day(warehouse: Warehouse) -> None:
+    day_s = 24 * 3_600
+    content = {
+        "config_alterations": [
+            limited(0, PRODUCED, "5", entity_name="of the day before"),
+            *(limited(day_s + n, PRODUCED, "5", entity_name=f"u{n}") for n in range(3)),
+            limited(day_s + 5, PRODUCED, "5", entity_name="u1"),
+            limited(day_s + 6, PRODUCED, "5", entity_name="u1", entity_client_id="a"),
+            limited(day_s + 7, "consumer_byte_rate", "5", entity_name="u1", entity_client_id="a"),
+        ],
+    }
+    assert managers(warehouse, content, "alterations", "recent_entities") == [
+        ("admin_client", 7, 4)
     ]
 
 

@@ -10,14 +10,17 @@
 -- columns:
 --   from config_alterations: cluster_id
 --   kind: kafka-reassign-partitions, cruise_control, strimzi, terraform, jikkou, julie, topicctl,
---     autothrottle, quota_callback (a broker has a client.quota.callback.class), admin_client (a Java
---     Admin without a client.id of its own: a person with kafka-configs, or any program) or other
+--     autothrottle, quota_callback (a broker has a client.quota.callback.class), quotaflow (apply with
+--     a login of its own, or another deployment), admin_client (a Java Admin without a client.id of its
+--     own: a person with kafka-configs, or any program) or other
 --   principal: authenticated principal as Kafka prints it; null for a trace
 --   client_id: client.id as the client gave it, untrusted text; null for a trace
 --   client_software_name: client library (KIP-511); null: not known
 --   entity_types: types of the entities that it altered, comma-separated; replicas: it moved some;
 --     null: not known
 --   alterations: configs, quotas and replicas that it altered; null for a trace
+--   recent_entities: different entities that it altered in the day before last_seen: few where a person
+--     works by hand; null for a trace
 --   evidence_code: what evidence has: requests (APIs that it used, comma-separated), topic (a topic
 --     that it made) or quota_callback (the class that brokers call)
 --   evidence: APIs, name of the topic, or name of the class, at most 200 characters
@@ -36,6 +39,8 @@ acts AS (
         client_id,
         client_software_name,
         entity_type,
+        entity_name,
+        entity_client_id,
         api,
         event_time
     FROM config_alterations
@@ -47,6 +52,8 @@ acts AS (
         client_id,
         CAST(NULL AS STRING) AS client_software_name,
         'replicas' AS entity_type,
+        topic AS entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
         'ALTER_PARTITION_REASSIGNMENTS' AS api,
         event_time
     FROM reassignment_changes
@@ -74,6 +81,7 @@ kinds AS (
         others.*,
         CASE
             WHEN client_id = 'reassign-partitions-tool' THEN 'kafka-reassign-partitions'
+            WHEN client_id = 'quotaflow-admin' THEN 'quotaflow'
             WHEN position('cruisecontrol' IN names) > 0 THEN 'cruise_control'
             WHEN position('strimzi' IN names) > 0 THEN 'strimzi'
             WHEN position('terraform' IN names) > 0 THEN 'terraform'
@@ -86,20 +94,31 @@ kinds AS (
         END AS kind
     FROM others
 ),
-by_type AS (
+by_entity AS (
     SELECT
         cluster_id,
         kind,
         principal,
         client_id,
         entity_type,
+        concat(
+            coalesce(entity_type, ''), ' ',
+            coalesce(entity_name, ''), ' ',
+            coalesce(entity_client_id, '')
+        ) AS entity,
         api,
         max(client_software_name) AS client_software_name,
         count(*) AS alterations,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen
     FROM kinds
-    GROUP BY cluster_id, kind, principal, client_id, entity_type, api
+    GROUP BY cluster_id, kind, principal, client_id, entity_type, entity_name, entity_client_id, api
+),
+dated AS (
+    SELECT
+        *,
+        max(last_seen) OVER (PARTITION BY cluster_id, kind, principal, client_id) AS newest
+    FROM by_entity
 ),
 traces AS (
     SELECT
@@ -140,11 +159,12 @@ SELECT
     -- Of no entries, Spark joins an empty text.
     nullif(array_join(array_sort(array_agg(DISTINCT entity_type)), ','), '') AS entity_types,
     sum(alterations) AS alterations,
+    count(DISTINCT CASE WHEN last_seen > newest - INTERVAL '1 days' THEN entity END) AS recent_entities,
     'requests' AS evidence_code,
     array_join(array_sort(array_agg(DISTINCT api)), ',') AS evidence,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
-FROM by_type
+FROM dated
 GROUP BY cluster_id, kind, principal, client_id
 UNION ALL
 SELECT
@@ -155,6 +175,7 @@ SELECT
     CAST(NULL AS STRING) AS client_software_name,
     entity_types,
     CAST(NULL AS BIGINT) AS alterations,
+    CAST(NULL AS BIGINT) AS recent_entities,
     evidence_code,
     evidence,
     min(valid_from) AS first_seen,
