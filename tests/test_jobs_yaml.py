@@ -15,6 +15,7 @@ from databricks.sdk.service.jobs import JobAccessControlRequest, JobSettings
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import app
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
+from quotaflow.schemas import grants
 
 ROOT = Path(__file__).parent.parent
 JOBS_TEXT = (ROOT / "jobs.yaml").read_text()
@@ -27,6 +28,8 @@ VARIABLES = {
 }
 # The other compute, as the file's own comment says to choose it.
 ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
+GIVEN = {"operator_run_as": {"service_principal_name": "0f3c-operator"}}
+"""What a deployment gives for variables without a default, where a word is not enough."""
 DEV, PROD = TARGETS = ("dev", "prod")
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
@@ -48,7 +51,7 @@ def resolved(value: Any, target: str = PROD) -> Any:
 def job_of(name: str, target: str) -> Any:
     kind, _, rest = name.partition(".")
     if kind == "var":
-        default = VARIABLES[rest].get("default", "given")
+        default = VARIABLES[rest].get("default", GIVEN.get(rest, "given"))
         return resolved(BUNDLE["targets"][target].get("variables", {}).get(rest, default), target)
     if kind == "resources":
         resource = declared(target)
@@ -58,6 +61,7 @@ def job_of(name: str, target: str) -> Any:
     return {
         "workspace.file_path": "/Workspace/files",
         "workspace.current_user.short_name": "you",
+        "workspace.current_user.userName": "you@example.com",
     }[name]
 
 
@@ -151,13 +155,19 @@ def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
             resources["schemas"]["tables"]["name"],
             resources["volumes"]["files"]["schema_name"],
             resources["secret_scopes"]["kafka"]["name"],
+            resources["secret_scopes"]["operator"]["name"],
         )
         for target in TARGETS
         for resources in [resources_of(target)]
     }
     assert names == {
-        DEV: ("dev_you_quotaflow", "dev_you_quotaflow", "quotaflow_dev_you"),
-        PROD: ("quotaflow", "quotaflow", "quotaflow"),
+        DEV: (
+            "dev_you_quotaflow",
+            "dev_you_quotaflow",
+            "quotaflow_dev_you",
+            "quotaflow_operator_dev_you",
+        ),
+        PROD: ("quotaflow", "quotaflow", "quotaflow", "quotaflow_operator"),
     }
 
 
@@ -192,7 +202,48 @@ def test_every_job_of_the_wheel_has_a_task_and_every_task_a_command() -> None:
     run = [words[1] for words in called if words[0] == "run" and "--once" in words]
     assert sorted(job for name in run for job in GROUPS.get(name, (name,))) == sorted(JOBS)
     others = [words[0] for words in called if words[0] != "run"]
-    assert others == ["snapshot", "restore", "plan", "apply", "notify", "check", "upkeep"]
+    assert others == [
+        "snapshot",
+        "restore",
+        "plan",
+        "apply",
+        "notify",
+        "check",
+        "upkeep",
+        "upkeep",
+    ]
+
+
+OPERATORS = ("apply", "plan", "restore")
+"""Commands that write to brokers, or freeze what an apply writes."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_jobs_that_write_to_brokers_have_an_identity_and_secrets_of_their_own(
+    target: str,
+) -> None:
+    scopes = resources_of(target)["secret_scopes"]
+    for job in jobs_of(JOBS_TEXT, target).values():
+        for task in job["tasks"]:
+            words = task["python_wheel_task"]["parameters"]
+            is_operator = "run_as" in job
+            mine, others = ("operator", "kafka") if is_operator else ("kafka", "operator")
+            assert f"secrets.scope={scopes[mine]['name']}" in words
+            assert f"secrets.scope={scopes[others]['name']}" not in words
+            file = "conf/databricks-operator.yaml" if is_operator else "conf/databricks.yaml"
+            assert words[words.index("--conf") + 1].endswith(file)
+            assert words[0] not in OPERATORS or is_operator
+            assert words[0] not in {"run", "snapshot", "check", "notify"} or not is_operator
+
+
+def test_each_identity_maintains_the_tables_that_it_may_change() -> None:
+    (records,) = (t for t in DEFINED["quotaflow_operator_upkeep"]["tasks"])
+    words = records["python_wheel_task"]["parameters"]
+    assert set(words[1 : words.index("--conf")]) == grants.OPERATOR_TABLES
+    (rest,) = DEFINED["quotaflow_upkeep"]["tasks"]
+    words = rest["python_wheel_task"]["parameters"]
+    skipped = [words[i + 1] for i, word in enumerate(words) if word == "--except"]
+    assert set(skipped) == grants.OPERATOR_TABLES
 
 
 @pytest.mark.parametrize("name", DEFINED)
@@ -262,8 +313,9 @@ def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name(
 ) -> None:
     resources = resources_of(target)
     schema = resources["schemas"]["tables"]["name"]
-    scope = resources["secret_scopes"]["kafka"]["name"]
-    for task in jobs_of(JOBS_TEXT, target)[name]["tasks"]:
+    job = jobs_of(JOBS_TEXT, target)[name]
+    scope = resources["secret_scopes"]["operator" if "run_as" in job else "kafka"]["name"]
+    for task in job["tasks"]:
         words = task["python_wheel_task"]["parameters"]
         overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
         file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")

@@ -10,7 +10,7 @@ from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import duckdb_ddl, reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import ddl
+from quotaflow.schemas import ddl, grants
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
@@ -40,6 +40,19 @@ def create_statements(name: str | None) -> Iterator[str]:
     for each in _names(name):
         table = TABLES.get(each)
         yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
+
+
+def grant_statements(conf: Conf, jobs: str, operator: str) -> Iterator[str]:
+    """GRANT statements for conf's catalog. Raises ConfigError for tables in a folder."""
+    place = conf.warehouse.catalog_schema
+    if place is None:
+        raise ConfigError(
+            "the tables are in a folder, which has no grants: name a catalog with "
+            "--set warehouse.catalog_schema=CATALOG.SCHEMA"
+        )
+    catalog, schema = place.split(".")
+    for statement in grants.statements(catalog, schema, jobs, operator):
+        yield f"{statement};"
 
 
 def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:

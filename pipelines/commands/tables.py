@@ -136,20 +136,34 @@ def print_ddl(
     dialect: Annotated[
         Dialect, typer.Option("--dialect", help="Whose SQL: spark, or duckdb over a folder.")
     ] = Dialect.SPARK,
+    grants: Annotated[
+        bool, typer.Option("--grants", help="Print what each identity may do, in conf's catalog.")
+    ] = False,
+    jobs: Annotated[
+        str, typer.Option("--jobs", metavar="NAME", help="Who runs the jobs that read topics.")
+    ] = "quotaflow-jobs",
+    operator: Annotated[
+        str, typer.Option("--operator", metavar="NAME", help="Who plans, applies and restores.")
+    ] = "quotaflow-operator",
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Print CREATE TABLE and CREATE VIEW with the meaning of each column.
+    """Print CREATE TABLE and CREATE VIEW with the meaning of each column, or GRANT statements.
 
-    Needs no JVM. For DuckDB a table is a view over the Delta table in conf's folder.
+    Needs no JVM. For DuckDB a table is a view over the Delta table in conf's folder. With --grants
+    only the operator may change the tables of plans and of what was written to brokers.
 
     Example: quotaflow ddl requests
 
     Example: quotaflow ddl --dialect duckdb > quotaflow.sql
+
+    Example: quotaflow ddl --grants --set warehouse.catalog_schema=main.quotaflow
     """
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
-    if dialect == Dialect.SPARK:
+    if grants:
+        output.lines(answers.grant_statements(options.conf(conf, overrides), jobs, operator))
+    elif dialect == Dialect.SPARK:
         output.lines(answers.create_statements(table))
     else:
         settings = options.conf(conf, overrides)

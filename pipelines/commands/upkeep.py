@@ -33,6 +33,9 @@ def upkeep(
         typer.Argument(metavar="[TABLE]...", help="Tables; all of them without a name."),
     ] = None,
     *,
+    skipped: Annotated[
+        list[str] | None, typer.Option("--except", metavar="TABLE", help="Not this table.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
@@ -51,6 +54,8 @@ def upkeep(
 
     Example: quotaflow upkeep --dry-run
 
+    Example: quotaflow upkeep --except config_changes --except plans
+
     Example: quotaflow upkeep requests --set upkeep.retention_days.requests=14
     """
     options.one_format(as_json, as_csv)
@@ -61,10 +66,17 @@ def upkeep(
     )
     from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
 
-    for name in tables or []:
+    for name in [*(tables or []), *(skipped or [])]:
         if name not in TABLES:
             raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
-    done = run_upkeep(settings, tables or [], datetime.now(UTC), output.note, dry=dry_run)
+    done = run_upkeep(
+        settings,
+        tables or [],
+        datetime.now(UTC),
+        output.note,
+        skipped=skipped or [],
+        dry=dry_run,
+    )
     names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)

@@ -55,16 +55,27 @@ class UpkeepOutcome:
 
 
 def run_upkeep(
-    conf: Conf, names: Collection[str], now: datetime, report: Report, *, dry: bool = False
+    conf: Conf,
+    names: Collection[str],
+    now: datetime,
+    report: Report,
+    *,
+    skipped: Collection[str] = (),
+    dry: bool = False,
 ) -> list[UpkeepOutcome]:
-    """Maintain the named tables, or all; `dry` only reports what would be done."""
+    """Maintain the named tables, or all, but not those that are skipped.
+
+    `dry` only reports what would be done.
+    """
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
         chosen = [
             table
             for name, table in TABLES.items()
-            if (not names or name in names) and warehouse.exists(spark, name)
+            if (not names or name in names)
+            and name not in skipped
+            and warehouse.exists(spark, name)
         ]
         if not dry and chosen:
             needed = {PIPELINE_PROGRESS.name, *(table.name for table in chosen)}
