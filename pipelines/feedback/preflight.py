@@ -64,6 +64,21 @@ class Preflight:
             f"{len(ids) - len(kept)} of its {len(ids)} clients are left out: {why}",
         )
 
+    def match_of_harmed(self, rows: Group) -> str | None:
+        """The match that keeps a resource for those alone whom its removal would harm.
+
+        None if that is no less than the resource matches now. So a client that claims a library
+        that crashes keeps the resource for itself, and not for others.
+        """
+        now = self.resources.get(rows[0].entity_name or "", {}).get(MATCH.key)
+        match = _INSTANCES.fullmatch(now or "") if _is_subscription(rows) else None
+        if match is None:
+            return None
+        harms = self._harms(self.with_rows(rows).resources)
+        ids = match[1].split("|")
+        kept = [each for each in ids if each in harms]
+        return f"client_instance_id={'|'.join(kept)}" if 0 < len(kept) < len(ids) else None
+
     def with_rows(self, entity: Group) -> "Preflight":
         """The preflight once the rows of one entity are written."""
         if not _is_subscription(entity):

@@ -23,7 +23,7 @@ from quotaflow.pipelines.feedback.change import (
     is_same_value,
     list_entries,
 )
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig
@@ -33,6 +33,8 @@ from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 Key = tuple[ConfigEntity, str]
 Actual = Mapping[ConfigEntity, Mapping[str, str]]
 _PRIORITY = 0
+_NARROWED_LEASE_S = 600
+"""So long a resource stays for clients that its removal would harm, before restore asks again."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -199,10 +201,13 @@ def stepwise(restore: RestorePlan, bounds: PlanPolicy) -> RestorePlan:
     return replace(restore, changes=tuple(changes), postponed=tuple(postponed))
 
 
-def without_harmful(unchecked: RestorePlan, check: Preflight) -> RestorePlan:
+def without_harmful(
+    unchecked: RestorePlan, check: Preflight, connection: Connection
+) -> RestorePlan:
     """Block the resources whose removal would harm a live client, each with the reason.
 
-    Each resource is checked as if those before it are removed already.
+    Such a resource stays for these clients alone, if its match names others too. Each resource is
+    checked as if those before it are removed already.
     """
     changes: list[Change] = []
     blocked: list[BlockedChange] = []
@@ -215,7 +220,24 @@ def without_harmful(unchecked: RestorePlan, check: Preflight) -> RestorePlan:
             check = check.with_rows(rows)
         else:
             blocked += [BlockedChange(row, f"{why}; by hand: {group[0].command}") for row in rows]
+            narrowed = _narrowed(rows, check.match_of_harmed(rows), connection)
+            if narrowed is not None:
+                changes.append(narrowed)
+                check = check.with_rows((narrowed.desired,))
     return replace(unchecked, changes=tuple(changes), blocked=tuple(blocked))
+
+
+def _narrowed(rows: Group, match: str | None, connection: Connection) -> Change | None:
+    """The change that keeps a resource for the clients of `match` alone, with a lease of its own.
+
+    It is ours until it is removed: so it is a write as those of an apply.
+    """
+    row = next((row for row in rows if row.config_key == MATCH.key), None)
+    if row is None or match is None:
+        return None
+    desired = replace(row, config_value=match)
+    line = command(row.entity, {MATCH.key: match}, connection)
+    return Change(desired, match, Operation(SET, match), line, "", _NARROWED_LEASE_S)
 
 
 def _with_manual_command(change: Change, why: str, connection: Connection) -> str:

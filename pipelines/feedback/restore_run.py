@@ -96,11 +96,14 @@ def plan_restore(
     if not everything and restore.changes:
         restore = restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
     # Last, because it checks each resource as if those before it in this order were written.
-    return _without_harmful(tables, restore, actual)
+    return _without_harmful(tables, restore, actual, connection)
 
 
 def _without_harmful(
-    tables: Tables, unchecked: RestorePlan, actual: restore_plan.Actual
+    tables: Tables,
+    unchecked: RestorePlan,
+    actual: restore_plan.Actual,
+    connection: Connection,
 ) -> RestorePlan:
     """Block what would harm a live client; nothing is blocked if no table has clients."""
     entities = [c.entity for c in unchecked.changes if c.entity.entity_type == CLIENT_METRICS]
@@ -110,7 +113,7 @@ def _without_harmful(
     # The last snapshot may be older than our writes.
     ours = {entity.entity_name or "": actual[entity] for entity in entities}
     return restore_plan.without_harmful(
-        unchecked, replace(check, resources={**check.resources, **ours})
+        unchecked, replace(check, resources={**check.resources, **ours}), connection
     )
 
 

@@ -146,6 +146,25 @@ def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scen
     assert len(scene.journal.ledger.owned) == 3
 
 
+def test_a_client_keeps_a_resource_for_itself_alone(scene: Scene) -> None:
+    """A client says itself which library it is, so that must not keep others subscribed."""
+    honest = "B" * 22
+    both = f"client_instance_id={ID}|{honest}"
+    rows = subscription()
+    scene.apply(*(replace(r, config_value=both) if r.config_key == "match" else r for r in rows))
+    seen(scene, OLD, LiveClient(Client(honest, "p", "librdkafka", "2.11.0", "h"), "producer"))
+    restore = scene.done()
+    entity = rows[0].entity
+    assert scene.configs.configs[entity]["match"] == f"client_instance_id={ID}"
+    assert {blocked.desired.entity_name for blocked in restore.blocked} == {entity.entity_name}
+    # A second restore has nothing to narrow, and goes on to block the rest.
+    assert scene.done().changes == ()
+    seen(scene)
+    assert scene.done().blocked == ()
+    assert scene.configs.configs[entity] == {}
+    assert scene.journal.ledger.owned == {}
+
+
 @pytest.mark.parametrize(
     ("lives", "resources"),
     [
