@@ -44,7 +44,6 @@ MAX_WAIT_S = 60.0
 """No request begins again this long after it was first sent. A request of `admin.client` ends after
 30 s, so a broker that is slow once is asked twice, and one that hangs costs a minute of a run."""
 
-_ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.5
 _WRITES = (requests.AlterClientQuotasRequest, requests.IncrementalAlterConfigsRequest)
 _TIMEOUTS = (kafka_errors.RequestTimedOutError, kafka_errors.KafkaTimeoutError)
@@ -73,11 +72,13 @@ class ClusterState:
     """Sends requests to a cluster.
 
     A broker that is away gets no more of them after the first. A slow one gets each request again,
-    for MAX_WAIT_S, and no more of them after that. `admin.client` waits where a broker throttles.
+    `attempts` times within MAX_WAIT_S, and no more of them after that. `admin.client` waits where a
+    broker throttles.
     """
 
     send: Send
     silent: dict[int | None, str] = field(default_factory=dict)
+    attempts: int = 3
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -225,13 +226,13 @@ class ClusterState:
         Whether a write that timed out was made is not known, and its caller must look.
         """
         last_start = self.clock() + MAX_WAIT_S
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, self.attempts + 1):
             try:
                 return self._sent(request, broker_id)
             except _TIMEOUTS:
                 pause_s = _FIRST_PAUSE_S * 2 ** (attempt - 1)
                 is_late = self.clock() + pause_s > last_start
-                if is_write(request) or is_late or attempt == _ATTEMPTS:
+                if is_write(request) or is_late or attempt == self.attempts:
                     raise
             self.sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
