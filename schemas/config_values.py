@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NumberValue:
-    """A number above `above` and at most `max`; `whole` ones are written without a fraction."""
+    """A number above `above` and at most `max`; `whole` ones are written without a fraction.
+
+    `floor`: the least value that this pipeline sets by itself, because less stops clients; None:
+    it has none. A value that somebody else set may be lower, and is restored as it was.
+    """
 
     unit: str
     above: float
     max: float
     whole: bool = False
+    floor: float | None = None
 
     def canonical(self, key: str, value: str) -> str:
         """The same text for the same number; ValueError names the bound that is broken."""

@@ -68,21 +68,21 @@ PRODUCER_BYTE_RATE = Config(
     key="producer_byte_rate",
     entity_type=USER,
     comment="bytes a user may produce to one broker (KIP-13)",
-    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True),
+    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True, floor=65_536),
     of_client_ids=True,
 )
 CONSUMER_BYTE_RATE = Config(
     key="consumer_byte_rate",
     entity_type=USER,
     comment="bytes a user may fetch from one broker (KIP-13)",
-    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True),
+    values=NumberValue("bytes per second and broker", 0, 2**53, whole=True, floor=65_536),
     of_client_ids=True,
 )
 REQUEST_PERCENTAGE = Config(
     key="request_percentage",
     entity_type=USER,
     comment="time of one broker's threads a user may take (KIP-124)",
-    values=NumberValue("per cent of one thread", 0, 1_000_000),
+    values=NumberValue("per cent of one thread", 0, 1_000_000, floor=1),
     of_client_ids=True,
 )
 # Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
