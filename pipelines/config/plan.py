@@ -37,6 +37,11 @@ class PlanSection(Section):
     changes at most `max_entity_share` of all users, brokers or topics, and `min_entities` in any
     case. Exclusions and `max_step_factor` (downwards) limit a restore too.
 
+    A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
+    `floor_share` of its median usage, and only with `min_history_s` of usage. A step with less gain
+    than `min_gain` is given back, and none follows for `no_gain_pause_s`. `dead_time_s` is how long
+    a write takes to show in results while no dead time was measured.
+
     A row is blocked when its request log, results, telemetry or snapshot are older than
     `max_input_age_s`, when the answer that proposes it failed, or was computed longer ago from
     inputs that changed since, or when a program that is not one of `tolerated_managers` manages the
@@ -54,6 +59,12 @@ class PlanSection(Section):
     lease_s: LeaseSeconds = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
+    max_tighten_share: Annotated[float, Field(gt=0, le=0.5)] = 0.2
+    floor_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    min_gain: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    no_gain_pause_s: Positive = 86_400
+    min_history_s: Positive = 604_800
+    dead_time_s: Positive = 1_200
     cooldown_s: Annotated[int, Field(ge=0)] = 180
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     min_entities: Positive = 3

@@ -87,7 +87,8 @@ class QuotasSection(Section):
 
     Windows are the broker's quota.window.num and quota.window.size.seconds. A quota is advised from
     the `percentile` (0 to 1) of `advice_days` of windows, with `headroom` on top (0.25: a quarter).
-    A plan sets it only for `advised_users` (bare names; * is all).
+    A plan sets it only for `advised_users` (bare names; * is all). All raised quotas of one kind
+    stay within `raise_budget_share` of the capacity of a broker (replication.capacity_bytes_per_s).
     """
 
     num_windows: Positive = 11
@@ -96,6 +97,7 @@ class QuotasSection(Section):
     headroom: Annotated[float, Field(ge=0, le=10)] = 0.25
     advice_days: Positive = 7
     advised_users: list[_User] = Field(default_factory=list)
+    raise_budget_share: Annotated[float, Field(gt=0, le=1)] = 0.5
 
     @field_validator("advised_users")
     @classmethod

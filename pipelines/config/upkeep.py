@@ -60,6 +60,7 @@ CURRENT_STATE_TABLES = {
     "answer_state",
     "producer_id_bursts",
     "recent_violations",
+    "quota_baselines",
     "quota_advice",
     "quota_proposals",
     "client_coverage",

@@ -20,6 +20,7 @@ from quotaflow.schemas.configs import (
     TOPIC,
     USER,
 )
+from quotaflow.udfs.rules.quota_step import GIVE_BACK
 
 SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
 """Kafka's AlterConfigOp, of client quotas too."""
@@ -112,6 +113,11 @@ class Plan:
     def plan_id(self) -> str:
         """A hash of the changes: plans with the same changes have the same id."""
         return _hash([change.change_id for change in self.changes])
+
+
+def purpose_of(row: DesiredConfig) -> str:
+    """What a plan writes a row for: to give back is to restore, in steps too."""
+    return RESTORE if row.direction == GIVE_BACK else APPLY
 
 
 def list_entries(value: str | None) -> list[str]:

@@ -239,4 +239,6 @@ class _Records:
             evidence_table=row.evidence_table,
             evidence_key=row.evidence_key,
             detail=detail,
+            observed=row.observed,
+            direction=row.direction,
         )

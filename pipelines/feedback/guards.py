@@ -23,6 +23,7 @@ from quotaflow.schemas.configs import (
 )
 from quotaflow.udfs.rules import lease
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
+from quotaflow.udfs.rules.quota_step import GIVE_BACK, StepLimits
 
 REQUESTS, RESULTS, TELEMETRY, SNAPSHOT = "request log", "results", "telemetry", "last snapshot"
 """The inputs of a plan: their newest times are `inputs_at` of the policy."""
@@ -57,6 +58,9 @@ class PlanPolicy:
     evidence. `other_managers`: type of entity -> other programs that manage its configs.
     `entity_counts`: type of entity -> number of entities. One plan or restore changes at most
     `max_entity_share` of each type, and `min_entities` in any case.
+    `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
+    set a first one; None: first values have no bound. `evidence_window`: without a row there was no
+    offence for at least so long.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -77,6 +81,8 @@ class PlanPolicy:
     cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0
     max_step_factor: float = 2.0
+    step_limits: StepLimits | None = None
+    evidence_window: timedelta = timedelta(hours=1)
 
     def max_entities(self, entity_type: str) -> int | None:
         """How many entities of a type one run may change; None where their number is unknown."""
@@ -277,6 +283,8 @@ def wait_reason(
 
     Of rows that may not be planned only those come here that keep a current value of ours.
     """
+    if row.direction == GIVE_BACK:  # its rule has waited already
+        return None
     near = _is_near(row, current.value, bounds)
     return row.blocked_reason or near or _cooldown_reason(row, now, bounds, current)
 

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from quotaflow.pipelines.feedback.change import (
     APPEND,
-    APPLY,
     RENEW,
     RESTORE,
     SUBTRACT,
@@ -18,6 +17,7 @@ from quotaflow.pipelines.feedback.change import (
     list_entries,
 )
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.udfs.rules.quota_step import GIVE_BACK
 
 STARTED, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
@@ -52,6 +52,8 @@ class Record:
     evidence_table: str
     evidence_key: str
     detail: str | None = None
+    observed: float | None = None
+    direction: str | None = None
 
     @property
     def key(self) -> tuple[ConfigEntity, str]:
@@ -98,8 +100,9 @@ class Baseline:
 class Ledger:
     """What all records add up to: configs we own, our last writes, and open records.
 
-    `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
-    run id. `baselines`: by run id and change id of a write.
+    `done_at`: by plan id and change id, when the change was written last. `quota_steps`: for each
+    quota that a plan tightened, the ends of our writes to it and of its leases, in time order.
+    `last_record_by_run`: by run id. `baselines`: by run id and change id of a write.
     """
 
     owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
@@ -109,6 +112,7 @@ class Ledger:
     done_at: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     last_record_by_run: Mapping[str, datetime] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], Baseline] = field(default_factory=dict)
+    quota_steps: Mapping[tuple[ConfigEntity, str], tuple[Record, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
@@ -133,7 +137,8 @@ class Ledger:
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         ran = {r.run_id: r.event_time for r in in_order}
         newest = in_order[-1].event_time if in_order else None
-        return cls(owned, last, still, newest, done, ran, baselines)
+        steps = _quota_steps(in_order)
+        return cls(owned, last, still, newest, done, ran, baselines, quota_steps=steps)
 
     def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
         """The same, as if we owned these configs and no others."""
@@ -185,6 +190,19 @@ class Ledger:
         return record.config_value
 
 
+def _quota_steps(
+    in_order: Iterable[Record],
+) -> dict[tuple[ConfigEntity, str], tuple[Record, ...]]:
+    steps: dict[tuple[ConfigEntity, str], list[Record]] = {}
+    for record in in_order:
+        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
+        # A restore or somebody else's change ends all steps before it.
+        is_end = record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE)
+        if is_step or (is_end and record.key in steps):
+            steps.setdefault(record.key, []).append(record)
+    return {key: tuple(records) for key, records in steps.items()}
+
+
 def _baseline(
     record: Record, owned: OwnedConfig | None, started: Iterable[tuple[Record, Baseline]]
 ) -> Baseline:
@@ -209,12 +227,15 @@ def _update_owned(
 ) -> None:
     """Apply one record to the configs we own."""
     before = owned.get(record.key)
-    if record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE):
+    # A restore in steps leaves a value of ours, with a lease, until its last step.
+    is_step = record.direction == GIVE_BACK and record.expires_at is not None
+    is_restored = record.purpose == RESTORE and not is_step
+    if record.step == YIELDED or (record.step == DONE and is_restored):
         owned.pop(record.key, None)
     elif record.step == DONE and record.operation == RENEW:
         if before is not None:
             owned[record.key] = replace(before, expires_at=record.expires_at)
-    elif record.step == DONE and record.purpose == APPLY:
+    elif record.step == DONE:
         baseline = baselines.get(record.write) or _baseline(record, before, ())
         after = _owned_after(before, record, baseline)
         if after is None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import guards
+from quotaflow.pipelines.feedback import guards, quota_plan
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
@@ -20,12 +20,14 @@ from quotaflow.pipelines.feedback.change import (
     apply_operation,
     is_same_value,
     operation,
+    purpose_of,
 )
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
 from quotaflow.pipelines.feedback.guards import CurrentConfig, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC
+from quotaflow.udfs.rules.quota_step import GIVE_BACK, TIGHTEN
 
 NOTHING = Ledger()
 
@@ -42,6 +44,8 @@ def plan(
     If two sources desire values of one config, the more urgent one wins: the lower priority, then
     the table and key of the evidence that sort first.
     """
+    desired = list(desired)
+    desired += quota_plan.given_back(desired, now, bounds, ledger)
     rows, blocked = _sorted_out(_concerning(desired, ledger), now, bounds)
     groups = [tuple(entity_rows) for _, entity_rows in groupby(rows, key=_group)]
     planned: list[Change] = []
@@ -139,8 +143,14 @@ def _changes(
     blocked: list[BlockedChange] = []
     for row in group:
         config = current[row.config_key]
-        seen = replace(row, prior_value=config.value)
-        why = guards.wait_reason(row, now, bounds, config)
+        decision = quota_plan.decide(
+            replace(row, prior_value=config.value), now, bounds, config.ledger
+        )
+        seen = decision.row
+        if decision.why_not is not None and not decision.is_kept:
+            blocked.append(BlockedChange(row, decision.why_not))
+            continue
+        why = decision.why_not or guards.wait_reason(seen, now, bounds, config)
         if why is None:
             change = _change(seen, now, bounds, config.ledger)
         else:
@@ -157,9 +167,12 @@ def _changes(
 
 def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Change | None:
     config = CONFIGS[row.config_key]
-    bounded = guards.step(row, row.prior_value, bounds)
+    is_decided = row.direction in {TIGHTEN, GIVE_BACK}
+    bounded = row.config_value if is_decided else guards.step(row, row.prior_value, bounds)
     value = None if bounded is None else config.canonical(bounded)
     lease_s = _lease_s(row, value, bounds)
+    if row.direction == GIVE_BACK and quota_plan.is_last_step(row, ledger.owned.get(row.key)):
+        lease_s = None
     if is_same_value(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)
     if row.renew_only:
@@ -173,6 +186,7 @@ def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledge
         command="",
         note=_note(row, value, after),
         lease_s=None if todo.name == SUBTRACT else lease_s,
+        purpose=purpose_of(row),
     )
 
 

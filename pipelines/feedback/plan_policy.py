@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import other_writers, plan_inputs, preflight
+from quotaflow.pipelines.feedback import dead_time, other_writers, plan_inputs, preflight
 from quotaflow.pipelines.feedback.desired_configs import Group
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.udfs.rules.quota_step import StepLimits
 
 
 def from_conf(conf: Conf) -> PlanPolicy:
@@ -32,6 +33,15 @@ def from_conf(conf: Conf) -> PlanPolicy:
         cooldown=timedelta(seconds=section.cooldown_s),
         hysteresis=section.hysteresis,
         max_step_factor=section.max_step_factor,
+        step_limits=StepLimits(
+            median_share=section.floor_share,
+            max_tighten_share=section.max_tighten_share,
+            min_gain=section.min_gain,
+            min_history=timedelta(seconds=section.min_history_s),
+            pause=timedelta(seconds=section.no_gain_pause_s),
+            dead_time=timedelta(seconds=section.dead_time_s),
+        ),
+        evidence_window=timedelta(seconds=section.violation_lookback_s),
     )
 
 
@@ -41,10 +51,13 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     """
     cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     checks = _Preflights(cache(partial(preflight.read, tables)))
+    policy = from_conf(conf)
+    dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
     return replace(
-        from_conf(conf),
+        policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
+        step_limits=replace(policy.step_limits or StepLimits(), dead_time=dead),
         inputs_at=plan_inputs.newest_inputs(tables, cluster),
         entity_counts=plan_inputs.entity_counts(tables, cluster),
         other_managers=other_writers.managers(

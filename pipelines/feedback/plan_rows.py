@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.feedback.change import Change, Operation, Plan
+from quotaflow.pipelines.feedback.change import Change, Operation, Plan, purpose_of
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 
 _ROW = (
     *("cluster_id", "entity_type", "entity_name", "entity_client_id", "config_key"),
-    *("reason", "evidence_table", "evidence_key", "since", "priority"),
+    *("reason", "evidence_table", "evidence_key", "since", "priority", "observed", "direction"),
 )
 _CHANGE = ("lease_s", "risk", "note", "command", "change_id")
 
@@ -47,5 +47,11 @@ def _change(row: Mapping[str, Any]) -> Change:
     )
     operation = Operation(row["operation"], row["operand"])
     return Change(
-        desired, row["config_value"], operation, row["command"], row["note"], row["lease_s"]
+        desired,
+        row["config_value"],
+        operation,
+        row["command"],
+        row["note"],
+        row["lease_s"],
+        purpose_of(desired),
     )

@@ -303,6 +303,30 @@ REASONS = by_code(
 BLOCKED_REASONS = by_code(
     (
         Wording(
+            "usage_estimated",
+            "Brokers charge more request time than the request log has.",
+            (),
+            fixed(
+                "brokers charge the time of network threads too, and the request log has that of "
+                "IO threads only: a quota from it would be too low"
+            ),
+        ),
+        Wording(
+            "no_capacity_for_raise",
+            "Conf has no capacity of brokers, so a raise has no bound.",
+            (),
+            fixed("replication.capacity_bytes_per_s of conf is not set, so no quota is raised"),
+        ),
+        Wording(
+            "raise_over_budget",
+            "All raised quotas together would be more than their budget.",
+            (),
+            fixed(
+                "all raised quotas together would be more than quotas.raise_budget_share of the "
+                "capacity of a broker"
+            ),
+        ),
+        Wording(
             "capacity_unknown",
             "Conf has no capacity of the broker, and none was learned.",
             (),

@@ -18,6 +18,7 @@ KEYS = (
     "quotas.headroom",
     "quotas.advice_days",
     "quotas.advised_users",
+    "quotas.raise_budget_share",
     "replication.network_bytes_per_s",
     "replication.stale_throttle_s",
     "replication.capacity_bytes_per_s",

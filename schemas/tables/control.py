@@ -108,6 +108,13 @@ _WHY = (
     Column("reason", STRING, "why, in words"),
     Column("evidence_table", STRING, "table or view that shows it"),
     Column("evidence_key", STRING, "which of its rows"),
+    Column("observed", DOUBLE, "what was measured, such as how much it offends; null: nothing"),
+    Column(
+        "direction",
+        STRING,
+        "of a client quota: tighten, raise, or give_back (in steps towards the value before ours); "
+        "null: a first value, or another config",
+    ),
 )
 _CHANGE_ID = Column("change_id", STRING, "hash of what the change does, and to what")
 

@@ -16,7 +16,10 @@ QUOTA = 1_000_000
 
 
 def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
-    """Each of these users produced that half an hour ago, and conf allows quotas to be proposed."""
+    """Each of these users produced that half an hour ago, and conf allows quotas to be proposed.
+
+    They did a week before, too: without a week of history no plan sets a quota.
+    """
     now = datetime.now(UTC)
     at = now - timedelta(minutes=30)
     on_cluster = {"cluster_id": cluster_id}
@@ -28,7 +31,11 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
     }
     used |= {"quota_type": "producer_byte_rate", "usage": USAGE, "throttled_requests": 0}
     rows = {
-        "quota_usage": [used | {"principal": f"User:{user}"} for user in users],
+        "quota_usage": [
+            used | {"principal": f"User:{user}", "event_time": time, "event_date": time.date()}
+            for user in users
+            for time in (at - timedelta(days=7), at)
+        ],
         "settings": [setting("quotas.advised_users", "\n".join(users), **on_cluster)],
         "pipeline_progress": [row | on_cluster for row in fresh(now)],
     }

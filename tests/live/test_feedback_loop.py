@@ -130,6 +130,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
 ) -> None:
     folder = shutil.copytree(filled, tmp_path / "warehouse")
     ways = ["ingest.receiver_topic=null", "plan.max_input_age_s=86400", "results.settle_s=1"]
+    ways.append("plan.min_history_s=1")
     advised = f"quotas.advised_users=[{MALLORY}]"
     conf = config.load(overrides=[*login, f"warehouse.path={folder}", *ways, advised, LEASE])
     take.take(conf, datetime.now(UTC), lambda _: None, ["settings", "client_quotas"])
@@ -159,7 +160,6 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
         "GROUP BY principal, throttled_by",
     )
     assert {row["principal"] for row in rows} == {f"User:{MALLORY}"}
-    # Its request time is limited too, and either quota can be the fuller one.
     by = {row["throttled_by"]: row["ms"] for row in rows}
     assert by.keys() <= quotas.keys()
     assert by[BYTES] > 500

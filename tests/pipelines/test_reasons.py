@@ -151,6 +151,20 @@ REASONS: dict[str, Case] = {
 }
 FITS = RATE | {"reason_code": "headroom", "config_value": "4000000"}
 BLOCKED: dict[str, Case] = {
+    "usage_estimated": (
+        {},
+        "brokers charge the time of network threads too, and the request log has that of IO "
+        "threads only: a quota from it would be too low",
+    ),
+    "no_capacity_for_raise": (
+        {},
+        "replication.capacity_bytes_per_s of conf is not set, so no quota is raised",
+    ),
+    "raise_over_budget": (
+        {},
+        "all raised quotas together would be more than quotas.raise_budget_share of the capacity "
+        "of a broker",
+    ),
     "capacity_unknown": (
         {},
         "no capacity in conf (replication), and no traffic it could be learned from",

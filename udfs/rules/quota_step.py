@@ -185,6 +185,13 @@ def give_back(
     return QuotaAdvice(GIVE_BACK, left[-1].before, WELL)
 
 
+def unknown_use(use: QuotaUse, limits: StepLimits) -> str | None:
+    """Why too little is known of an entity's usage to limit it; None: enough is."""
+    if use.history_s is None or use.history_s < limits.min_history.total_seconds():
+        return HISTORY_TOO_SHORT
+    return USAGE_UNKNOWN if use.p99 is None or use.median is None else None
+
+
 def first_value(use: QuotaUse, limits: StepLimits) -> float | None:
     """The least first value of an entity without a quota; null where its usage is not known."""
     return None if use.p99 is None else _rounded(max(use.p99, floor(use, limits)), limits)
@@ -212,9 +219,7 @@ def _wait_reason(
 ) -> str | None:
     if any(_is_surrender(write) and now - write.written_at < limits.pause for write in writes):
         return PAUSED_WITHOUT_GAIN
-    if use.history_s is None or use.history_s < limits.min_history.total_seconds():
-        return HISTORY_TOO_SHORT
-    return USAGE_UNKNOWN if use.p99 is None or use.median is None else None
+    return unknown_use(use, limits)
 
 
 def _surrender(

@@ -114,12 +114,24 @@ of_brokers AS (
         principal,
         quota_type,
         broker_id,
-        min(CASE WHEN nth >= percentile * of_broker THEN usage END) AS percentile_usage
+        min(CASE WHEN nth >= percentile * of_broker THEN usage END) AS percentile_usage,
+        min(CASE WHEN nth >= 99e-2 * of_broker THEN usage END) AS usage_p99,
+        min(CASE WHEN nth >= 5e-1 * of_broker THEN usage END) AS usage_median
     FROM ranked
     GROUP BY cluster_id, principal, quota_type, broker_id
 ),
 busiest AS (
-    SELECT cluster_id, principal, quota_type, max(percentile_usage) AS percentile_usage
+    SELECT
+        cluster_id,
+        principal,
+        quota_type,
+        max(percentile_usage) AS percentile_usage,
+        -- A first quota is no lower than this, whatever conf says: it must not slow the user down.
+        greatest(
+            max(usage_p99),
+            max(usage_median) / 2,
+            CASE WHEN quota_type LIKE '%byte_rate' THEN 65536e0 ELSE 1e0 END
+        ) AS least_first_quota
     FROM of_brokers
     GROUP BY cluster_id, principal, quota_type
 ),
@@ -129,6 +141,7 @@ users AS (
         ranked.principal,
         ranked.quota_type,
         busiest.percentile_usage,
+        busiest.least_first_quota,
         max(ranked.headroom) AS headroom,
         max(ranked.peak_usage) AS peak_usage,
         sum(ranked.windows) AS windows,
@@ -163,7 +176,11 @@ users AS (
             AND ranked.principal = busiest.principal
             AND ranked.quota_type = busiest.quota_type
     GROUP BY
-        ranked.cluster_id, ranked.principal, ranked.quota_type, busiest.percentile_usage
+        ranked.cluster_id,
+        ranked.principal,
+        ranked.quota_type,
+        busiest.percentile_usage,
+        busiest.least_first_quota
 ),
 advised AS (
     SELECT
@@ -192,7 +209,7 @@ recommended AS (
     SELECT
         *,
         CASE
-            WHEN advice = 'set' THEN percentile_usage * (1 + headroom)
+            WHEN advice = 'set' THEN greatest(percentile_usage * (1 + headroom), least_first_quota)
             WHEN advice IN ('keep', 'wait') THEN quota
             WHEN percentile_usage < quota THEN quota * (1 + headroom)
             WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2

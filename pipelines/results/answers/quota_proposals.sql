@@ -2,30 +2,131 @@ WITH allowed AS (
     SELECT cluster_id, setting_value AS users
     FROM current_settings
     WHERE setting = 'quotas.advised_users'
+),
+rules AS (
+    SELECT
+        cluster_id,
+        max(
+            CASE
+                WHEN setting = 'replication.capacity_bytes_per_s' AND setting_value <> 'None'
+                    THEN CAST(setting_value AS DOUBLE)
+            END
+        ) AS capacity,
+        min(CASE WHEN setting LIKE 'replication.brokers.%' THEN CAST(setting_value AS DOUBLE) END)
+            AS least_of_broker,
+        coalesce(
+            max(
+                CASE
+                    WHEN setting = 'quotas.raise_budget_share' THEN CAST(setting_value AS DOUBLE)
+                END
+            ),
+            5e-1
+        ) AS budget_share
+    FROM current_settings
+    GROUP BY cluster_id
+),
+own_raises AS (
+    -- What plans raised and did not change since.
+    SELECT cluster_id, entity_name, config_key, direction
+    FROM (
+        SELECT
+            *,
+            row_number() OVER (
+                PARTITION BY cluster_id, entity_name, config_key ORDER BY event_time DESC, number DESC
+            ) AS age
+        FROM config_changes
+        WHERE
+            entity_type = 'user'
+            AND entity_client_id IS NULL
+            AND step = 'done'
+            AND operation <> 'RENEW'
+    ) AS written
+    WHERE age = 1 AND direction = 'raise'
+),
+advised AS (
+    SELECT
+        advice.*,
+        baselines.usage_p99,
+        baselines.usage_median,
+        baselines.history_s,
+        baselines.quota AS quota_in_force,
+        baselines.quota_level AS level_in_force,
+        coalesce(baselines.is_estimated, advice.quota_type = 'request_percentage') AS is_estimated,
+        -- A quota holds at each broker, so the smallest one must carry it.
+        CASE
+            WHEN advice.quota_type LIKE '%byte_rate' AND rules.capacity IS NOT NULL
+                THEN least(rules.capacity, coalesce(rules.least_of_broker, rules.capacity))
+        END AS capacity,
+        rules.budget_share,
+        advice.advice = 'raise' OR own_raises.direction IS NOT NULL AS is_raised
+    FROM quota_advice AS advice
+    INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
+    LEFT JOIN rules ON advice.cluster_id = rules.cluster_id
+    LEFT JOIN quota_baselines AS baselines
+        ON advice.cluster_id = baselines.cluster_id
+            AND advice.user = baselines.user
+            AND baselines.client_id IS NULL
+            AND advice.quota_type = baselines.quota_type
+    LEFT JOIN own_raises
+        ON advice.cluster_id = own_raises.cluster_id
+            AND advice.user = own_raises.entity_name
+            AND advice.quota_type = own_raises.config_key
+    WHERE
+        coalesce(advice.quota_level, 3) = 3
+        AND (
+            allowed.users = '*'
+            -- One name per line: the name of a certificate has commas.
+            OR (
+                position(chr(10) IN advice.user) = 0
+                AND position(
+                    concat(chr(10), advice.user, chr(10))
+                    IN concat(chr(10), allowed.users, chr(10))
+                ) > 0
+            )
+        )
+),
+budgeted AS (
+    -- What was raised before takes its part of the budget first, so that no raise displaces it.
+    SELECT
+        *,
+        CASE
+            WHEN is_raised
+                THEN sum(CASE WHEN is_raised THEN recommended END) OVER (
+                    PARTITION BY cluster_id, quota_type
+                    ORDER BY
+                        CASE WHEN advice = 'raise' THEN 1 ELSE 0 END, recommended, user
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                )
+        END AS raised_total
+    FROM advised
 )
 
 SELECT
-    advice.cluster_id,
-    advice.user AS entity_name,
-    advice.quota_type AS config_key,
-    advice.recommended,
-    advice.quota,
-    advice.advice,
-    advice.percentile_usage,
-    advice.windows_in_force,
-    advice.throttled_windows,
-    advice.since
-FROM quota_advice AS advice
-INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
-WHERE
-    coalesce(advice.quota_level, 3) = 3
-    AND (
-        allowed.users = '*'
-        -- One name per line: the name of a certificate has commas.
-        OR (
-            position(chr(10) IN advice.user) = 0
-            AND position(
-                concat(chr(10), advice.user, chr(10)) IN concat(chr(10), allowed.users, chr(10))
-            ) > 0
-        )
-    )
+    cluster_id,
+    user AS entity_name,
+    quota_type AS config_key,
+    recommended,
+    quota,
+    advice,
+    percentile_usage,
+    windows_in_force,
+    throttled_windows,
+    since,
+    usage_p99,
+    usage_median,
+    history_s,
+    quota_in_force,
+    level_in_force AS quota_level,
+    CASE WHEN advice = 'raise' THEN 'raise' END AS direction,
+    CASE
+        WHEN advice IN ('keep', 'wait') THEN NULL
+        WHEN is_estimated THEN 'usage_estimated'
+        WHEN advice = 'set' THEN NULL
+        WHEN capacity IS NULL THEN 'no_capacity_for_raise'
+        WHEN raised_total > budget_share * capacity THEN 'raise_over_budget'
+    END AS blocked_reason,
+    capacity,
+    raised_total
+FROM budgeted
+-- What is estimated is not planned from, so its leases end, too.
+WHERE NOT (is_estimated AND advice IN ('keep', 'wait'))

@@ -42,6 +42,8 @@ ANSWERS: tuple[Answer, ...] = (
         producer_ids.RECENT_VIOLATIONS,
         {"producer_id_rates": _VIOLATIONS, "pipeline_progress": _A_WEEK},
     ),
+    # A day more than a week, because a client without usage for some hours has a week of history.
+    _answer(quotas.QUOTA_BASELINES, {"quota_usage": Lookback(8 * _DAYS)}),
     _answer(quotas.QUOTA_ADVICE, {"quota_usage": _ADVICE_DAYS, "fetch_sizes": _A_WEEK}),
     _answer(quotas.QUOTA_PROPOSALS),
     _answer(

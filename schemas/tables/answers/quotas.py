@@ -1,7 +1,79 @@
 """Answers about quotas and traffic."""
 
 from quotaflow.schemas.columns import CLUSTER_ID
-from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.table import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    Column,
+    Table,
+)
+
+QUOTA_BASELINES = Table(
+    name="quota_baselines",
+    comment=(
+        "One row per user and kind of client quota, and one per user, client id and kind. The "
+        "usage of the last 7 days at the broker where its p99 is greatest, and the quota that "
+        "applies: what a quota of it may start from. Days are measured to the newest window, not "
+        "to now. Usage in windows that are rolled up is within 4.4 % of the true one."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("user", STRING, "name of the user, a principal without User:"),
+        Column(
+            "client_id",
+            STRING,
+            "client.id as the client gave it: untrusted text; null: the user, over all client ids "
+            "but those with a quota of levels 1 and 2",
+        ),
+        Column(
+            "quota_type",
+            STRING,
+            "producer_byte_rate, consumer_byte_rate, request_percentage or "
+            "controller_mutation_rate",
+        ),
+        Column("broker_id", INT, "broker where the p99 of its usage is greatest"),
+        Column(
+            "usage_p99",
+            DOUBLE,
+            "99th percentile of its usage in the windows with usage at that broker, in the unit of "
+            "the quota",
+        ),
+        Column("usage_median", DOUBLE, "median of the same, in the same unit"),
+        Column("windows", LONG, "number of these windows"),
+        Column(
+            "history_s",
+            DOUBLE,
+            "seconds from its first known window, of the last 8 days, to the newest window of the "
+            "cluster",
+        ),
+        Column("since", TIMESTAMP, "start of the first of these windows"),
+        Column("until", TIMESTAMP, "start of its last window at any broker"),
+        Column(
+            "quota",
+            DOUBLE,
+            "quota that applied in its last window, own or inherited, in the same unit; null: none",
+        ),
+        Column(
+            "quota_level",
+            INT,
+            "level of the entity that sets the quota: 1 user and client id, 2 user and default "
+            "client id, 3 user, 4 default user and client id, 5 default user and default client "
+            "id, 6 default user, 7 client id, 8 default client id; null: none is known",
+        ),
+        Column(
+            "is_estimated",
+            BOOLEAN,
+            "the broker charges more than the usage has: request time without network threads",
+        ),
+    ),
+    key=("cluster_id", "user", "client_id", "quota_type"),
+    time="until",
+    clustering=("until", "user"),
+)
 
 QUOTA_ADVICE = Table(
     name="quota_advice",
@@ -13,8 +85,9 @@ QUOTA_ADVICE = Table(
         "quota throttled in more than one of ten windows would use more than it shows, so its "
         "quota is raised, to twice the quota at most and once a day at most. A day is measured to "
         "the newest window, not to now. Usage in windows that are rolled up is within 4.4 % of the "
-        "true one. Principals that conf excludes (settings excluded.*) and those that fetch as "
-        "followers, the brokers, have no row."
+        "true one. A first quota is no lower than the p99 of the busiest broker, half of the "
+        "median there, and 65,536 bytes/s or 1 %. Principals that conf excludes (settings "
+        "excluded.*) and those that fetch as followers, the brokers, have no row."
     ),
     columns=(
         CLUSTER_ID,
@@ -92,8 +165,9 @@ QUOTA_PROPOSALS = Table(
         "One row per user and kind of client quota that conf lets a plan set. The advice of "
         "quota_advice for the users in conf's quotas.advised_users (* is all), where the current "
         "quota is the user's own or there is none, because a new quota of the user would replace "
-        "those of its client ids. Advice keep and wait are included so that the lease of a quota "
-        "that this pipeline set goes on."
+        "those of its client ids. Raised quotas together stay within a part of the capacity of "
+        "the smallest broker (quotas.raise_budget_share). Advice keep and wait are included so "
+        "that the lease of a quota that this pipeline set goes on."
     ),
     columns=(
         CLUSTER_ID,
@@ -108,6 +182,27 @@ QUOTA_PROPOSALS = Table(
             "throttled_windows",
         ),
         Column("since", TIMESTAMP, "start of its first window"),
+        *QUOTA_BASELINES.same("usage_p99", "usage_median", "history_s"),
+        Column("quota_in_force", DOUBLE, "quota that applied in its last window, own or inherited"),
+        *QUOTA_BASELINES.same("quota_level"),
+        Column("direction", STRING, "raise; null: a first quota, or none to change"),
+        Column(
+            "blocked_reason",
+            STRING,
+            "why a plan must not set or raise it, as a code: see docs/reasons.md; null: it can",
+        ),
+        Column(
+            "capacity",
+            DOUBLE,
+            "capacity of the smallest broker by conf, in bytes per second; null: conf has none, or "
+            "the quota is not of bytes",
+        ),
+        Column(
+            "raised_total",
+            DOUBLE,
+            "sum of all raised quotas of this kind up to this one, smaller ones first, in bytes "
+            "per second; null: it is not raised",
+        ),
     ),
     key=("cluster_id", "entity_name", "config_key"),
     time="since",

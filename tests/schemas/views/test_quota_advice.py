@@ -1,10 +1,13 @@
 """Which quotas their use suggests, and which of them conf lets be asked for."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
+from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.config_values import NumberValue
+from quotaflow.schemas.configs import CONFIGS
 
 from ...delta_tables import Fill
 from .view_rows import Row, at, fetched, quota, setting
@@ -62,19 +65,27 @@ def filled(fill: Fill) -> Fill:
     ("windows", "expected"),
     [
         pytest.param(
-            [used(n, 100.0) for n in range(10)],
-            [("alice", "set", 125.0, 10, 0, 0)],
+            [used(n, 100e3) for n in range(10)],
+            [("alice", "set", 125e3, 10, 0, 0)],
             id="what is used, and a quarter",
         ),
         pytest.param(
-            [*(used(n, 100.0) for n in range(199)), used(999, 9_000.0)],
-            [("alice", "set", 125.0, 200, 0, 1)],
+            [*(used(n, 100e3) for n in range(199)), used(999, 9e6)],
+            [("alice", "set", 125e3, 200, 0, 1)],
             id="a peak of one window in two hundred does not count",
         ),
         pytest.param(
-            [used(0, 100.0), used(0, 60.0, client_id="other"), used(0, 10.0, broker_id=2)],
-            [("alice", "set", 200.0, 2, 0, 0)],
+            [used(0, 100e3), used(0, 60e3, client_id="other"), used(0, 10e3, broker_id=2)],
+            [("alice", "set", 200e3, 2, 0, 0)],
             id="clients of a user add up at a broker, and the busiest broker counts",
+        ),
+        pytest.param(
+            [used(0, 100.0)], [("alice", "set", 65_536.0, 1, 0, 0)], id="no less than 64 KiB/s"
+        ),
+        pytest.param(
+            [used(0, 0.1, quota_type="request_percentage")],
+            [("alice", "set", 1.0, 1, 0, 0)],
+            id="nor than 1 %",
         ),
         pytest.param(
             [limited(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
@@ -122,8 +133,8 @@ def filled(fill: Fill) -> Fill:
             id="one window of a new quota says little",
         ),
         pytest.param(
-            [limited(0, 50.0, 100.0), used(11, 50.0)],
-            [("alice", "set", 63.0, 2, 0, 0)],
+            [limited(0, 59_999.0, 100e3), used(11, 59_999.0)],
+            [("alice", "set", 74_999.0, 2, 0, 0)],
             id="the quota of the newest window is the current one; bytes are whole",
         ),
         pytest.param(
@@ -153,8 +164,8 @@ def filled(fill: Fill) -> Fill:
             id="a user all of whose client ids have one has no row",
         ),
         pytest.param(
-            [used(-8 * 86_400, 9_000.0), used(0, 100.0)],
-            [("alice", "set", 125.0, 1, 0, 0)],
+            [used(-8 * 86_400, 9e6), used(0, 100e3)],
+            [("alice", "set", 125e3, 1, 0, 0)],
             id="what is older than a week is forgotten",
         ),
     ],
@@ -172,6 +183,24 @@ def test_percentile_and_headroom_are_those_of_conf(warehouse: Warehouse, filled:
     filled("quota_usage", [used(n, 10.0 * n, quota_type="request_percentage") for n in range(1, 5)])
     (row,) = rows(warehouse, "SELECT * FROM quota_advice")
     assert (row["percentile_usage"], row["recommended"], row["over_windows"]) == (20.0, 40.0, 0)
+
+
+def test_a_first_quota_slows_nobody_whatever_conf_says(warehouse: Warehouse, filled: Fill) -> None:
+    filled("settings", [setting("quotas.percentile", 0.01), setting("quotas.headroom", 0)])
+    filled("quota_usage", [used(n, 1e6 * n) for n in range(1, 5)])
+    (row,) = rows(warehouse, "SELECT * FROM quota_advice")
+    assert (row["percentile_usage"], row["recommended"]) == (1e6, 4e6)
+
+
+def test_floors_are_those_of_configs() -> None:
+    (text,) = (answer.sql for answer in ANSWERS if answer.name == "quota_advice")
+    floors = [config.values.floor for config in CONFIGS.values() if is_number(config.values)]
+    assert {floor for floor in floors if floor is not None} == {65_536, 1}
+    assert "THEN 65536e0 ELSE 1e0 END" in text
+
+
+def is_number(values: object) -> TypeGuard[NumberValue]:
+    return isinstance(values, NumberValue)
 
 
 CERTIFIED = {"principal": "User:CN=a,O=b"}
@@ -273,7 +302,7 @@ UNLIMITED = float(2**63 - 1)
 @pytest.mark.parametrize(
     ("current", "windows", "proposed"),
     [
-        pytest.param(None, [], [("125", None, False)], id="none is set: asked for"),
+        pytest.param(None, [], [("65536", None, False)], id="none is set: asked for"),
         pytest.param(
             100.0,
             [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
@@ -309,3 +338,103 @@ def test_a_quota_that_fits_is_asked_for_as_it_stands(
     make_tables(warehouse, content)
     actual = rows(warehouse, "SELECT * FROM desired_configs")
     assert picked(actual, "config_value", "prior_value", "renew_only") == proposed
+
+
+CAPACITY = setting("replication.capacity_bytes_per_s", 1_000.0)
+BUDGETS: dict[str, tuple[dict[str, list[Row]], dict[str, str | None]]] = {
+    "no capacity in conf: nobody is raised": (
+        {"quota_usage": [throttled(n, 99.0, 100.0) for n in range(4)]},
+        {"alice": "no_capacity_for_raise"},
+    ),
+    "none of all brokers": (
+        {
+            "settings": [
+                setting("replication.capacity_bytes_per_s", None),
+                setting("replication.brokers.1", 1e9),
+            ],
+            "quota_usage": [throttled(n, 99.0, 100.0) for n in range(4)],
+        },
+        {"alice": "no_capacity_for_raise"},
+    ),
+    "within half of it": (
+        {"settings": [CAPACITY], "quota_usage": [throttled(n, 380.0, 400.0) for n in range(4)]},
+        {"alice": None},
+    ),
+    "over half of it": (
+        {"settings": [CAPACITY], "quota_usage": [throttled(n, 401.0, 402.0) for n in range(4)]},
+        {"alice": "raise_over_budget"},
+    ),
+    "over half of the smallest broker's": (
+        {
+            "settings": [CAPACITY, setting("replication.brokers.7", 100.0)],
+            "quota_usage": [throttled(n, 99.0, 100.0) for n in range(4)],
+        },
+        {"alice": "raise_over_budget"},
+    ),
+    "a part that conf names": (
+        {
+            "settings": [CAPACITY, setting("quotas.raise_budget_share", 0.1)],
+            "quota_usage": [throttled(n, 99.0, 100.0) for n in range(4)],
+        },
+        {"alice": "raise_over_budget"},
+    ),
+    "all raises together": (
+        {
+            "settings": [CAPACITY],
+            "quota_usage": [
+                throttled(n, 200.0 + m, 200.0 + m, principal=f"User:{name}")
+                for n in range(4)
+                for m, name in enumerate("abc")
+            ],
+        },
+        {"a": None, "b": "raise_over_budget", "c": "raise_over_budget"},
+    ),
+    "what a plan raised before takes its part": (
+        {
+            "settings": [CAPACITY],
+            "quota_usage": [
+                *(throttled(n, 100.0, 100.0) for n in range(4)),
+                *(limited(n, 9.0, 400.0, principal="User:bob") for n in range(4)),
+            ],
+            "config_changes": [
+                {
+                    **{"event_time": at(-90_000), "run_id": "r", "number": 1, "step": "done"},
+                    **{"entity_type": "user", "entity_name": "bob", "operation": "SET"},
+                    **{"config_key": "producer_byte_rate", "config_value": "400"},
+                    "direction": "raise",
+                }
+            ],
+        },
+        {"alice": "raise_over_budget", "bob": None},
+    ),
+    "request time is not planned from the request log": (
+        {
+            "settings": [CAPACITY],
+            "quota_usage": [
+                *(used(n, 9.0, quota_type="request_percentage") for n in range(4)),
+                *(
+                    limited(n, 9.0, 90.0, quota_type="request_percentage", principal="User:bob")
+                    for n in range(4)
+                ),
+            ],
+        },
+        {"alice": "usage_estimated"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def budgeted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The proposals of each case of BUDGETS."""
+    everybody = setting("quotas.advised_users", "*")
+    cases = {
+        case: {**content, "settings": [everybody, *content.get("settings", [])]}
+        for case, (content, _) in BUDGETS.items()
+    }
+    return by_case(tmp_path_factory.mktemp("budgets"), cases, "SELECT * FROM quota_proposals")
+
+
+@pytest.mark.parametrize("case", BUDGETS)
+def test_raises_stay_within_capacity_and_budget(budgeted: dict[str, list[Row]], case: str) -> None:
+    actual = {row["entity_name"]: row["blocked_reason"] for row in budgeted[case]}
+    assert actual == BUDGETS[case][1]

@@ -43,10 +43,12 @@ class Loop:
     quotas: list[Row] = field(default_factory=list)
     windows: list[Row] = field(default_factory=list)
     raises: list[datetime] = field(default_factory=list)
+    more_settings: list[Row] = field(default_factory=list)
+    lease_s: int = 3_600
 
     def __post_init__(self) -> None:
         settings = [setting("quotas.advised_users", "alice", -3 * 86_400)]
-        make_tables(self.warehouse, {"settings": settings})
+        make_tables(self.warehouse, {"settings": settings + self.more_settings})
         self.quotas = [quota(-3 * 86_400, KEY, FIRST, user="alice")]
 
     @property
@@ -77,7 +79,11 @@ class Loop:
         before = self.current
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), clock.now)
         made = plan(
-            self._desired(), clock.now, PlanPolicy(inputs_at=inputs), PLAIN, self.journal.ledger
+            self._desired(),
+            clock.now,
+            PlanPolicy(inputs_at=inputs, lease_s=self.lease_s),
+            PLAIN,
+            self.journal.ledger,
         )
         applying(self.configs, self.journal, f"raise {clock.now}", clock).run("p", made.changes)
         if self.current > before:
@@ -102,7 +108,11 @@ class Loop:
         of_row = (row["cluster_id"], "user", row["entity_name"], row["config_key"])
         values = (str(int(value)), str(int(self.quotas[-1]["quota"])))
         why = (row["advice"], "quota_advice", "user=alice", row["since"], 30)
-        return DesiredConfig(*of_row, *values, *why, renew_only=not is_raise)
+        columns = {name: row[name] for name in ("direction", "blocked_reason")}
+        return DesiredConfig(*of_row, *values, *why, renew_only=not is_raise, **columns)
+
+
+CAPACITY = setting("replication.capacity_bytes_per_s", 4e6, -3 * 86_400)
 
 
 def always(_: timedelta) -> bool:
@@ -124,7 +134,7 @@ def lapses(since: timedelta) -> bool:
 def test_a_quota_is_raised_once_a_day(
     warehouse: Warehouse, has_plan: Callable[[timedelta], bool], quota_at_end: float
 ) -> None:
-    loop = Loop(warehouse)
+    loop = Loop(warehouse, more_settings=[CAPACITY])
     for nth in range(12):
         loop.cycle(NOON + nth * EVERY, has_plan=has_plan(nth * EVERY))
     assert loop.raises == [pytest.approx(NOON, abs=timedelta(seconds=1))]
@@ -211,3 +221,19 @@ def test_a_raise_waits_until_a_day_after_the_quota_was_altered(
     advice = ALTERATIONS[case][2]
     recommended = {"raise": 125.0, "wait": 100.0}[advice]
     assert picked(advised[case], "advice", "recommended") == [(advice, recommended)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "quota_at_end"),
+    [
+        pytest.param([], FIRST, id="without a capacity nothing is raised"),
+        pytest.param([CAPACITY], 2_000_000.0, id="half of the capacity is the end"),
+    ],
+)
+def test_who_uses_more_each_day_does_not_get_more_without_end(
+    warehouse: Warehouse, settings: list[Row], quota_at_end: float
+) -> None:
+    loop = Loop(warehouse, more_settings=settings, lease_s=3 * 86_400)
+    for nth in range(12):
+        loop.cycle(NOON + nth * timedelta(days=1, minutes=10), has_plan=True)
+    assert loop.current == quota_at_end

@@ -33,6 +33,11 @@
 --   from replication_proposals: lease_s
 --   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
 --     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)
+--   from quota_proposals: usage_p99, usage_median, history_s
+--   quota_in_force: quota that applied in the last window of its usage, own or inherited, in the unit of
+--     the config; null: none, or not asked
+--   quota_level: level of the entity that sets it, 1 to 8
+--   direction: tighten (a plan computes the value), raise, or null: a first value, or no client quota
 WITH violating AS (
     SELECT
         cluster_id,
@@ -115,7 +120,14 @@ proposals AS (
             AS evidence_key,
         since,
         10 AS priority,
-        false AS renew_only
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        CAST(NULL AS STRING) AS blocked_reason
     FROM counted
     WHERE worst = 1
     UNION ALL
@@ -142,7 +154,14 @@ proposals AS (
         concat('rule=', rule, ' is_open') AS evidence_key,
         since,
         20 AS priority,
-        false AS renew_only
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        CAST(NULL AS STRING) AS blocked_reason
     FROM subscriptions
     LEFT JOIN existing
         ON subscriptions.cluster_id = existing.cluster_id
@@ -175,7 +194,14 @@ proposals AS (
         concat('entity_name=', existing.entity_name) AS evidence_key,
         existing.valid_from AS since,
         20 AS priority,
-        false AS renew_only
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        CAST(NULL AS STRING) AS blocked_reason
     FROM existing
     LEFT JOIN subscription_proposals AS proposed
         ON existing.cluster_id = proposed.cluster_id AND existing.entity_name = proposed.entity_name
@@ -218,7 +244,14 @@ proposals AS (
         concat('user=', proposed.entity_name, ' quota_type=', proposed.config_key) AS evidence_key,
         proposed.since,
         30 AS priority,
-        proposed.advice IN ('keep', 'wait') AS renew_only
+        proposed.advice IN ('keep', 'wait') AS renew_only,
+        proposed.usage_p99,
+        proposed.usage_median,
+        proposed.history_s,
+        proposed.quota_in_force,
+        proposed.quota_level,
+        proposed.direction,
+        proposed.blocked_reason
     FROM quota_proposals AS proposed
     LEFT JOIN own_quotas
         ON proposed.cluster_id = own_quotas.cluster_id
@@ -258,9 +291,15 @@ SELECT
     evidence_key,
     since,
     priority,
-    CAST(NULL AS STRING) AS blocked_reason,
+    blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
-    renew_only
+    renew_only,
+    usage_p99,
+    usage_median,
+    history_s,
+    quota_in_force,
+    quota_level,
+    direction
 FROM proposals
 UNION ALL
 SELECT
@@ -295,5 +334,11 @@ SELECT
     priority,
     blocked_reason,
     lease_s,
-    renew_only
+    renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS usage_median,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS INT) AS quota_level,
+    CAST(NULL AS STRING) AS direction
 FROM replication_proposals

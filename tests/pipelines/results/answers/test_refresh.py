@@ -92,7 +92,7 @@ def test_without_tables_nothing_is_made(warehouse: Warehouse) -> None:
 def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) -> None:
     fill("quota_usage", [used(0, "producer_byte_rate", 1.0)])
     fill("producer_id_uses", [])
-    assert refreshed(warehouse) == {"producer_id_bursts"}
+    assert refreshed(warehouse) == {"producer_id_bursts", "quota_baselines"}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) ->
         pytest.param(
             "quota_usage",
             used(30, "producer_byte_rate", 7.0, principal="User:new"),
-            {"quota_advice", "quota_proposals"},
+            {"quota_advice", "quota_baselines", "quota_proposals"},
             id="with the one that reads it",
         ),
     ],
@@ -153,7 +153,7 @@ def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
     fill("quota_usage", [used(30, "producer_byte_rate", 7.0, principal="User:new")])
     reports: list[str] = []
     changed = refreshed(warehouse, broken("producer_id_bursts"), report=reports.append)
-    assert changed == {"quota_advice", "quota_proposals"}
+    assert changed == {"quota_advice", "quota_baselines", "quota_proposals"}
     (line,) = reports
     assert line.startswith("producer_id_bursts is not up to date: Binder Error")
     assert stored(warehouse, "producer_id_bursts") == rows
@@ -185,7 +185,7 @@ def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
 def test_rows_that_others_changed_are_computed_again(warehouse: Warehouse) -> None:
     make_refreshed(warehouse)
     DeltaTable(warehouse.folder("producer_id_bursts")).delete()
-    assert refreshed(warehouse) == {"producer_id_bursts"}
+    assert refreshed(warehouse) == {"producer_id_bursts", "quota_baselines"}
 
 
 def test_an_alert_that_closes_by_itself_ends_its_proposal(warehouse: Warehouse) -> None:
