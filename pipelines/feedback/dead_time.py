@@ -5,7 +5,7 @@ from datetime import timedelta
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS
 
-_MEASURED = """
+MEASURED = """
     SELECT max(dead_time_s) AS dead_time_s
     FROM feedback_dead_times
     WHERE {0}
@@ -20,6 +20,6 @@ def measured(tables: Tables, cluster: str, otherwise: timedelta) -> timedelta:
     """
     if not all(tables.is_made(table.name) for table in _INPUTS):
         return otherwise
-    (row,) = tables.rows(_MEASURED.format(cluster))
+    (row,) = tables.rows(MEASURED.format(cluster))
     seconds = row["dead_time_s"]
     return otherwise if seconds is None else timedelta(seconds=seconds)

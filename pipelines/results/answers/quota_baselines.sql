@@ -68,7 +68,8 @@ ranked AS (
         ) AS of_broker,
         row_number() OVER (
             PARTITION BY cluster_id, principal, client_id, quota_type
-            ORDER BY last_window DESC, quota_level, broker_id, usage, quota
+            ORDER BY
+                last_window DESC, coalesce(quota_level, 9), broker_id, usage, coalesce(quota, -1)
         ) AS age
     FROM recent
     WHERE is_of_week

@@ -84,7 +84,8 @@ FILLED: dict[str, list[Row]] = {
     ],
     "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
     "config_changes": [
-        _CHANGE | {"step": step, "number": n} for n, step in enumerate(("begun", "done"))
+        _CHANGE | {"step": step, "number": n, "purpose": "apply"}
+        for n, step in enumerate(("begun", "done"))
     ],
     "quota_usage": [
         used(0, "producer_byte_rate", 900.0),
@@ -282,6 +283,7 @@ FILLED: dict[str, list[Row]] = {
         batch(0.5, 0, run_id="again"),
         batch(60, 1, behind_offsets=0, state_rows=3, state_bytes=900),
         batch(120, None, input_rows=0, duration_ms=None),
+        batch(60, 0, "request_results"),
         batch(0, 0, "results", behind_offsets=None, behind_files=2, behind_bytes=2**20),
     ],
     "pipeline_progress": [
@@ -289,6 +291,7 @@ FILLED: dict[str, list[Row]] = {
         counted(-5, 0, "quarantined", 2, reason="not_json", target="requests"),
         counted(55, 1, "out", 10, target="requests"),
         counted(30, 7, "out", 1, job="snapshot", query_id="s"),
+        counted(30, 0, "out", 1, job="request_results", query_id="q-request_results"),
         counted(55, 1, "lost", 3, reason="deleted_before_read"),
         counted(0, 1, "removed", 7, job="upkeep", query_id="upkeep", target="requests"),
     ],

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines.feedback import evidence_checks, journal, other_writers, plan_inputs
+from quotaflow.pipelines.feedback import (
+    dead_time,
+    evidence_checks,
+    journal,
+    other_writers,
+    plan_inputs,
+)
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -26,6 +32,7 @@ QUERIES_OF_PLANS = (
     plan_inputs.ENTITY_COUNTS.format("cluster_id = 'c1'"),
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),
+    dead_time.MEASURED.format("true"),
     journal.SELECT,
     evidence_checks.CURRENT_CHECKS,
 )
