@@ -33,7 +33,8 @@ _NEWEST_PLAN = """
     FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
 """
 _OPEN_BATCHES = (
-    "SELECT max(event_time) AS at FROM config_changes WHERE purpose = 'apply' AND plan_id = {}"
+    "SELECT max(event_time) AS at FROM config_changes "
+    "WHERE (purpose = 'apply' OR direction = 'give_back') AND plan_id = {}"
 )
 
 

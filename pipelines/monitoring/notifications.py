@@ -19,6 +19,7 @@ from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
+QUOTA_WITHOUT_GAIN = "quota_without_gain"
 
 Row = Mapping[str, Any]
 _MAX_ROWS = 10_000
@@ -142,13 +143,20 @@ def _alert(row: Row) -> str:
 
 
 def _change(row: Row) -> str:
+    return f"{row['purpose']} {row['step']}: {_config(row)}: {_cut(row['detail'])}"
+
+
+def _without_gain(row: Row) -> str:
+    return f"quota given back: {_config(row)}: {_cut(row['reason'])}"
+
+
+def _config(row: Row) -> str:
     client_id = (
         f" with client id {_cut(row['entity_client_id'])}" if row["entity_client_id"] else ""
     )
     entity = f"{row['entity_type']} {_cut(row['entity_name'] or 'all')}{client_id}"
     value = "removed" if row["config_value"] is None else _cut(row["config_value"])
-    what = f"{entity}: {row['config_key']} = {value}"
-    return f"{row['purpose']} {row['step']}: {what}: {_cut(row['detail'])}"
+    return f"{entity}: {row['config_key']} = {value}"
 
 
 def _check(row: Row) -> str:
@@ -188,6 +196,18 @@ SOURCES = (
         ),
         kind=lambda _: CHANGE_FAILED,
         text=_change,
+    ),
+    Source(
+        table=CONFIG_CHANGES.name,
+        # Given back while the offence goes on: the quota does not help.
+        where="step = 'done' AND direction = 'give_back' AND observed IS NOT NULL",
+        key=("run_id", "change_id", "step"),
+        columns=(
+            *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
+            *("config_key", "config_value", "reason", "observed"),
+        ),
+        kind=lambda _: QUOTA_WITHOUT_GAIN,
+        text=_without_gain,
     ),
     Source(
         table=_QUALITY,

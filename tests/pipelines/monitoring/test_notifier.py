@@ -127,6 +127,28 @@ def change(second: float, step: str, **others: Any) -> dict[str, Any]:
     return row | others
 
 
+def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
+    conf: Conf, server: Server
+) -> None:
+    returned = {"direction": "give_back", "purpose": "restore", "config_value": None}
+    returned |= {"reason": "the quota does not help"}
+    make_tables(
+        Warehouse(conf.warehouse),
+        {
+            "config_changes": [
+                change(3, "done", **returned, observed=7.0),
+                change(4, "done", **returned, observed=None),
+                change(2, "begun", **returned, observed=7.0),
+            ]
+        },
+    )
+    assert notifier.deliver(conf, NOW).sent == 1
+    assert server.texts == [
+        "quota given back: user mallory: producer_byte_rate = removed: the quota does not help"
+    ]
+    assert server.came[0][2]["kind"] == "quota_without_gain"
+
+
 def planned(second: float, plan_id: str) -> dict[str, Any]:
     common = {"cluster_id": "c1", "plan_id": plan_id, "number": 0, "planned_by": "ops@host"}
     return common | {"event_time": at(second)}
