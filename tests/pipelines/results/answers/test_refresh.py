@@ -185,7 +185,7 @@ def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
 def test_rows_that_others_changed_are_computed_again(warehouse: Warehouse) -> None:
     make_refreshed(warehouse)
     DeltaTable(warehouse.folder("producer_id_bursts")).delete()
-    assert refreshed(warehouse) == {"producer_id_bursts", "quota_baselines"}
+    assert refreshed(warehouse) == {"producer_id_bursts"}
 
 
 def test_an_alert_that_closes_by_itself_ends_its_proposal(warehouse: Warehouse) -> None:
