@@ -2,6 +2,7 @@
 
 from quotaflow.pipelines.config.alerts import AlertsSection
 from quotaflow.pipelines.config.conf import Conf, load
+from quotaflow.pipelines.config.feedback import FeedbackSection
 from quotaflow.pipelines.config.ingest import (
     FetchSessionsSection,
     IngestSection,
@@ -23,6 +24,7 @@ from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, Upk
 __all__ = [
     "AlertsSection",
     "Conf",
+    "FeedbackSection",
     "FetchSessionsSection",
     "HealthSection",
     "IngestSection",

@@ -58,7 +58,13 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-_UNPRINTED = {("kafka",), ("privacy",), ("spark", "conf"), ("alerts", "webhook")}
+_UNPRINTED = {
+    ("kafka",),
+    ("privacy",),
+    ("spark", "conf"),
+    ("alerts", "webhook"),
+    ("feedback", "signing_keys"),
+}
 _REMOVED = {
     "producer_ids.proxy": (
         "it is removed, because a quota of a user slows the well-behaved clients of that user and "

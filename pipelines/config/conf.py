@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from quotaflow.pipelines.config.alerts import AlertsSection
 from quotaflow.pipelines.config.base import Section, problems
+from quotaflow.pipelines.config.feedback import FeedbackSection
 from quotaflow.pipelines.config.ingest import (
     FetchSessionsSection,
     IngestSection,
@@ -111,6 +112,7 @@ class Conf(Section):
     racks: Racks = Field(default_factory=dict)
     replication: ReplicationSection = ReplicationSection()
     plan: PlanSection = PlanSection()
+    feedback: FeedbackSection = FeedbackSection()
     privacy: PrivacySection = PrivacySection()
     health: HealthSection = HealthSection()
     quality: QualitySection = QualitySection()

@@ -2,19 +2,27 @@
 
 import os
 import re
+import stat
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from quotaflow.pipelines.config.base import Section, matches
 from quotaflow.pipelines.errors import ConfigError
 
 REFERENCES = _ENV, _IN_SCOPE = ("env:", "secret:")
+_FILE = "file:"
+KEY_REFERENCES = (*REFERENCES, _FILE)
+"""References to a key that signs records: also a file that its owner alone can read."""
 LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
 """Names of Spark settings with secrets: a local session shows all its settings in `ps`."""
+MIN_KEY_BYTES = 32
+_KEYS = "signing_keys"
+"""The only list of conf that has references: other lists have names, which may look like one."""
 _SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
 _MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 
@@ -43,7 +51,12 @@ def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
             return f"{_IN_SCOPE}{scope}/{value.removeprefix(_IN_SCOPE)}"
         return value
 
-    return {name: scoped(value) for name, value in values.items()}
+    return {
+        name: [scoped(each) for each in value]
+        if name == _KEYS and isinstance(value, list)
+        else scoped(value)
+        for name, value in values.items()
+    }
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, str]:
@@ -129,6 +142,37 @@ def look_up(key: str, value: str) -> str:
     if value.startswith(_IN_SCOPE):
         return _databricks_secret(key, value.removeprefix(_IN_SCOPE))
     return value
+
+
+def key(name: str, reference: str) -> bytes:
+    """The key of a reference; errors name `name` and the reference, never the key.
+
+    Raises ConfigError for a key that cannot be read, is short, or that others can read.
+    """
+    if reference.startswith(_FILE):
+        text = _private_text(name, Path(reference.removeprefix(_FILE)))
+    else:
+        text = look_up(name, reference)
+    value = text.strip().encode()
+    if len(value) < MIN_KEY_BYTES:
+        raise ConfigError(
+            f"{name}: {reference} has less than {MIN_KEY_BYTES} bytes: openssl rand -hex 32 prints "
+            "a key"
+        )
+    return value
+
+
+def _private_text(name: str, path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise ConfigError(f"{name}: {path} cannot be read: {why}") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigError(f"{name}: {path} can be read by others: chmod 600 {path}")
+    return text
 
 
 def _databricks_secret(key: str, reference: str) -> str:

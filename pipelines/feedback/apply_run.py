@@ -19,9 +19,9 @@ from quotaflow.pipelines.feedback import (
 from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, preview
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
-from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Ledger
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Key, Ledger
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
-from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
+from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.catalog import TABLES
@@ -55,7 +55,7 @@ def apply_plan(
     """
     with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
         now = datetime.now(UTC)
-        plan = _plan(conf, taken.tables, approved_plan, now)
+        plan = _plan(conf, taken.tables, approved_plan, now, taken.ledger)
         _check_cluster(plan, taken.cluster_id)
         if not plan.changes:
             return plan, []
@@ -76,9 +76,15 @@ def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
     return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
 
 
-def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: datetime) -> Plan:
+def _plan(
+    conf: Conf,
+    tables: Tables,
+    approved_plan: FrozenPlan | None,
+    now: datetime,
+    ledger: Ledger | None = None,
+) -> Plan:
     if approved_plan is None:
-        return planning.make(conf, tables, now)
+        return planning.make(conf, tables, now, ledger)
     plan, frozen_at = approved_plan.plan, approved_plan.frozen_at
     if now - frozen_at > timedelta(seconds=conf.plan.max_plan_age_s):
         raise FeedbackError(

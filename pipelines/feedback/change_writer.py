@@ -1,4 +1,4 @@
-"""Writes a plan entity by entity: records each change, writes it, reads it back, records the end.
+"""Writes a plan entity by entity: records all changes, writes each, reads it back, records the end.
 
 This holds even after kill -9 between any two steps: a record precedes each write, and the next run
 checks for every record without an end whether its write was made. So no write of ours is ever
@@ -8,7 +8,7 @@ forgotten, and no write is made twice with a different effect.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count, groupby
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from quotaflow.pipelines.feedback.ledger import (
     REFUSED,
     STARTED,
     UNDONE,
+    Key,
     Ledger,
     Record,
 )
@@ -35,6 +36,10 @@ from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 _READS, _PAUSE_S = 6, 0.1
+_ENDS_PER_COMMIT = 50
+_RECORD_WITHIN = timedelta(seconds=30)
+"""Ends are recorded together. The last record of a killed run tells until when a write of it may
+still land, so it must not be much older than the last write (outcome.MAY_LAND_FOR)."""
 
 
 class Configs(Protocol):
@@ -63,6 +68,7 @@ class ChangeWriter:
     """One run of apply or restore.
 
     `stop_reason` says why nothing more may be written. `on_step` is called after each step.
+    `leased_elsewhere`: configs that another deployment has a lease of, and which.
     """
 
     configs: Configs
@@ -72,6 +78,7 @@ class ChangeWriter:
     stop_reason: Callable[[], str | None] = lambda: None
     on_step: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
+    leased_elsewhere: Mapping[Key, str] = field(default_factory=dict)
 
     def finish(self, ledger: Ledger) -> list[Record]:
         """End the open records of earlier runs by what the cluster has now. Returns the ends.
@@ -89,7 +96,8 @@ class ChangeWriter:
         outcomes: list[Outcome] = []
         writable: list[list[Change]] = []
         for _, changed in groupby(changes, key=lambda change: change.entity):
-            now, later = _parted(preview(self.configs, list(changed)))
+            seen = preview(self.configs, list(changed))
+            now, later = _parted([self._unless_leased(each) for each in seen])
             outcomes += now
             writable += [later] if later else []
         self.on_step("looked")
@@ -101,15 +109,30 @@ class ChangeWriter:
             ]
         )
         self.on_step("begun")
+        ends: list[Record] = []
+        recorded_at = self.clock()
         for group in writable:
             written = self._write(group)
             self.on_step("written")
-            self.journal.add(
-                [records.record(o.change, *_end(o)) for o in written if o.step != OPEN]
-            )
-            self.on_step("recorded")
+            ends += [records.record(o.change, *_end(o)) for o in written if o.step != OPEN]
             outcomes += written
+            if len(ends) >= _ENDS_PER_COMMIT or self.clock() - recorded_at >= _RECORD_WITHIN:
+                self._record(ends)
+                ends, recorded_at = [], self.clock()
+        if ends:
+            self._record(ends)
         return outcomes
+
+    def _record(self, ends: Sequence[Record]) -> None:
+        self.journal.add(ends)
+        self.on_step("recorded")
+
+    def _unless_leased(self, outcome: Outcome) -> Outcome:
+        """REFUSED if another deployment has a lease of the config."""
+        why = self.leased_elsewhere.get(outcome.change.desired.key)
+        if why is None or outcome.step != STARTED:
+            return outcome
+        return replace(outcome, step=REFUSED, detail=why)
 
     def _write(self, group: Sequence[Change]) -> list[Outcome]:
         stopped = self.stop_reason()

@@ -1,14 +1,16 @@
 """The exclusive section: one process at a time writes to conf's cluster, and records it.
 
-Its holder has the lock of the warehouse, a journal that stores records, and an admin client. A stop
-file ends the section before the next write.
+Its holder has the lock of the warehouse, a journal that stores records and leases, and an admin
+client. A stop file ends the section before the next write. A section without tables gives back by
+the leases of the cluster alone.
 """
 
+import fcntl
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -17,11 +19,16 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf, expanded
-from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import delta_lock, journal
+from quotaflow.pipelines.errors import FeedbackError, LockedError
+from quotaflow.pipelines.feedback import delta_lock, deployment, journal, lease_topic
+from quotaflow.pipelines.feedback.change import APPLY, RESTORE
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
-from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
+from quotaflow.pipelines.feedback.ledger import Key, Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
+from quotaflow.pipelines.feedback.signed_journal import LeaseTopic, SignedJournal, open_journal
+from quotaflow.pipelines.feedback.signing import Signer
+from quotaflow.pipelines.feedback.trust import TrustedLedger, judge
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.results.answers.refresh import refresh
@@ -35,6 +42,7 @@ from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import SETTINGS
 
 STOP_FILE = "STOP"
+_LOCK = ".feedback.lock"
 _CLOCK_SLACK = timedelta(minutes=1)
 _READ_TABLES = (SETTINGS, QUOTA_USAGE)
 
@@ -86,7 +94,7 @@ class DeltaJournal:
 class ExclusiveSection:
     """What the holder of the section works with: the cluster, a writer of changes, our ledger.
 
-    `tables` are opened when the section begins.
+    `tables` are opened when the section begins. `trust` has what is left out of the ledger.
     """
 
     cluster_id: str
@@ -94,6 +102,17 @@ class ExclusiveSection:
     ledger: Ledger
     rows: RowAppender
     tables: Tables
+    trust: TrustedLedger = field(default_factory=TrustedLedger)
+    leases: SignedJournal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSection:
+    """A section without tables: what the leases of a deployment say, and a writer of changes."""
+
+    cluster_id: str
+    apply: ChangeWriter
+    trust: TrustedLedger
 
 
 @contextmanager
@@ -106,22 +125,47 @@ def open_cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
 
 
 @contextmanager
+def open_leases(conf: Conf) -> Iterator[LeaseTopic]:
+    """The topic of leases of conf's cluster."""
+    with lease_topic.opened(conf) as topic:
+        yield topic
+
+
+@contextmanager
 def acquired(
     conf: Conf,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
     on_step: Callable[[str], None] = lambda _: None,
+    *,
+    purpose: str = APPLY,
 ) -> Iterator[ExclusiveSection]:
     """Enter the exclusive section, and end open records of earlier runs first.
 
     `stopped` says why nothing more may be written. `on_step` is called after each step. Raises
     LockedError while another process writes, FeedbackError if nothing may be written, JobError if a
-    folder's table cannot be written.
+    folder's table cannot be written. With the purpose APPLY, whatever makes the ledger doubtful is
+    an error too.
     """
-    stop = stop_file_reason(conf)
-    if stop is not None:
-        raise FeedbackError(stop)
-    with Warehouse(conf.warehouse).lock(), open_cluster(conf) as (cluster_id, configs):
+    check_stop_file(conf)
+    with sole_writer(conf), warehouse_section(conf, report, stopped, on_step, purpose) as section:
+        yield section
+
+
+@contextmanager
+def warehouse_section(
+    conf: Conf,
+    report: Callable[[str], None],
+    stopped: Callable[[], str | None],
+    on_step: Callable[[str], None],
+    purpose: str,
+) -> Iterator[ExclusiveSection]:
+    """The same for a sole writer."""
+    with (
+        Warehouse(conf.warehouse).lock(),
+        open_cluster(conf) as (cluster_id, configs),
+        open_leases(conf) as topic,
+    ):
         rows = RowAppender.from_conf(conf, report)
         opened = partial(open_tables, conf, rows.open_session)
         is_made = opened().is_made
@@ -130,34 +174,131 @@ def acquired(
         rows.ensure([CONFIG_CHANGES, PLANS, *read])
         run_id, since = uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
+            signer = deployment.signer(conf, make=purpose != RESTORE)
+            stored = DeltaJournal(rows, whoami())
             # Only now, under the lock: an earlier reading could lack another run's records.
+            records = journal.read_records(opened())
+            signed = open_journal(records, signer, cluster_id, topic, stored)
             tables = opened()
-            ledger = journal.read_ledger(tables)
-            check_clock(ledger, datetime.now(UTC))
+            trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
+            newest_at = trust.ledger.newest_at
             apply = ChangeWriter(
                 configs,
-                DeltaJournal(rows, whoami()),
+                signed,
                 run_id=run_id,
-                clock=lambda: next_record_time(ledger.newest_at, datetime.now(UTC)),
+                clock=lambda: next_record_time(newest_at, datetime.now(UTC)),
                 stop_reason=lambda: (
                     stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
                 ),
                 on_step=on_step,
+                leased_elsewhere=leased_elsewhere(signed.book),
             )
-            if apply.finish(for_cluster(ledger, cluster_id)):
+            if purpose == APPLY:
+                _check_new_writes(trust, signed.book, topic, datetime.now(UTC))
+            if apply.finish(trust.ledger):
                 tables = opened()
-                ledger = journal.read_ledger(tables)
-            yield ExclusiveSection(cluster_id, apply, for_cluster(ledger, cluster_id), rows, tables)
+                trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
+            yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
+
+
+@contextmanager
+def without_tables(
+    conf: Conf,
+    signer: Signer,
+    stop_reason: Callable[[], str | None] = lambda: None,
+    on_step: Callable[[str], None] = lambda _: None,
+) -> Iterator[LeaseSection]:
+    """A section that needs the cluster alone: no lock, no tables, no disk.
+
+    The leases keep its records, and the next section with tables stores them.
+    """
+    with open_cluster(conf) as (cluster_id, configs), open_leases(conf) as topic:
+        if isinstance(topic, lease_topic.MissingTopic):
+            raise lease_topic.missing(topic.command)
+        signed = open_journal([], signer, cluster_id, topic, None)
+        apply = ChangeWriter(
+            configs,
+            signed,
+            run_id=uuid.uuid4().hex,
+            clock=lambda: datetime.now(UTC),
+            stop_reason=stop_reason,
+            on_step=on_step,
+        )
+        apply.finish(signed.book.ledger)
+        yield LeaseSection(cluster_id, apply, judge([], signer, signed.book, cluster_id))
+
+
+def read_trust(conf: Conf, tables: Tables, cluster_id: str) -> TrustedLedger:
+    """What of the tables and of the topic is believed now. Nothing is written."""
+    signer = deployment.signer(conf)
+    with open_leases(conf) as topic:
+        book = read_book(topic.read(), signer, cluster_id)
+    return judge(journal.read_records(tables), signer, book, cluster_id)
+
+
+def leased_elsewhere(book: LeaseBook) -> dict[Key, str]:
+    """The configs that another deployment has a lease of, and why we leave them alone."""
+    return {
+        key: f"deployment {other.deployment or 'without a name'} has a lease of it"
+        + ("" if other.lease is not None else ", which no key of ours verifies")
+        for key, other in book.others.items()
+        if other.lease is None or not other.lease.is_over
+    }
+
+
+@contextmanager
+def sole_writer(conf: Conf) -> Iterator[None]:
+    """Be the only process that writes to the cluster from a warehouse in a folder.
+
+    Raises LockedError. Giving back must work without the folder, so there a lock is no condition.
+    """
+    path = conf.warehouse.folder / _LOCK
+    try:
+        file = None if conf.warehouse.catalog_schema else path.open("a", encoding="utf-8")
+    except OSError:
+        file = None
+    if file is None:
+        yield
+        return
+    with file:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockedError(
+                f"another process writes configs from {path.parent}: wait for it, or give back by "
+                "the cluster alone with quotaflow restore --panic"
+            ) from None
+        yield
+
+
+def _check_new_writes(
+    trust: TrustedLedger, book: LeaseBook, topic: LeaseTopic, now: datetime
+) -> None:
+    """Raise FeedbackError if the ledger is not sure enough to write anything new."""
+    if isinstance(topic, lease_topic.MissingTopic):
+        raise lease_topic.missing(topic.command)
+    check_clock(trust.ledger, now)
+    owned = [*trust.unsigned.owned, *trust.unleased.owned, *trust.unstored]
+    owned += [record.key for record in trust.unsigned.open_records]
+    if owned or book.problems:
+        configs = f"{len(set(owned))} configs" if owned else "; ".join(book.problems)
+        raise FeedbackError(
+            f"it is not sure what is to be given back ({configs}), so nothing new is written: "
+            "quotaflow adopt shows what it takes over, and --yes does it"
+        )
 
 
 def next_record_time(newest: datetime | None, now: datetime) -> datetime:
     """The time for a new record: after all earlier records, even if clocks differ a little.
 
-    The order of runs cannot be known from records of the same time.
+    The order of runs of earlier releases cannot be known from records of the same time. A newest
+    record of a wrong clock is left out.
     """
-    return now if newest is None else max(now, newest + timedelta(microseconds=1))
+    if newest is None or newest > now + _CLOCK_SLACK:
+        return now
+    return max(now, newest + timedelta(microseconds=1))
 
 
 def _only(
@@ -208,12 +349,25 @@ def stop_file_reason(conf: Conf) -> str | None:
     return f"{path} is there, nothing is written: remove it to go on" if path.exists() else None
 
 
+def check_stop_file(conf: Conf) -> None:
+    """Raise FeedbackError while the stop file is there."""
+    stop = stop_file_reason(conf)
+    if stop is not None:
+        raise FeedbackError(stop)
+
+
 def check_clock(ledger: Ledger, now: datetime) -> None:
-    """Raise FeedbackError if the clock went back: leases would never end."""
-    if ledger.newest_at is not None and ledger.newest_at > now + _CLOCK_SLACK:
+    """Raise FeedbackError if the clock went back since a lease began: it would never end.
+
+    Only new writes are refused: giving back needs no clock.
+    """
+    times = [owned.since for owned in ledger.owned.values()]
+    newest = max([*times, *(record.event_time for record in ledger.open_records)], default=now)
+    if newest > now + _CLOCK_SLACK:
         raise FeedbackError(
-            f"this machine's clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the newest record of "
-            f"config_changes is of {ledger.newest_at:%Y-%m-%d %H:%M:%S}: set the clock"
+            f"this machine's clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the newest lease is of "
+            f"{newest:%Y-%m-%d %H:%M:%S}: set the clock, or, if it was wrong then, give back all "
+            "with quotaflow restore --all --yes"
         )
 
 

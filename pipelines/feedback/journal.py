@@ -25,10 +25,18 @@ SELECT = f"""
 
 
 def read_ledger(tables: Tables) -> Ledger:
-    """What we wrote to all clusters, by the journal; empty before the first apply."""
+    """What we wrote to all clusters, by the journal; empty before the first apply.
+
+    Whoever may write the table can forge it: what writes to the cluster takes trust.judge instead.
+    """
+    return Ledger.from_records(read_records(tables))
+
+
+def read_records(tables: Tables) -> list[Record]:
+    """The records that a ledger needs, in any order; none before the first apply."""
     if not tables.is_made(CONFIG_CHANGES.name):
-        return Ledger()
-    return Ledger.from_records(to_record(row) for row in tables.rows(SELECT))
+        return []
+    return [to_record(row) for row in tables.rows(SELECT)]
 
 
 def to_row(record: Record, run_by: str) -> dict[str, Any]:

@@ -26,12 +26,17 @@ refused it. MOVED: the config no longer had the value that was planned on. YIELD
 changed our value, so the config is theirs."""
 
 
+Key = tuple[ConfigEntity, str]
+"""A config: its entity and key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One step of one change: a row of config_changes.
 
     `prior_value` and `config_value` are the whole config before and after; `operand` is the
-    operation's. `run_id` identifies a command, `number` a record of it.
+    operation's. `run_id` identifies a command, `number` a record of it. `sequence` is its place
+    among all records of a deployment, and `mac` proves both; null in records of earlier releases.
     """
 
     event_time: datetime
@@ -54,9 +59,12 @@ class Record:
     detail: str | None = None
     observed: float | None = None
     direction: str | None = None
+    sequence: int | None = None
+    deployment: str | None = None
+    mac: str | None = None
 
     @property
-    def key(self) -> tuple[ConfigEntity, str]:
+    def key(self) -> Key:
         """The config: its entity and key."""
         return self.entity, self.config_key
 
@@ -105,42 +113,28 @@ class Ledger:
     `last_record_by_run`: by run id. `baselines`: by run id and change id of a write.
     """
 
-    owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
-    last_writes: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
+    owned: Mapping[Key, OwnedConfig] = field(default_factory=dict)
+    last_writes: Mapping[Key, Record] = field(default_factory=dict)
     open_records: tuple[Record, ...] = ()
     newest_at: datetime | None = None
     done_at: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     last_record_by_run: Mapping[str, datetime] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], Baseline] = field(default_factory=dict)
-    quota_steps: Mapping[tuple[ConfigEntity, str], tuple[Record, ...]] = field(default_factory=dict)
+    quota_steps: Mapping[Key, tuple[Record, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
         """Read records, in any order."""
-        owned: dict[tuple[ConfigEntity, str], OwnedConfig] = {}
-        last: dict[tuple[ConfigEntity, str], Record] = {}
-        baselines: dict[tuple[str, str], Baseline] = {}
-        started: dict[tuple[str, str], Record] = {}
-        in_order = sorted(records, key=lambda r: (r.event_time, r.run_id, r.number))
-        for record in in_order:
-            if record.step == STARTED:
-                earlier = [(begin, baselines[write]) for write, begin in started.items()]
-                baselines[record.write] = _baseline(record, owned.get(record.key), earlier)
-                started[record.write] = record
-                continue
-            started.pop(record.write, None)
-            if record.step == DONE and record.operation != RENEW:
-                last[record.key] = record
-            _update_owned(owned, record, baselines)
-        ended = {r.write for r in in_order if r.step != STARTED}
-        still = tuple(r for r in in_order if r.step == STARTED and r.write not in ended)
-        done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
-        ran = {r.run_id: r.event_time for r in in_order}
-        newest = in_order[-1].event_time if in_order else None
-        steps = _quota_steps(in_order)
-        return cls(owned, last, still, newest, done, ran, baselines, quota_steps=steps)
+        return cls().with_records(sorted(records, key=_order))
 
-    def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
+    def with_records(self, records: Iterable[Record]) -> "Ledger":
+        """The same after more records, in their order."""
+        builder = LedgerBuilder(self)
+        for record in records:
+            builder.add(record)
+        return builder.ledger()
+
+    def restricted_to(self, keys: Collection[Key]) -> "Ledger":
         """The same, as if we owned these configs and no others."""
         return replace(self, owned={key: self.owned[key] for key in self.owned if key in keys})
 
@@ -190,17 +184,85 @@ class Ledger:
         return record.config_value
 
 
-def _quota_steps(
-    in_order: Iterable[Record],
-) -> dict[tuple[ConfigEntity, str], tuple[Record, ...]]:
-    steps: dict[tuple[ConfigEntity, str], list[Record]] = {}
-    for record in in_order:
+class LedgerBuilder:
+    """A ledger that grows by one record at a time."""
+
+    def __init__(self, start: Ledger) -> None:
+        self.owned = dict(start.owned)
+        self._last = dict(start.last_writes)
+        self._baselines = dict(start.baselines)
+        self._done = dict(start.done_at)
+        self._ran = dict(start.last_record_by_run)
+        self._newest = start.newest_at
+        self._steps = {key: list(records) for key, records in start.quota_steps.items()}
+        self._started: dict[Key, dict[tuple[str, str], Record]] = {}
+        self._ended: set[tuple[str, str]] = set()
+        for record in start.open_records:
+            self._started.setdefault(record.key, {})[record.write] = record
+
+    def add(self, record: Record) -> None:
+        """Read one more record, later than those before."""
+        self._newest = max(record.event_time, self._newest or record.event_time)
+        self._ran[record.run_id] = record.event_time
+        started = self._started.setdefault(record.key, {})
+        if record.step == STARTED:
+            earlier = [(begin, self._baselines[write]) for write, begin in started.items()]
+            before = self.owned.get(record.key)
+            self._baselines[record.write] = _baseline(record, before, earlier)
+            started[record.write] = record
+            return
+        started.pop(record.write, None)
+        self._ended.add(record.write)
+        if record.step == DONE:
+            self._done[record.plan_id, record.change_id] = record.event_time
+            if record.operation != RENEW:
+                self._last[record.key] = record
+        self._add_quota_step(record)
+        _update_owned(self.owned, record, self._baselines)
+
+    def _add_quota_step(self, record: Record) -> None:
         is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
         # A restore or somebody else's change ends all steps before it.
         is_end = record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE)
-        if is_step or (is_end and record.key in steps):
-            steps.setdefault(record.key, []).append(record)
-    return {key: tuple(records) for key, records in steps.items()}
+        if is_step or (is_end and record.key in self._steps):
+            self._steps.setdefault(record.key, []).append(record)
+
+    def open_records(self, key: Key) -> tuple[Record, ...]:
+        """The open records of a config."""
+        started = self._started.get(key, {}).values()
+        return tuple(record for record in started if record.write not in self._ended)
+
+    def open_parts(self, key: Key) -> tuple[tuple[Record, Baseline, datetime], ...]:
+        """The open records of a config, each with its baseline and its run's last record."""
+        return tuple(
+            (record, self._baselines[record.write], self._ran[record.run_id])
+            for record in self.open_records(key)
+        )
+
+    def last_write(self, key: Key) -> Record | None:
+        """The last write of a config that was read back."""
+        return self._last.get(key)
+
+    def ledger(self) -> Ledger:
+        """What all records add up to."""
+        still = [record for key in self._started for record in self.open_records(key)]
+        return Ledger(
+            owned=self.owned,
+            last_writes=self._last,
+            open_records=tuple(sorted(still, key=_order)),
+            newest_at=self._newest,
+            done_at=self._done,
+            last_record_by_run=self._ran,
+            baselines=self._baselines,
+            quota_steps={key: tuple(records) for key, records in self._steps.items()},
+        )
+
+
+def _order(record: Record) -> tuple[bool, int, datetime, str, int]:
+    """Records of earlier releases come first, by their times; a clock may have been wrong."""
+    sequence = record.sequence
+    order = record.event_time, record.run_id, record.number
+    return (False, 0, *order) if sequence is None else (True, sequence, *order)
 
 
 def _baseline(
@@ -221,7 +283,7 @@ def _baseline(
 
 
 def _update_owned(
-    owned: dict[tuple[ConfigEntity, str], OwnedConfig],
+    owned: dict[Key, OwnedConfig],
     record: Record,
     baselines: Mapping[tuple[str, str], Baseline],
 ) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
+from quotaflow.pipelines.feedback.ledger import Key
+from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER

@@ -7,12 +7,16 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import evidence_checks, journal, plan_inputs, plan_policy
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.warehouse.tables import Tables
 
 
-def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
-    """The plan as it is now. Nothing is written."""
+def make(conf: Conf, tables: Tables, now: datetime, ledger: Ledger | None = None) -> Plan:
+    """The plan as it is now, by a ledger that is verified, or by that of the tables.
+
+    Nothing is written.
+    """
     desired = plan_inputs.desired_configs(tables)
     evidence = {row.evidence_table for row in desired}
     policy = replace(
@@ -20,5 +24,5 @@ def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
         refused_keys=plan_inputs.refused_keys(tables, conf.kafka.cluster_id),
         failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
     )
-    ledger = journal.read_ledger(tables)
-    return plan(desired, now, policy, Connection.from_conf(conf), ledger)
+    ours = journal.read_ledger(tables) if ledger is None else ledger
+    return plan(desired, now, policy, Connection.from_conf(conf), ours)

@@ -18,11 +18,11 @@ from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
-from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.ledger import Key, Ledger, Record
 from quotaflow.pipelines.feedback.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import Key, RestorePlan
+from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
@@ -99,7 +99,7 @@ def switched_on(
     `on_start` is called with the switch before the first write. After a later failure all of it may
     be on.
     """
-    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
+    with exclusive_section.acquired(conf, report, stopped, on_step, purpose=PLAN_ID) as taken:
         apply, now = taken.apply, datetime.now(UTC)
         switch = _switch(conf, request, apply.configs, taken.ledger, now)
         on_start(switch)

@@ -26,11 +26,10 @@ from quotaflow.pipelines.feedback.change import (
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
-from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig
+from quotaflow.pipelines.feedback.ledger import Key, Ledger, OwnedConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 
-Key = tuple[ConfigEntity, str]
 Actual = Mapping[ConfigEntity, Mapping[str, str]]
 _PRIORITY = 0
 _NARROWED_LEASE_S = 600
@@ -79,7 +78,8 @@ class RestorePlan:
     """The changes of a restore, and the configs that are not restored.
 
     `yielded` are no longer ours, `unanswered` did not answer, `blocked` would harm a live client,
-    `refused` do not pass a guard, and `postponed` wait for the next run.
+    `refused` do not pass a guard, and `postponed` wait for the next run. `distrusted` names the
+    rows and leases that are not believed.
     """
 
     changes: tuple[Change, ...]
@@ -88,6 +88,7 @@ class RestorePlan:
     blocked: tuple[BlockedChange, ...] = ()
     refused: tuple[Refused, ...] = ()
     postponed: tuple[BlockedChange, ...] = ()
+    distrusted: tuple[str, ...] = ()
 
 
 def expired(ledger: Ledger, now: datetime, *, include_all: bool = False) -> dict[Key, OwnedConfig]:

@@ -6,67 +6,153 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, JobError, LockedError, QueryError
 from quotaflow.pipelines.feedback import (
+    deployment,
     exclusive_section,
-    journal,
     other_writers,
     plan_policy,
     preflight,
     restore_plan,
 )
-from quotaflow.pipelines.feedback.change_writer import Configs, resolve_open
+from quotaflow.pipelines.feedback.change import RESTORE
+from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs, resolve_open
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, Record
+from quotaflow.pipelines.feedback.ledger import YIELDED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.other_writers import Named
 from quotaflow.pipelines.feedback.outcome import Outcome
-from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter, RestorePlan, YieldedConfig
+from quotaflow.pipelines.feedback.restore_plan import LaterWriter, RestorePlan, YieldedConfig
+from quotaflow.pipelines.feedback.signing import Signer
+from quotaflow.pipelines.feedback.trust import TrustedLedger
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.spark.spark_errors import bridge_errors
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
 Report = Callable[[str], None]
+Stopped = Callable[[], str | None]
 PLAN_ID = "restore"
+
+
+_UNSTORED: tuple[type[Exception], ...] = (
+    LockedError,
+    JobError,
+    ConfigError,
+    QueryError,
+    OSError,
+)
+"""What keeps a restore from the tables, and not from the cluster."""
 
 
 def preview(conf: Conf, now: datetime, *, everything: bool = False) -> RestorePlan:
     """What a restore would do now. Nothing is written."""
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         tables = open_tables(conf)
-        ledger = exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
+        trust = exclusive_section.read_trust(conf, tables, cluster_id)
         # An exclusive section begins with these ends.
-        ledger = ledger.with_ends(resolve_open(configs, ledger, lambda: now))
-        return plan_restore(conf, tables, ledger, configs, now, everything=everything)
+        ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
+        restore = plan_restore(conf, tables, ledger, configs, now, everything=everything)
+        return replace(restore, distrusted=trust.refused)
 
 
 def restore_configs(
     conf: Conf,
     report: Report,
-    stopped: Callable[[], str | None] = lambda: None,
+    stopped: Stopped = lambda: None,
     on_step: Report = lambda _: None,
     *,
     everything: bool = False,
     keys: Collection[Key] | None = None,
 ) -> tuple[RestorePlan, list[Outcome]]:
-    """Restore what is due, or everything, or these `keys` alone. Returns how each change ended."""
-    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
-        apply = taken.apply
-        ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
-        everything = everything or keys is not None
-        restore = plan_restore(
-            conf, taken.tables, ledger, apply.configs, datetime.now(UTC), everything=everything
+    """Restore what is due, or everything, or these `keys` alone. Returns how each change ended.
+
+    While another process writes the tables, or they cannot be written, the leases of the cluster
+    say what is due, except for `keys`.
+    """
+    exclusive_section.check_stop_file(conf)
+    with exclusive_section.sole_writer(conf):
+        try:
+            with exclusive_section.warehouse_section(
+                conf, report, stopped, on_step, RESTORE
+            ) as taken:
+                ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
+                every = everything or keys is not None
+                trust = replace(taken.trust, ledger=ledger)
+                return _restored(conf, taken.tables, taken.apply, trust, everything=every)
+        except _UNSTORED + bridge_errors() as error:
+            if keys is not None:
+                raise
+            why = failures.one_line(error)
+        report(f"given back by the leases of the cluster, and recorded by a later run: {why}")
+        return restore_leases(
+            conf,
+            deployment.signer(conf),
+            _readable(conf),
+            stop_reason=lambda: stopped() or exclusive_section.stop_file_reason(conf),
+            on_step=on_step,
+            everything=everything,
         )
-        now = apply.clock()
-        apply.journal.add(
-            [_yielded(each, apply.run_id, n, now) for n, each in enumerate(restore.yielded)]
-        )
-        on_step("yielded")
-        return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
+
+
+def restore_leases(
+    conf: Conf,
+    signer: Signer,
+    tables: Tables | None,
+    *,
+    stop_reason: Stopped = lambda: None,
+    on_step: Report = lambda _: None,
+    everything: bool,
+) -> tuple[RestorePlan, list[Outcome]]:
+    """Restore what the leases of one deployment say, without a lock and without a table.
+
+    Raises FeedbackError if the topic of leases does not exist.
+    """
+    with exclusive_section.without_tables(conf, signer, stop_reason, on_step) as section:
+        return _restored(conf, tables, section.apply, section.trust, everything=everything)
+
+
+def _restored(
+    conf: Conf,
+    tables: Tables | None,
+    apply: ChangeWriter,
+    trust: TrustedLedger,
+    *,
+    everything: bool,
+) -> tuple[RestorePlan, list[Outcome]]:
+    now = datetime.now(UTC)
+    restore = plan_restore(conf, tables, trust.ledger, apply.configs, now, everything=everything)
+    restore = replace(restore, distrusted=trust.refused)
+    now = apply.clock()
+    apply.journal.add(
+        [_yielded(each, apply.run_id, n, now) for n, each in enumerate(restore.yielded)]
+    )
+    apply.on_step("yielded")
+    return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
+
+
+def _readable(conf: Conf) -> Tables | None:
+    """The tables of a folder, if they can be read: nobody else's writes keep them from that."""
+    if conf.warehouse.catalog_schema:
+        return None
+    try:
+        tables = open_tables(conf)
+        later_writers(conf, tables, {})
+    except _UNSTORED:
+        return None
+    return tables
 
 
 def plan_restore(
-    conf: Conf, tables: Tables, ledger: Ledger, configs: Configs, now: datetime, *, everything: bool
+    conf: Conf,
+    tables: Tables | None,
+    ledger: Ledger,
+    configs: Configs,
+    now: datetime,
+    *,
+    everything: bool,
 ) -> RestorePlan:
     """The restore plan of a ledger, by what the cluster has now.
 
@@ -93,6 +179,8 @@ def plan_restore(
     restore = restore_plan.plan_restore(owned, actual, by, connection)
     restore = replace(restore, refused=unknown)
     restore = restore_plan.permitted(restore, actual, plan_policy.from_conf(conf), connection)
+    if tables is None:
+        return restore
     if not everything and restore.changes:
         restore = restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
     # Last, because it checks each resource as if those before it in this order were written.
@@ -118,13 +206,13 @@ def _without_harmful(
 
 
 def later_writers(
-    conf: Conf, tables: Tables, since: Mapping[Key, datetime], named: Named | None = None
+    conf: Conf, tables: Tables | None, since: Mapping[Key, datetime], named: Named | None = None
 ) -> dict[Key, LaterWriter]:
     """Later writers of these configs, and of list entries that are ours.
 
     Empty if no request log was ingested.
     """
-    if not tables.is_made(CONFIG_ALTERATIONS.name):
+    if tables is None or not tables.is_made(CONFIG_ALTERATIONS.name):
         return {}
     own = conf.kafka.own_principal
     return other_writers.later_writers(tables, since, own, named)

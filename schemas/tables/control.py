@@ -176,6 +176,13 @@ CONFIG_CHANGES = Table(
         *_WHY,
         Column("detail", STRING, "why it ended so; the broker's words where it refused"),
         Column("run_by", STRING, "user and host of the command"),
+        Column(
+            "sequence",
+            LONG,
+            "place of the record among all of its deployment; null: of an earlier release",
+        ),
+        Column("deployment", STRING, "the deployment that wrote it: conf's feedback.deployment"),
+        Column("mac", STRING, "proves that a holder of the signing key wrote the row as it is"),
     ),
     key=("run_id", "change_id", "step", "number"),
     time="event_time",

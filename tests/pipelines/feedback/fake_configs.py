@@ -1,10 +1,15 @@
 """A cluster that is a dictionary, and a journal that is a list, for rules that need no broker."""
 
-from collections.abc import Callable, Sequence
+import json
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.change import (
     APPEND,
     APPLY,
@@ -16,6 +21,7 @@ from quotaflow.pipelines.feedback.change import (
 )
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.leases import Item
 from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
@@ -132,6 +138,72 @@ class ListJournal:
     @property
     def ledger(self) -> Ledger:
         return Ledger.from_records(self.records)
+
+
+@dataclass
+class ListTopic:
+    """A topic of leases that is a list. `dies_after` records the writer is killed."""
+
+    items: list[Item] = field(default_factory=list)
+    read_to: int = 0
+    dies_after: int | None = None
+
+    def read(self) -> list[Item]:
+        new, self.read_to = self.items[self.read_to :], len(self.items)
+        return new
+
+    def append(self, items: Sequence[Item]) -> None:
+        for item in items:
+            if self.dies_after is not None:
+                if self.dies_after == 0:
+                    raise TopicCrashError
+                self.dies_after -= 1
+            self.items.append(item)
+
+    def reader(self) -> "ListTopic":
+        """The same topic for another process."""
+        return ListTopic(self.items)
+
+
+class TopicCrashError(Exception):
+    """The process was killed while it wrote leases."""
+
+
+@dataclass
+class FileTopic:
+    """A topic of leases that is a file, for processes that are killed."""
+
+    path: Path
+    read_to: int = 0
+
+    def read(self) -> list[Item]:
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        new, self.read_to = lines[self.read_to :], len(lines)
+        pairs = [json.loads(line) for line in new]
+        return [(key.encode(), None if value is None else value.encode()) for key, value in pairs]
+
+    def append(self, items: Sequence[Item]) -> None:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # A full disk of the tables is no full disk of the cluster.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits[1], limits[1]))
+        with self.path.open("a") as file:
+            for key, value in items:
+                text = None if value is None else value.decode()
+                file.write(json.dumps([key.decode(), text]) + "\n")
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def topic_path(conf: Conf) -> Path:
+    """The file that is the topic of leases of a conf."""
+    section = conf.warehouse
+    folder = section.checkpoint_folder if section.catalog_schema else section.folder
+    return folder.with_name(f"{folder.name}-leases")
+
+
+@contextmanager
+def file_leases(conf: Conf) -> Iterator[FileTopic]:
+    """In place of the topic of the cluster."""
+    yield FileTopic(topic_path(conf))
 
 
 @dataclass

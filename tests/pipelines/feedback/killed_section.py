@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback import exclusive_section
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
-from tests.pipelines.feedback.fake_configs import NOON, DictConfigs, desired
+from tests.pipelines.feedback.fake_configs import NOON, DictConfigs, desired, file_leases
 
 
 @contextmanager
@@ -33,6 +33,7 @@ def passed(step: str) -> None:
 def main() -> None:
     """Write one quota."""
     exclusive_section.open_cluster = open_cluster  # type: ignore[assignment]
+    exclusive_section.open_leases = file_leases
     conf = config.load(overrides=[f"warehouse.path={sys.argv[1]}"])
     changes = plan([desired()], NOON, PlanPolicy(lease_s=600), Connection("b:9092")).changes
     with exclusive_section.acquired(conf, print, on_step=passed) as section:

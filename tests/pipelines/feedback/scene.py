@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.restore_plan import RestorePlan
+from quotaflow.pipelines.feedback.trust import TrustedLedger
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -44,6 +45,8 @@ class Scene:
     def __post_init__(self) -> None:
         self.monkeypatch.setattr(exclusive_section, "open_cluster", self.cluster)
         self.monkeypatch.setattr(exclusive_section, "acquired", self.taken)
+        self.monkeypatch.setattr(exclusive_section, "warehouse_section", self.taken)
+        self.monkeypatch.setattr(exclusive_section, "read_trust", self.trust)
         self.monkeypatch.setattr(journal, "read_ledger", lambda _: self.journal.ledger)
 
     @property
@@ -53,6 +56,9 @@ class Scene:
     @property
     def tables(self) -> Tables:
         return open_tables(self.conf)
+
+    def trust(self, *_: object) -> TrustedLedger:
+        return TrustedLedger(self.journal.ledger)
 
     @contextmanager
     def cluster(self, _: object) -> Iterator[tuple[str, DictConfigs]]:
@@ -64,7 +70,9 @@ class Scene:
         apply.finish(self.journal.ledger)
         rows: Any = None
         ledger = self.journal.ledger
-        yield exclusive_section.ExclusiveSection("c1", apply, ledger, rows, self.tables)
+        yield exclusive_section.ExclusiveSection(
+            "c1", apply, ledger, rows, self.tables, TrustedLedger(ledger)
+        )
 
     def apply(self, *rows: DesiredConfig, dies_at: str | None = None) -> None:
         def passed(step: str) -> None:

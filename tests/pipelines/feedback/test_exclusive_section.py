@@ -1,5 +1,6 @@
 """Clock and stop file: when nothing may be written."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,14 +9,21 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import exclusive_section
-from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.ledger import DONE, REFUSED, STARTED, Ledger
 
-from .fake_configs import NOON
+from .fake_configs import NOON, desired, forged
+
+
+def leased(after_s: float, step: str = DONE) -> Ledger:
+    """A ledger whose newest record is a lease of this long after noon."""
+    record = forged(desired().entity, "producer_byte_rate", "2000", None)
+    at = NOON + timedelta(seconds=after_s)
+    return Ledger.from_records([replace(record, event_time=at, step=step)])
 
 
 @pytest.mark.parametrize("after_s", [-3_600, 0, 59])
 def test_a_clock_may_differ_a_little(after_s: int) -> None:
-    exclusive_section.check_clock(Ledger(newest_at=NOON + timedelta(seconds=after_s)), NOON)
+    exclusive_section.check_clock(leased(after_s), NOON)
     exclusive_section.check_clock(Ledger(), NOON)
 
 
@@ -26,9 +34,17 @@ def test_what_follows_is_later_than_what_was(behind_s: int) -> None:
     assert exclusive_section.next_record_time(NOON, now) > NOON
 
 
-def test_a_clock_that_went_back_stops_it() -> None:
-    with pytest.raises(FeedbackError, match="set the clock"):
-        exclusive_section.check_clock(Ledger(newest_at=NOON + timedelta(seconds=61)), NOON)
+@pytest.mark.parametrize("step", [DONE, STARTED])
+def test_no_lease_begins_before_one_of_a_time_to_come_is_given_back(step: str) -> None:
+    with pytest.raises(FeedbackError, match=r"set the clock, or, .* quotaflow restore --all --yes"):
+        exclusive_section.check_clock(leased(61, step), NOON)
+
+
+def test_a_record_of_a_time_to_come_that_leases_nothing_stops_nothing() -> None:
+    """One refused write by a wrong clock must not lock apply and restore out until then."""
+    ahead = leased(400 * 86_400, REFUSED)
+    exclusive_section.check_clock(ahead, NOON)
+    assert exclusive_section.next_record_time(ahead.newest_at, NOON) == NOON
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -1,0 +1,111 @@
+"""A compacted topic of one partition as a store: read to its end, and written with acks=all."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import errors as kafka_errors
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import admin, rights, transport_patch
+
+Item = tuple[bytes, bytes | None]
+"""Key and value of a record; without a value it is a tombstone."""
+
+_WAIT_MS = 200
+_READ_WITHIN_S = 60
+_WRITE_WITHIN_S = 60
+_MAX_REQUEST_BYTES = 1_000_000
+_CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
+
+
+@dataclass(slots=True)
+class CompactedTopic:
+    """An existing topic. Methods raise KafkaError, which names what the login needs."""
+
+    name: str
+    properties: Mapping[str, str]
+    consumer: Any
+    _producer: Any = field(default=None)
+
+    def read(self) -> list[Item]:
+        """The records that came since the last read, up to the end of the topic now."""
+        with _errors(self.name):
+            (partition,) = self.consumer.assignment()
+            end = self.consumer.end_offsets([partition])[partition]
+            items: list[Item] = []
+            deadline = time.monotonic() + _READ_WITHIN_S
+            while self.consumer.position(partition) < end:
+                if time.monotonic() > deadline:
+                    raise KafkaError(f"topic {self.name} was not read in {_READ_WITHIN_S} s")
+                for records in self.consumer.poll(timeout_ms=_WAIT_MS).values():
+                    items += [(record.key or b"", record.value) for record in records]
+            return items
+
+    def append(self, items: Sequence[Item]) -> None:
+        """Write records in this order; all in-sync replicas have them when this returns."""
+        with _errors(self.name):
+            if self._producer is None:
+                self._producer = KafkaProducer(**_options(self.properties), **_DURABLE)
+            sent = [
+                self._producer.send(self.name, key=key, value=value, partition=0)
+                for key, value in items
+            ]
+            self._producer.flush(timeout=_WRITE_WITHIN_S)
+            for future in sent:
+                future.get(timeout=_WRITE_WITHIN_S)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.consumer.close()
+        if self._producer is not None:
+            self._producer.close(timeout=1)
+
+
+# One request at a time keeps the order. A producer id would count as one of ours.
+_DURABLE: Mapping[str, Any] = {
+    "acks": "all",
+    "enable_idempotence": False,
+    "retries": 5,
+    "max_in_flight_requests_per_connection": 1,
+    "max_request_size": _MAX_REQUEST_BYTES,
+}
+
+
+@contextmanager
+def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic | None]:
+    """The topic; None if it does not exist. Raises KafkaError if it cannot be read."""
+    transport_patch.patch()
+    with _errors(name):
+        consumer = KafkaConsumer(**_options(properties), group_id=None, enable_auto_commit=False)
+    with closing(consumer):
+        with _errors(name):
+            partitions = consumer.partitions_for_topic(name)
+        if not partitions:
+            yield None
+            return
+        if len(partitions) != 1:
+            raise KafkaError(f"topic {name} has {len(partitions)} partitions: it must have 1")
+        with _errors(name):
+            partition = TopicPartition(name, 0)
+            consumer.assign([partition])
+            consumer.seek(partition, consumer.beginning_offsets([partition])[partition])
+        with closing(CompactedTopic(name, properties, consumer)) as topic:
+            yield topic
+
+
+def _options(properties: Mapping[str, str]) -> dict[str, Any]:
+    return admin.options(properties) | _CONFIGS
+
+
+@contextmanager
+def _errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except kafka_errors.KafkaError as error:
+        text = getattr(error, "message", None) or type(error).__name__
+        needs = rights.hint("apply", f"{text} {type(error).__name__}")
+        raise KafkaError(f"topic {name} did not answer: {error}{needs}") from None
