@@ -8,6 +8,7 @@ from quotaflow.demo.ports import LOOPBACK, Ports
 
 TELEMETRY_TOPIC = "client_telemetry"
 REQUEST_LOG_TOPIC = "broker_request_logs"
+LEASE_TOPIC = "quotaflow-leases"
 
 
 def rack(node_id: int) -> str:

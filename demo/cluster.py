@@ -20,7 +20,7 @@ from kafka.admin import (
 from kafka.errors import KafkaError as ClientError
 
 from quotaflow.demo import java_classes
-from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC, rack
+from quotaflow.demo.broker_config import LEASE_TOPIC, REQUEST_LOG_TOPIC, TELEMETRY_TOPIC, rack
 from quotaflow.demo.brokers import START_TIMEOUT_S, BrokerGroup
 from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, mechanism, write_private
 from quotaflow.demo.jvm import Jvm
@@ -197,6 +197,8 @@ class LocalCluster:
         self._await_members()
         self.create_topics([REQUEST_LOG_TOPIC], 3, 1, {"max.message.bytes": str(8 << 20)})
         self.create_topics([TELEMETRY_TOPIC], 3, 1, {"max.message.bytes": str(4 << 20)})
+        # Leases of config changes. One replica, so that no follower's fetches are in the log.
+        self.create_topics([LEASE_TOPIC], 1, 1, {"cleanup.policy": "compact"})
 
     def _make_folder(self) -> None:
         if self.folder.exists() and any(self.folder.iterdir()):

@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from quotaflow.pipelines import extras, interrupts
 from quotaflow.pipelines.commands import (
+    adopt,
     apply,
     capture,
     check,
@@ -69,6 +70,7 @@ def app() -> typer.Typer:
         decode,
         plan,
         apply,
+        adopt,
         why,
         what_if,
         report,

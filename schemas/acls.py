@@ -15,6 +15,9 @@ THE_CLUSTER, ALL = "kafka-cluster", "*"
 REQUEST_LOG, RECEIVER, OTLP = "request_log_topic", "receiver_topic", "otlp_topic"
 WAYS_IN = (REQUEST_LOG, RECEIVER, OTLP)
 """Keys of conf's `ingest` that stand for a topic's name below."""
+LEASES = "lease_topic"
+"""The key of conf's `feedback` that does."""
+TOPIC_KEYS = (*WAYS_IN, LEASES)
 
 DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = "Describe", "DescribeConfigs", "AlterConfigs"
 READ, WRITE = "Read", "Write"
@@ -24,7 +27,7 @@ READ, WRITE = "Read", "Write"
 class Acl:
     """One operation on one resource. Without an optional one the job runs and tells what it lacks.
 
-    `name` is the resource's, or a key of conf's `ingest`; with `is_prefix` what names begin with.
+    `name` is the resource's, or one of TOPIC_KEYS; with `is_prefix` what names begin with.
     """
 
     resource_type: str
@@ -38,6 +41,10 @@ class Acl:
 _READS = tuple(Acl(TOPIC, key, READ, "what is ingested") for key in WAYS_IN)
 _FOLLOWS = tuple(Acl(TOPIC, key, READ, "what comes is shown") for key in (REQUEST_LOG, RECEIVER))
 _ALTERS = (Acl(CLUSTER, THE_CLUSTER, ALTER_CONFIGS, "quotas, configs of brokers, client-metrics"),)
+_LEASES = (
+    Acl(TOPIC, LEASES, READ, "what is to be given back"),
+    Acl(TOPIC, LEASES, WRITE, "what is to be given back"),
+)
 
 ROLES: Mapping[str, tuple[Acl, ...]] = {
     "shipper": (Acl(TOPIC, REQUEST_LOG, WRITE, "the lines of the brokers' request log"),),
@@ -71,8 +78,9 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
     "apply": (
         *_ALTERS,
         Acl(TOPIC, ALL, ALTER_CONFIGS, "lists of throttled replicas"),
+        *_LEASES,
     ),
-    "capture": (*_ALTERS, *_FOLLOWS[:1]),
+    "capture": (*_ALTERS, *_LEASES, *_FOLLOWS[:1]),
     "troubleshoot": (*_ALTERS, *_FOLLOWS),
 }
 """Command or program -> what its login must be allowed. `restore` needs what `apply` needs; `plan`,
@@ -82,10 +90,10 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
 def needed(role: str, topics: Mapping[str, str | None]) -> tuple[Acl, ...]:
     """The rights of a role, topics by their names; a way in that is off needs none.
 
-    `topics` holds the names by WAYS_IN. Raises KeyError for a role that is not one of ROLES.
+    `topics` holds the names by TOPIC_KEYS. Raises KeyError for a role that is not one of ROLES.
     """
     return tuple(
-        replace(acl, name=topics.get(acl.name) or "") if acl.name in WAYS_IN else acl
+        replace(acl, name=topics.get(acl.name) or "") if acl.name in TOPIC_KEYS else acl
         for acl in ROLES[role]
-        if acl.name not in WAYS_IN or topics.get(acl.name)
+        if acl.name not in TOPIC_KEYS or topics.get(acl.name)
     )

@@ -7,10 +7,11 @@ import typer
 
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options, plan
-from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
+    from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.feedback.change import Plan
     from quotaflow.pipelines.feedback.outcome import Outcome
     from quotaflow.pipelines.feedback.restore_plan import RestorePlan
@@ -28,6 +29,14 @@ Yes = Annotated[
 All = Annotated[
     bool,
     typer.Option("--all", help="Restore all: also what has not expired, without a limit."),
+]
+Panic = Annotated[
+    bool,
+    typer.Option("--panic", help="Restore all by the cluster alone: no lock, no table."),
+]
+AllDeployments = Annotated[
+    bool,
+    typer.Option("--all-deployments", help="With --panic: also what other deployments lease."),
 ]
 
 
@@ -88,6 +97,8 @@ def apply(
 def restore(
     *,
     everything: All = False,
+    panic: Panic = False,
+    all_deployments: AllDeployments = False,
     yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
@@ -107,11 +118,23 @@ def restore(
     (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts only
     that limit.
 
+    What verifies by the signing key counts, rows of config_changes and leases of the topic; each
+    other one is refused by name, and the exit code is 1. While another process writes the tables,
+    the leases of the topic say what is due. --panic needs the cluster, the key and nothing else: it
+    ignores the warehouse, its locks, the stop file and the clock.
+
     Example: quotaflow restore --yes
 
     Example: quotaflow restore --all --yes
+
+    Example: quotaflow restore --panic --yes
     """
     settings = options.conf(conf, overrides)
+    if panic:
+        _panic(settings, yes=yes, as_json=as_json, all_deployments=all_deployments)
+        return
+    if all_deployments:
+        raise ConfigError("--all-deployments needs --panic")
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     if not yes:
@@ -125,6 +148,31 @@ def restore(
         _restored(restore_plan, outcomes, as_json=as_json)
         _note_steps(restore_plan)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
+        _exit("; ".join(filter(None, problems)) or None, is_over())
+
+
+def _panic(conf: "Conf", *, yes: bool, as_json: bool, all_deployments: bool) -> None:
+    from quotaflow.pipelines.feedback import apply_run, panic_run  # noqa: PLC0415
+
+    if not yes:
+        previews = panic_run.preview(conf, all_deployments=all_deployments)
+        for each in previews:
+            _restored(each.plan, [], as_json=as_json)
+        if any(each.plan.changes for each in previews):
+            output.note("Nothing was written: --yes restores it.")
+            raise typer.Exit(plan.CHANGES_WAITING)
+        return
+    with interrupts.noted() as is_over:
+        done = panic_run.restore(
+            conf, interrupts.stop_reason(is_over), all_deployments=all_deployments
+        )
+        for each in done:
+            _restored(each.plan, list(each.outcomes), as_json=as_json)
+        problems = [
+            problem
+            for each in done
+            for problem in (apply_run.failure_summary(each.outcomes), _missed(each.plan))
+        ]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
@@ -181,6 +229,10 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
     if restore_plan.refused:
         problems.append(
             f"{_configs(len(restore_plan.refused))} refused: a guard does not allow these values"
+        )
+    if restore_plan.distrusted:
+        problems.append(
+            f"{len(restore_plan.distrusted)} rows and leases refused: they do not verify"
         )
     return "; ".join(problems) or None
 

@@ -175,6 +175,8 @@ def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
     for refused in restore_plan.refused:
         entity, key = refused.key
         yield values.visible(f"refused: {entity}: {key}: {refused.why}")
+    for why in restore_plan.distrusted:
+        yield values.visible(f"refused: {why}")
     for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.postponed):
         yield values.visible(f"waits: {line}")
 

@@ -34,6 +34,7 @@ def discover(conf: Conf) -> Discovery:
     """Read the cluster of conf. Raises KafkaError if it does not answer."""
     ingest = conf.ingest
     names = [ingest.request_log_topic, ingest.receiver_topic, ingest.otlp_topic]
+    names.append(conf.feedback.lease_topic)
     properties = conf.kafka.properties
     cluster = admin.describe(properties, [n for n in names if n], conf.kafka.cluster_id)
     with admin.client(properties) as client:

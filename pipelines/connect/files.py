@@ -60,8 +60,9 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
 def _topics(conf: Conf, discovery: Discovery) -> str:
     lines = kafka_commands.topics(conf, discovery, Connection.from_conf(conf))
     what = (
-        "The topics quotaflow reads. One replica each on the cluster that is observed: followers'\n"
-        "# fetches of the log would be lines of the log. Elsewhere take three."
+        "The topics quotaflow reads, with one replica on the cluster that is observed: followers'\n"
+        "# fetches of the log would be lines of the log. Elsewhere take three. The last topic has\n"
+        "# what is to be given back: nothing is written to configs without it."
     )
     return _SCRIPT.format(what) + "".join(f"{line}\n" for line in lines)
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from quotaflow.pipelines.config import Conf, IngestSection
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
+from quotaflow.pipelines.feedback import lease_topic
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted, tool
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import CLUSTER, Acl
@@ -39,6 +40,9 @@ def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator
             words += ["--partitions", str(partitions), "--replication-factor", str(_REPLICAS)]
             words += [word for config in configs for word in ("--config", config)]
         yield " ".join(words)
+    if conf.feedback.lease_topic not in discovery.topics:
+        replicas = min(lease_topic.REPLICAS, discovery.broker_count)
+        yield lease_topic.create_command(conf, connection, replicas)
 
 
 def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:
@@ -46,7 +50,7 @@ def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:
     needed = {
         (acl.resource_type, acl.name, acl.operation): acl
         for role in reversed(LOGINS[login])
-        for acl in acls.needed(role, _names(conf.ingest))
+        for acl in acls.needed(role, topic_names(conf))
     }
     in_order = sorted(needed.values(), key=_resource)
     for _, group in groupby(in_order, key=_resource):
@@ -84,5 +88,7 @@ def _resource(acl: Acl) -> tuple[str, str, bool, bool]:
     return acl.resource_type, acl.name, acl.is_prefix, acl.is_optional
 
 
-def _names(ingest: IngestSection) -> dict[str, str | None]:
-    return {key: getattr(ingest, key) for key in acls.WAYS_IN}
+def topic_names(conf: Conf) -> dict[str, str | None]:
+    """The names of topics by acls.TOPIC_KEYS; None for one that is off."""
+    ways_in = {key: getattr(conf.ingest, key) for key in acls.WAYS_IN}
+    return ways_in | {acls.LEASES: conf.feedback.lease_topic}

@@ -7,7 +7,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 from kafka.protocol.metadata import MetadataRequest
 
-from quotaflow.pipelines.connect.kafka_commands import granted
+from quotaflow.pipelines.connect.kafka_commands import granted, topic_names
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -56,7 +56,7 @@ class Allowed:
 
 def findings(probe: Probe) -> Iterator[Finding]:
     """The rights that this login lacks, by role."""
-    names = {key: getattr(probe.conf.ingest, key) for key in acls.WAYS_IN}
+    names = topic_names(probe.conf)
     allowed = _allowed(probe, {name for name in names.values() if name})
     principal = probe.conf.kafka.own_principal or "User:LOGIN"
     for role in _ROLES:

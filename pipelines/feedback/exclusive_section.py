@@ -33,6 +33,7 @@ from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
@@ -194,6 +195,8 @@ def warehouse_section(
                 leased_elsewhere=leased_elsewhere(signed.book),
             )
             if purpose == APPLY:
+                for why in trust.problems:
+                    report(values.visible(f"refused: {why}"))
                 _check_new_writes(trust, signed.book, topic, datetime.now(UTC))
             if apply.finish(trust.ledger):
                 tables = opened()

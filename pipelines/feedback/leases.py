@@ -74,8 +74,9 @@ class OtherLease:
 class LeaseBook:
     """The leases of a topic, as far as a deployment may believe them.
 
-    `problems` name what does not verify, is a copy of an old lease, or is missing. `tags` are those
-    of the head, null where there is none. `sequence` is the newest.
+    `problems` name what does not verify, is a copy of an old lease, or is missing. `refused` are
+    the keys of leases in our name that are not believed. `tags` are those of the head, null where
+    there is none. `sequence` is the newest.
     """
 
     leases: Mapping[Key, Lease] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class LeaseBook:
     problems: tuple[str, ...] = ()
     tags: frozenset[str] | None = None
     sequence: int = 0
+    refused: tuple[bytes, ...] = ()
 
     @property
     def ledger(self) -> Ledger:
@@ -158,7 +160,7 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
     head = _head(latest.pop(head_key(signer.deployment), None), signer, cluster_id)
     leases: dict[Key, Lease] = {}
     others: dict[Key, OtherLease] = {}
-    problems: list[str] = [] if head is None else list(head.problems)
+    refused: dict[Key, str] = {}
     for topic_record in latest.items():
         parsed = _key(topic_record[0], cluster_id)
         if parsed is None:
@@ -167,18 +169,18 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
         if deployment != signer.deployment:
             others[parsed] = OtherLease(deployment, lease, topic_record)
         elif lease is None:
-            problems.append(f"{_named(parsed)}: its lease in the topic does not verify")
+            refused[parsed] = "its lease in the topic does not verify"
         elif head is not None and not lease.is_over and head.is_old(lease):
-            problems.append(
-                f"{_named(parsed)}: its lease in the topic is an old one, written again"
-            )
+            refused[parsed] = "its lease in the topic is an old one, written again"
         else:
             leases[parsed] = lease
-    problems += _missing(head, leases, others)
+    problems = [f"{key[0]}: {key[1]}: {why}" for key, why in refused.items()]
+    problems += [*(head.problems if head else ()), *_missing(head, leases, others)]
     sequences = [lease.sequence for lease in leases.values()]
     newest = max([*sequences, 0 if head is None else head.sequence], default=0)
     tags = None if head is None else head.tags
-    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest)
+    keys = tuple(topic_key(key) for key in refused)
+    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest, keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +250,6 @@ def _opened(value: bytes) -> tuple[str, str, str]:
     if not all(isinstance(part, str) for part in parts):
         return "", "", ""
     return parts[0][:_NAME_CHARS], parts[1], parts[2]
-
-
-def _named(key: Key) -> str:
-    return f"{key[0]}: {key[1]}"
 
 
 def _envelope(deployment: str, text: str, mac: str) -> bytes:

@@ -108,11 +108,16 @@ class SignedJournal:
             self._publish(left, done)
 
     def accept(self) -> None:
-        """List the leases that are in the topic now, and forget those that are missing."""
-        live = [lease for lease in self._leases.values() if not lease.is_done]
-        self._listed = {lease.tag for lease in live}
-        self._topic.append([self._head()])
+        """List the leases that are in the topic, forget those that are missing, and remove those
+        that are not believed.
+        """
+        self._listed = {each.tag for each in self._leases.values() if not each.is_done}
+        removed = [(key, None) for key in self._book.refused if key not in self._live_keys()]
+        self._topic.append([*removed, self._head()])
         self._in_head = set(self._listed)
+
+    def _live_keys(self) -> set[bytes]:
+        return {topic_key(key) for key in self._leases}
 
     def _signed(self, record: Record) -> Record:
         return self._signer.signed(record, self._next_sequence())
@@ -165,7 +170,7 @@ class SignedJournal:
             self._has_head = True
         for lease in leases:
             replaced = self._leases.get(lease.key)
-            tag = None if replaced is None else self._tag_in_head(replaced)
+            tag = self._adopted_tag(lease) if replaced is None else self._tag_in_head(replaced)
             made, item = to_item(replace(lease, replaces=tag), self._signer)
             items.append(item)
             if replaced is not None:
@@ -181,6 +186,11 @@ class SignedJournal:
         for lease in over:
             self._leases.pop(lease.key, None)
         return items
+
+    def _adopted_tag(self, lease: Lease) -> str | None:
+        """The tag of another deployment's lease that this one takes over."""
+        other = self._book.others.get(lease.key)
+        return None if other is None or other.lease is None else other.lease.tag
 
     def _tag_in_head(self, lease: Lease) -> str | None:
         return lease.tag if lease.tag in self._in_head else lease.replaces

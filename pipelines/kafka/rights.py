@@ -13,13 +13,16 @@ _REFUSED = re.compile(
 _KINDS = {kind.replace("-", ""): kind for kind in (acls.CLUSTER, acls.TOPIC, acls.GROUP)}
 _KINDS["transactionalid"] = acls.TRANSACTIONAL_ID
 
-_BY_KEY: Mapping[str, str | None] = {key: f"ingest.{key}" for key in acls.WAYS_IN}
+_BY_KEY: Mapping[str, str | None] = {
+    **{key: f"ingest.{key}" for key in acls.WAYS_IN},
+    acls.LEASES: f"feedback.{acls.LEASES}",
+}
 
 
 def hint(role: str, error_text: str, topics: Mapping[str, str | None] | None = None) -> str:
     """The rights that a login of this role needs, to append to a refusal; "" for other texts.
 
-    `topics` are the names of topics to read, by their keys in conf's `ingest`.
+    `topics` are the names of topics, by the keys of conf that name them.
     """
     match = _REFUSED.search(error_text)
     if match is None:

@@ -17,7 +17,7 @@ from kafka.admin import (
 )
 
 from quotaflow.demo import broker_config
-from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
+from quotaflow.demo.broker_config import LEASE_TOPIC, REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
@@ -31,6 +31,7 @@ TOPICS: Mapping[str, str | None] = {
     acls.REQUEST_LOG: REQUEST_LOG_TOPIC,
     acls.RECEIVER: TELEMETRY_TOPIC,
     acls.OTLP: None,
+    acls.LEASES: LEASE_TOPIC,
 }
 USERS = {
     **{"shipper": "shipper", "receiver": "alice", "run": "carol", "snapshot": "dave"},

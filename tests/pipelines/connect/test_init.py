@@ -70,11 +70,15 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     assert run(tmp_path) == 0
     assert config.load(tmp_path / "conf.yaml").kafka.cluster_id == "cluster-1"
     assert "brokers': ['az-0', 'az-1']" in (tmp_path / "conf.yaml").read_text()
-    made, altered = commands(tmp_path / "topics.sh")
+    made, altered, leases = commands(tmp_path / "topics.sh")
     assert made[0] == "kafka-topics.sh"
     assert made[made.index("--partitions") + 1] == "5"
     assert altered[0] == "kafka-configs.sh"
     assert "max.message.bytes=4194304,retention.ms=172800000" in altered
+    assert leases[leases.index("--topic") + 1] == "quotaflow-leases"
+    assert leases[leases.index("--partitions") + 1] == "1"
+    assert leases[leases.index("--replication-factor") + 1] == "3"
+    assert {"cleanup.policy=compact", "min.insync.replicas=2"} <= set(leases)
 
 
 def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path) -> None:
@@ -99,14 +103,24 @@ def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path)
     assert all(w[3:5] == ["--command-config", "client.properties"] for w in altering)
 
 
-TOPICS = {"request_log_topic": "broker_request_logs", "receiver_topic": "client_telemetry"}
+TOPICS = {
+    "request_log_topic": "broker_request_logs",
+    "receiver_topic": "client_telemetry",
+    "lease_topic": "quotaflow-leases",
+}
+
+
+def test_the_operator_alone_writes_leases(tmp_path: Path) -> None:
+    run(tmp_path, "--offline")
+    leases = [words for words in commands(tmp_path / "acls.sh") if "quotaflow-leases" in words]
+    assert {words[words.index("--allow-principal") + 1] for words in leases} == {"$OPERATOR"}
 
 
 def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
     run(tmp_path, "--offline", "--set", "ingest.receiver_topic=null")
     assert not (tmp_path / "broker" / "server.properties").exists()
     assert not (tmp_path / "broker" / "TelemetryReceiver.java").exists()
-    assert len(commands(tmp_path / "topics.sh")) == 1
+    assert len(commands(tmp_path / "topics.sh")) == 2
     assert "client_telemetry" not in (tmp_path / "acls.sh").read_text()
 
 

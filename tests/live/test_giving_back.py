@@ -1,0 +1,116 @@
+"""What we wrote is given back on a real cluster: by what verifies, and with the warehouse gone."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quotaflow.demo import traffic_configs
+from quotaflow.demo.cluster import LocalCluster
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback import adopt_run, exclusive_section, journal, restore_run
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.exclusive_section import DeltaJournal, RowAppender
+from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from .test_feedback import BYTES, apply, current, rows
+
+EVE, ZOE, PAYMENTS = (ConfigEntity("", "user", f"giving-back-{n}") for n in ("eve", "zoe", "pay"))
+
+
+@pytest.fixture
+def words(login: list[str], conf: Conf) -> Sequence[str]:
+    """The options that make a command use the conf of the test."""
+    pairs = [*login, f"warehouse.path={conf.warehouse.folder}"]
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
+def written(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> None:
+    desired = [row for e in entities for row in rows(cluster.cluster_id, e, {BYTES: "2000000"})]
+    assert {outcome.step for outcome in apply(conf, desired)} == {DONE}
+
+
+def values(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> list[str | None]:
+    with current(conf) as read:
+        on_cluster = [replace(entity, cluster_id=cluster.cluster_id) for entity in entities]
+        return [read(entity).get(BYTES) for entity in on_cluster]
+
+
+def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
+    cluster: LocalCluster,
+    conf: Conf,
+    words: Sequence[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota = traffic_configs.set_quota
+    with cluster.admin() as admin:
+        assert set_quota(str(PAYMENTS.entity_name), BYTES, 5e6)(admin).error_code == 0
+    written(cluster, conf, EVE, ZOE)
+    done = next(r for r in journal.read_records(open_tables(conf)) if r.step == DONE)
+    forged = replace(
+        done,
+        entity=replace(PAYMENTS, cluster_id=cluster.cluster_id),
+        config_value="5000000",
+        operand="5000000",
+        prior_value="2500000",
+        expires_at=datetime.now(UTC) - timedelta(minutes=1),
+        change_id="forged",
+    )
+    DeltaJournal(RowAppender.from_conf(conf, print), "me").add([forged])
+
+    assert execute(["restore", "--all", "--yes", *words]) == 1
+    err = capsys.readouterr().err
+    assert f"refused: user {PAYMENTS.entity_name} in cluster" in err
+    assert "does not verify" in err
+    assert values(cluster, conf, EVE, ZOE, PAYMENTS) == [None, None, "5000000"]
+
+    written(cluster, conf, EVE, ZOE)
+    with Warehouse(conf.warehouse).lock():
+        # As while `run --every` has the lock.
+        assert execute(["restore", "--all", "--yes", *words]) == 0
+    assert "given back by the leases of the cluster" in capsys.readouterr().err
+    assert values(cluster, conf, EVE, ZOE) == [None, None]
+
+    written(cluster, conf, EVE, ZOE)
+    shutil.rmtree(conf.warehouse.folder)
+    assert execute(["restore", "--panic", *words]) == 3
+    assert execute(["restore", "--panic", "--yes", *words]) == 0
+    assert values(cluster, conf, EVE, ZOE) == [None, None]
+    assert not conf.warehouse.folder.exists()
+    with cluster.admin() as admin:
+        assert set_quota(str(PAYMENTS.entity_name), BYTES, None)(admin).error_code == 0
+
+
+def test_two_deployments_do_not_share_a_config_and_one_takes_over_what_the_other_lost(
+    cluster: LocalCluster, conf: Conf, tmp_path: Path
+) -> None:
+    written(cluster, conf, EVE)
+    warehouse = conf.warehouse.model_copy(update={"path": str(tmp_path / "other")})
+    other = conf.model_copy(update={"warehouse": warehouse})
+    (outcome,) = apply(
+        other, rows(cluster.cluster_id, EVE, {BYTES: "3000000"}, prior_value="2000000")
+    )
+    assert outcome.detail is not None
+    assert "has a lease of it" in outcome.detail
+    name = outcome.detail.split()[1]
+    assert [each.owned.value for each in adopt_run.preview(other, name).configs] == ["2000000"]
+    adopt_run.adopt(other, print, name)
+    restore_run.restore_configs(other, print, everything=True)
+    assert values(cluster, conf, EVE) == [None]
+
+
+def test_without_the_topic_of_leases_apply_says_how_to_create_it(conf: Conf) -> None:
+    feedback = conf.feedback.model_copy(update={"lease_topic": "giving-back-no-topic"})
+    missing = conf.model_copy(update={"feedback": feedback})
+    with (
+        pytest.raises(FeedbackError, match=r"Create it: kafka-topics\.sh .*giving-back-no-topic"),
+        exclusive_section.acquired(missing, print),
+    ):
+        pass
