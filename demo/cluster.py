@@ -26,6 +26,7 @@ from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, mechani
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
 from quotaflow.pipelines.errors import ConfigError, KafkaError
+from quotaflow.pipelines.feedback import lease_topic
 from quotaflow.pipelines.spark.jars import kafka_jars
 
 MAX_NODES = 9
@@ -198,7 +199,7 @@ class LocalCluster:
         self.create_topics([REQUEST_LOG_TOPIC], 3, 1, {"max.message.bytes": str(8 << 20)})
         self.create_topics([TELEMETRY_TOPIC], 3, 1, {"max.message.bytes": str(4 << 20)})
         # Leases of config changes. One replica, so that no follower's fetches are in the log.
-        self.create_topics([LEASE_TOPIC], 1, 1, {"cleanup.policy": "compact"})
+        self.create_topics([LEASE_TOPIC], 1, 1, lease_topic.CONFIGS)
 
     def _make_folder(self) -> None:
         if self.folder.exists() and any(self.folder.iterdir()):

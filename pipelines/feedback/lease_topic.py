@@ -15,6 +15,9 @@ from quotaflow.pipelines.kafka import compacted_topic
 REPLICAS, MIN_IN_SYNC = 3, 2
 CONFIGS = {
     "cleanup.policy": "compact",
+    # Kafka compacts closed segments alone, and each command reads the topic whole.
+    "segment.bytes": "16777216",
+    "segment.ms": "3600000",
     "min.cleanable.dirty.ratio": "0.1",
     "max.message.bytes": "1048588",
 }

@@ -1,13 +1,10 @@
 """The journal in a Delta table: complete after a crash, and nothing is written without it."""
 
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,13 +14,14 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, journal, restore_run
+from quotaflow.pipelines.feedback import (
+    exclusive_section,
+    journal,
+    restore_run,
+)
 from quotaflow.pipelines.feedback.change import Change
 from quotaflow.pipelines.feedback.exclusive_section import DeltaJournal, RowAppender
-from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import DONE, STARTED, Ledger, Record
-from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -32,7 +30,8 @@ from quotaflow.schemas.tables.control import CONFIG_CHANGES
 from ...delta_tables import violation
 from ...schemas.views.view_rows import fresh
 from ...schemas.views.view_tables import make_tables_and_answers
-from .fake_configs import NOON, DictConfigs, ListJournal, applying, desired
+from .delta_scene import Folder, Opened, apply, changes, ledger
+from .fake_configs import DictConfigs, ListJournal, applying
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,16 +40,10 @@ KEY = "producer_byte_rate"
 CHILD = Path(__file__).parent / "killed_section.py"
 ROOT = Path(__file__).parents[3]
 STEPS = ("looked", "begun", "sent", "written", "recorded")
-Opened = Callable[[DictConfigs], None]
 
 
 class CrashError(Exception):
     """The process ended here, as far as the records show."""
-
-
-@pytest.fixture
-def conf(warehouse: Warehouse) -> Conf:
-    return config.load(overrides=[f"warehouse.path={warehouse.conf.folder}"])
 
 
 @pytest.fixture(autouse=True)
@@ -62,57 +55,6 @@ def no_session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
     if not request.node.get_closest_marker("spark"):
         monkeypatch.setattr(session, "get", get)
-
-
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
-    """Makes these configs those of conf's cluster."""
-
-    @contextmanager
-    def cluster(configs: DictConfigs, _: Conf) -> Iterator[tuple[str, DictConfigs]]:
-        yield "c1", configs
-
-    return lambda configs: monkeypatch.setattr(
-        exclusive_section, "open_cluster", partial(cluster, configs)
-    )
-
-
-def changes(*names: str) -> Sequence[Change]:
-    rows = [desired(name) for name in names]
-    return plan(rows, NOON, PlanPolicy(lease_s=600), Connection("b:9092")).changes
-
-
-def apply(conf: Conf, *names: str, passed: Callable[[str], None] = lambda _: None) -> list[str]:
-    """The step with which each change of these users' quotas ended."""
-    with exclusive_section.acquired(conf, print, on_step=passed) as section:
-        return [outcome.step for outcome in section.apply.run("p", changes(*names))]
-
-
-def ledger(conf: Conf) -> Ledger:
-    return journal.read_ledger(open_tables(conf))
-
-
-class Folder:
-    """Where the journal of a conf is: it can be made to store nothing."""
-
-    def __init__(self, warehouse: Warehouse) -> None:
-        self.lock = warehouse.folder("config_changes") / "_delta_log" / ".writer.lock"
-        self.limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def fill(self) -> None:
-        """Let no file of this process grow."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1, self.limits[1]))
-
-    def block(self) -> None:
-        """Put a folder where a writer opens a file. Rights would not stop root."""
-        self.lock.unlink(missing_ok=True)
-        self.lock.mkdir()
-
-    def free(self) -> None:
-        """Let it store again."""
-        resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
-        if self.lock.is_dir():
-            self.lock.rmdir()
 
 
 @pytest.fixture

@@ -1,143 +1,27 @@
-"""Leases in the topic: what is ours is known from the cluster alone, whoever crashes or forges."""
+"""Leases in the topic: what is ours is known from the cluster alone, whoever forges or copies."""
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import exclusive_section, restore_plan, trust
-from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.change_writer import ChangeWriter
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.leases import Item, Lease, LeaseBook, read_book, topic_key
-from quotaflow.pipelines.feedback.ledger import DONE, REFUSED, YIELDED, Key, Ledger, Record
+from quotaflow.pipelines.feedback.leases import Item, read_book, topic_key
+from quotaflow.pipelines.feedback.ledger import DONE, REFUSED, Record
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.signed_journal import SignedJournal, open_journal
 from quotaflow.pipelines.feedback.signing import Signer
-from quotaflow.pipelines.feedback.trust import TrustedLedger
 
 from .fake_configs import (
-    Clock,
     DictConfigs,
     ListJournal,
     ListTopic,
-    TopicCrashError,
     desired,
 )
-
-KEY = "producer_byte_rate"
-LIST = "leader.replication.throttled.replicas"
-USERS = ("eve", "zoe")
-HERE = Signer((b"k" * 32,), "here")
-THERE = Signer((b"k" * 32,), "there")
-STRANGER = Signer((b"s" * 32,), "stranger")
-
-
-class CrashError(Exception):
-    """The process was killed here."""
-
-
-@dataclass
-class Site:
-    """A cluster, its topic of leases, and the warehouse of one deployment."""
-
-    signer: Signer = HERE
-    configs: DictConfigs = field(default_factory=DictConfigs)
-    topic: ListTopic = field(default_factory=ListTopic)
-    tables: ListJournal = field(default_factory=ListJournal)
-    clock: Clock = field(default_factory=Clock)
-    runs: int = 0
-
-    def beside(self, signer: Signer) -> "Site":
-        """Another deployment on the same cluster."""
-        return Site(signer, self.configs, self.topic, clock=self.clock, runs=100)
-
-    @property
-    def book(self) -> LeaseBook:
-        return read_book(self.topic.items, self.signer, "c1")
-
-    def trust(self) -> TrustedLedger:
-        return trust.judge(self.tables.records, self.signer, self.book, "c1")
-
-    def begin(
-        self, on_step: Callable[[str], None], *, with_tables: bool = True
-    ) -> tuple[ChangeWriter, SignedJournal, Ledger]:
-        """What a section does first."""
-        self.runs += 1
-        self.topic.read_to = 0
-        stored = self.tables if with_tables else None
-        records = self.tables.records if with_tables else []
-        signed = open_journal(records, self.signer, "c1", self.topic, stored)
-        ledger = self._ledger(signed, with_tables=with_tables)
-        writer = ChangeWriter(
-            self.configs,
-            signed,
-            f"r{self.runs}",
-            self.clock,
-            on_step=on_step,
-            sleep=lambda _: None,
-            leased_elsewhere=exclusive_section.leased_elsewhere(signed.book),
-        )
-        writer.finish(ledger)
-        return writer, signed, self._ledger(signed, with_tables=with_tables)
-
-    def _ledger(self, signed: SignedJournal, *, with_tables: bool) -> Ledger:
-        records = self.tables.records if with_tables else []
-        return trust.judge(records, self.signer, signed.book, "c1").ledger
-
-    def apply(
-        self, value: int, *names: str, on_step: Callable[[str], None] = lambda _: None
-    ) -> list[str]:
-        writer, _, ledger = self.begin(on_step)
-        rows = [self._row(name, value) for name in names or USERS]
-        seen = PlanPolicy(lease_s=600, max_step_factor=1e9, inputs_at={SNAPSHOT: self.clock()})
-        changes = plan(rows, self.clock.now, seen, Connection("b:9092"), ledger).changes
-        return [outcome.step for outcome in writer.run("p", changes)]
-
-    def _row(self, name: str, value: int) -> DesiredConfig:
-        prior = self.configs.configs.get(desired(name).entity, {}).get(KEY)
-        return desired(name, config_value=f"{value}000", prior_value=prior)
-
-    def restore(
-        self,
-        *,
-        everything: bool = True,
-        with_tables: bool = True,
-        on_step: Callable[[str], None] = lambda _: None,
-    ) -> list[Change]:
-        writer, signed, ledger = self.begin(on_step, with_tables=with_tables)
-        owned = restore_plan.expired(ledger, self.clock.now, include_all=everything)
-        actual = {key[0]: self.configs.read(key[0]) for key in owned}
-        restore = restore_plan.plan_restore(owned, actual, {}, Connection("b:9092"))
-        signed.add(
-            [
-                replace(e.owned.record, step=YIELDED, event_time=self.clock(), run_id="y", number=n)
-                for n, e in enumerate(restore.yielded)
-            ]
-        )
-        writer.run("restore", restore.changes)
-        return list(restore.changes)
-
-    def value(self, name: str) -> str | None:
-        return self.configs.configs.get(desired(name).entity, {}).get(KEY)
-
-
-def applied(*names: str) -> Site:
-    site = Site()
-    assert set(site.apply(2, *names)) == {DONE}
-    return site
-
-
-def live(book: LeaseBook) -> dict[Key, Lease]:
-    return {key: lease for key, lease in book.leases.items() if not lease.is_over}
+from .lease_site import HERE, KEY, LIST, STRANGER, THERE, Site, applied
 
 
 def newest(items: list[Item], key: bytes) -> bytes:
@@ -398,93 +282,6 @@ def test_of_two_deployments_at_the_same_moment_one_writes() -> None:
     assert site.book.problems == ()
     site.restore()
     assert site.value("eve") is None
-
-
-STEPS = ("looked", "begun", "sent", "written", "recorded", "finished")
-DEATHS = st.none() | st.sampled_from(STEPS) | st.integers(0, 9)
-ACTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("apply"), st.integers(1, 9), DEATHS),
-        st.tuples(st.just("restore"), st.booleans(), DEATHS),
-        st.tuples(st.just("panic"), st.just(True), DEATHS),
-        st.tuples(st.just("wait"), st.integers(1, 900), st.none()),
-    ),
-    max_size=10,
-)
-
-
-def perform(site: Site, act: tuple[str, int, str | int | None]) -> None:
-    """One command, which may be killed at a step or after so many records of the topic."""
-    name, argument, death = act
-
-    def passed(step: str) -> None:
-        if step == death:
-            raise CrashError
-
-    site.topic.dies_after = death if isinstance(death, int) else None
-    with suppress(CrashError, TopicCrashError):
-        if name == "wait":
-            site.clock.now += timedelta(seconds=argument)
-        elif name == "apply":
-            site.apply(argument, on_step=passed)
-        else:
-            whole = name == "restore"
-            site.restore(everything=bool(argument), with_tables=whole, on_step=passed)
-    site.topic.dies_after = None
-
-
-@settings(max_examples=200)
-@given(ACTS, st.sampled_from(["restore", "panic"]))
-@example([("apply", 1, None), ("panic", 1, 1), ("apply", 2, 1)], "panic")
-@example([("apply", 1, None), ("restore", 1, 4), ("apply", 1, None)], "restore")
-@example([("apply", 1, None), ("panic", 1, "begun"), ("apply", 1, 1)], "restore")
-@example([("apply", 1, "begun"), ("apply", 1, 3)], "panic")
-def test_wherever_a_run_is_killed_nothing_looks_forged_and_all_is_given_back(
-    acts: list[tuple[str, int, str | int | None]], last: str
-) -> None:
-    site = Site()
-    site.configs.configs[EVE[0]] = {KEY: "7007"}
-    for act in [*acts, ("wait", 130, None)]:
-        perform(site, act)
-        assert site.trust().refused == ()
-        assert site.trust().unstored == ()
-    # What a killed run had sent is known after two minutes.
-    perform(site, (last, 1, None))
-    perform(site, ("wait", 130, None))
-    perform(site, ("restore", 1, None))
-    assert (site.value("eve"), site.value("zoe")) == ("7007", None)
-    assert (site.book.leases, site.trust().ledger.owned, site.trust().refused) == ({}, {}, ())
-    assert site.tables.ledger.owned == {}
-    assert site.tables.ledger.open_records == ()
-
-
-@settings(max_examples=200)
-@given(ACTS, st.data())
-def test_whatever_is_copied_or_removed_in_the_topic_is_noticed_or_changes_nothing(
-    acts: list[tuple[str, int, str | int | None]], data: st.DataObject
-) -> None:
-    site = Site()
-    for act in [("apply", 2, None), *acts, ("wait", 130, None)]:
-        perform(site, act)
-    before = site.book
-    items = list(site.topic.items)
-    keys = sorted({key for key, _ in items})
-    key = data.draw(st.sampled_from(keys))
-    value = data.draw(st.sampled_from([None, *(v for k, v in items if k == key)]))
-    site.topic.append([(key, value)])
-    after = site.book
-    is_noticed = bool(after.problems)
-    is_same = live(after) == live(before)
-    # An older head lists the leases of its time: the tables have newer records then.
-    is_old_head = key == b'["head","here"]' and after.sequence < max(
-        (record.sequence or 0 for record in site.tables.records), default=0
-    )
-    # A run that is killed before its head has written no config, so what the head lists is true.
-    is_of_head = (
-        after.tags is not None and {each.tag for each in live(after).values()} <= after.tags
-    )
-    assert is_noticed or is_same or is_old_head or is_of_head
-    assert {lease.owned and lease.owned.prior_value for lease in after.leases.values()} <= {None}
 
 
 def test_a_lease_is_readable_json_for_who_looks_into_the_topic() -> None:

@@ -1,0 +1,100 @@
+"""Wherever a run is killed, and whatever is copied in the topic, ours is known and given back."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from .fake_configs import (
+    TopicCrashError,
+    desired,
+)
+from .lease_site import KEY, CrashError, Site, live
+
+EVE = desired("eve").key
+STEPS = ("looked", "begun", "sent", "written", "recorded", "finished")
+DEATHS = st.none() | st.sampled_from(STEPS) | st.integers(0, 9)
+ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("apply"), st.integers(1, 9), DEATHS),
+        st.tuples(st.just("restore"), st.booleans(), DEATHS),
+        st.tuples(st.just("panic"), st.just(True), DEATHS),
+        st.tuples(st.just("wait"), st.integers(1, 900), st.none()),
+    ),
+    max_size=10,
+)
+
+
+def perform(site: Site, act: tuple[str, int, str | int | None]) -> None:
+    """One command, which may be killed at a step or after so many records of the topic."""
+    name, argument, death = act
+
+    def passed(step: str) -> None:
+        if step == death:
+            raise CrashError
+
+    site.topic.dies_after = death if isinstance(death, int) else None
+    with suppress(CrashError, TopicCrashError):
+        if name == "wait":
+            site.clock.now += timedelta(seconds=argument)
+        elif name == "apply":
+            site.apply(argument, on_step=passed)
+        else:
+            whole = name == "restore"
+            site.restore(everything=bool(argument), with_tables=whole, on_step=passed)
+    site.topic.dies_after = None
+
+
+@settings(max_examples=200)
+@given(ACTS, st.sampled_from(["restore", "panic"]))
+@example([("apply", 1, None), ("panic", 1, 1), ("apply", 2, 1)], "panic")
+@example([("apply", 1, None), ("restore", 1, 4), ("apply", 1, None)], "restore")
+@example([("apply", 1, None), ("panic", 1, "begun"), ("apply", 1, 1)], "restore")
+@example([("apply", 1, "begun"), ("apply", 1, 3)], "panic")
+def test_wherever_a_run_is_killed_nothing_looks_forged_and_all_is_given_back(
+    acts: list[tuple[str, int, str | int | None]], last: str
+) -> None:
+    site = Site()
+    site.configs.configs[EVE[0]] = {KEY: "7007"}
+    for act in [*acts, ("wait", 130, None)]:
+        perform(site, act)
+        assert site.trust().refused == ()
+        assert site.trust().unstored == ()
+    # What a killed run had sent is known after two minutes.
+    perform(site, (last, 1, None))
+    perform(site, ("wait", 130, None))
+    perform(site, ("restore", 1, None))
+    assert (site.value("eve"), site.value("zoe")) == ("7007", None)
+    assert (site.book.leases, site.trust().ledger.owned, site.trust().refused) == ({}, {}, ())
+    assert site.tables.ledger.owned == {}
+    assert site.tables.ledger.open_records == ()
+
+
+@settings(max_examples=200)
+@given(ACTS, st.data())
+def test_whatever_is_copied_or_removed_in_the_topic_is_noticed_or_changes_nothing(
+    acts: list[tuple[str, int, str | int | None]], data: st.DataObject
+) -> None:
+    site = Site()
+    for act in [("apply", 2, None), *acts, ("wait", 130, None)]:
+        perform(site, act)
+    before = site.book
+    items = list(site.topic.items)
+    keys = sorted({key for key, _ in items})
+    key = data.draw(st.sampled_from(keys))
+    value = data.draw(st.sampled_from([None, *(v for k, v in items if k == key)]))
+    site.topic.append([(key, value)])
+    after = site.book
+    is_noticed = bool(after.problems)
+    is_same = live(after) == live(before)
+    # An older head lists the leases of its time: the tables have newer records then.
+    is_old_head = key == b'["head","here"]' and after.sequence < max(
+        (record.sequence or 0 for record in site.tables.records), default=0
+    )
+    # A run that is killed before its head has written no config, so what the head lists is true.
+    is_of_head = (
+        after.tags is not None and {each.tag for each in live(after).values()} <= after.tags
+    )
+    assert is_noticed or is_same or is_old_head or is_of_head
+    assert {lease.owned and lease.owned.prior_value for lease in after.leases.values()} <= {None}
