@@ -24,18 +24,23 @@ _JOBS = {
 }
 _SOON = 0.2
 _RETENTION = "retention.ms"
+_CLEANUP = "cleanup.policy"
 Offsets = Mapping[tuple[str, int], int]
 
 
 def configured_topics(conf: Conf) -> list[str]:
     """The topics in conf."""
+    return [*_ingested(conf), conf.feedback.lease_topic]
+
+
+def _ingested(conf: Conf) -> list[str]:
     return [name for key in _KEYS if (name := getattr(conf.ingest, key))]
 
 
 def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
     """Each topic in conf: existing, the one of the checkpoint, and read in time."""
     by_job = checkpoints.load(probe.conf.warehouse.checkpoint_folder)
-    hidden = probe.unauthorized_topics(set(configured_topics(probe.conf)) - cluster.topics.keys())
+    hidden = probe.unauthorized_topics(set(_ingested(probe.conf)) - cluster.topics.keys())
     for key in _KEYS:
         name = getattr(probe.conf.ingest, key)
         topic = cluster.topics.get(name)
@@ -44,6 +49,22 @@ def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
             checkpoint = by_job.get(_JOBS[key])
             yield identity(key, cluster.cluster_id, topic, checkpoint)
             yield _read(probe, topic, checkpoint)
+    yield _leases(probe, cluster.topics.get(probe.conf.feedback.lease_topic))
+
+
+def _leases(probe: Probe, topic: Topic | None) -> Finding:
+    """Whether the topic of leases keeps each lease until it is given back."""
+    subject, name = "feedback.lease_topic", probe.conf.feedback.lease_topic
+    if topic is None:
+        seen = f"topic {name} does not exist, or this login may not see it"
+        remedy = "create it before `apply --yes`: `quotaflow init` prints the command"
+        return Finding(subject, WARNING, seen, remedy)
+    (answer,) = probe.state.configs(TOPIC, [name])
+    policy = {c.name: c.value for c in answer.content}.get(_CLEANUP)
+    if topic.partitions != 1 or policy not in {"compact", None}:
+        seen = f"topic {name} has {topic.partitions} partitions and {_CLEANUP} {policy}"
+        return Finding(subject, BAD, seen, "create it again, as `quotaflow init` prints it")
+    return Finding(subject, OK, f"topic {name}, {policy or 'its configs are hidden'}")
 
 
 def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) -> Finding:
