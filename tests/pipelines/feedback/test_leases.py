@@ -183,6 +183,18 @@ def test_an_old_lease_that_is_written_again_is_refused_by_name() -> None:
     assert (site.restore(with_tables=False), site.value("eve")) == ([], "2000")
 
 
+def test_a_whole_topic_of_before_is_refused_by_the_rows_of_since() -> None:
+    site = applied()
+    before = list(site.topic.items)
+    site.restore()
+    site.configs.configs[EVE[0]] = {KEY: "2000"}
+    site.topic.items[:] = before
+    assert [why.split(": ")[2] for why in site.trust().refused] == [
+        "its lease in the topic is older than the row that gave it back"
+    ] * 2
+    assert (site.trust().ledger.owned, site.restore(), site.value("eve")) == ({}, [], "2000")
+
+
 def test_an_older_lease_in_place_of_the_newest_is_noticed() -> None:
     site = applied("eve")
     old = newest(site.topic.items, topic_key(EVE))
