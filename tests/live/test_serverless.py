@@ -39,6 +39,7 @@ CONF: dict[str, Any] = {
     "upkeep": {"retention_days": {"requests": 1}},
     "alerts": {"webhook": {"url": "env:HOOK"}},
     "plan": {"cooldown_s": 0, "max_input_age_s": 86_400, "min_history_s": 1},
+    "feedback": {"signing_keys": ["env:SIGNING_KEY"]},
 }
 CHANGES_WAITING = 3
 
@@ -84,6 +85,7 @@ def serverless(
         recent_lines.send(cluster, golden / "lines")
         login = cluster.client_properties("admin")
         secrets = {"JAAS": login.pop("sasl.jaas.config"), "HOOK": webhook}
+        secrets["SIGNING_KEY"] = "k" * 32
         kafka = {"properties": login | {"sasl.jaas.config": "env:JAAS"}}
         own = {"kafka": kafka, "warehouse": {"checkpoints": str(folder / "checkpoints")}}
         (folder / "conf.yaml").write_text(yaml.safe_dump(CONF | own))

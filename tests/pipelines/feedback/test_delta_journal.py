@@ -214,7 +214,9 @@ def test_in_a_catalog_records_are_stored_by_spark(
     section = config.WarehouseSection(
         catalog_schema="spark_catalog.journal", checkpoints=str(tmp_path / "checkpoints")
     )
-    conf = config.Conf(warehouse=section)
+    monkeypatch.setenv("SIGNING_KEY", "k" * 32)
+    feedback = config.FeedbackSection(signing_keys=["env:SIGNING_KEY"])
+    conf = config.Conf(warehouse=section, feedback=feedback)
     configs = DictConfigs()
     opened(configs)
     spark.sql(f"CREATE DATABASE journal LOCATION '{tmp_path / 'journal'}'")
