@@ -1,7 +1,7 @@
 """A compacted topic of one partition as a store: read to its end, and written with acks=all."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,10 @@ Item = tuple[bytes, bytes | None]
 """Key and value of a record; without a value it is a tombstone."""
 
 _WAIT_MS = 200
-_READ_WITHIN_S = 60
+_READ_WITHIN_S = 180
+# A broker that throttles the login answers a fetch without records until the login was quiet for as
+# long as the windows of a quota last: 11 of a second (quota.window.num).
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 12.0
 _WRITE_WITHIN_S = 60
 _MAX_REQUEST_BYTES = 1_000_000
 _CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
@@ -29,6 +32,7 @@ class CompactedTopic:
     name: str
     properties: Mapping[str, str]
     consumer: Any
+    sleep: Callable[[float], None] = time.sleep
     _producer: Any = field(default=None)
 
     def read(self) -> list[Item]:
@@ -38,11 +42,17 @@ class CompactedTopic:
             end = self.consumer.end_offsets([partition])[partition]
             items: list[Item] = []
             deadline = time.monotonic() + _READ_WITHIN_S
+            pause_s = _FIRST_PAUSE_S
             while self.consumer.position(partition) < end:
+                polled = self.consumer.poll(timeout_ms=_WAIT_MS).values()
+                items += [(each.key or b"", each.value) for records in polled for each in records]
+                if polled:
+                    pause_s = _FIRST_PAUSE_S
+                    continue
                 if time.monotonic() > deadline:
                     raise KafkaError(f"topic {self.name} was not read in {_READ_WITHIN_S} s")
-                for records in self.consumer.poll(timeout_ms=_WAIT_MS).values():
-                    items += [(record.key or b"", record.value) for record in records]
+                self.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             return items
 
     def append(self, items: Sequence[Item]) -> None:

@@ -14,7 +14,15 @@ from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, STARTED, UNDONE, YIELDED
+from quotaflow.pipelines.feedback.ledger import (
+    DONE,
+    MOVED,
+    REFUSED,
+    STARTED,
+    UNDONE,
+    YIELDED,
+    Record,
+)
 from quotaflow.pipelines.feedback.outcome import ALREADY_SET, OPEN
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
@@ -53,6 +61,36 @@ def test_a_change_is_recorded_before_and_after_it_is_written() -> None:
     (owned,) = journal.ledger.owned.values()
     assert (owned.prior_value, owned.value) == (None, "1000")
     assert owned.expires_at == journal.records[-1].event_time + timedelta(seconds=600)
+
+
+@dataclass
+class CountedJournal(ListJournal):
+    """Counts the commits."""
+
+    commits: list[int] = field(default_factory=list)
+
+    def add(self, records: Sequence[Record]) -> None:
+        self.commits.append(len(records))
+        ListJournal.add(self, records)
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "commits"),
+    [pytest.param(0, [120, 50, 50, 20], id="fast"), pytest.param(4, [120, *[8] * 15], id="slow")],
+)
+def test_many_changes_are_recorded_together_and_none_late(pause_s: int, commits: list[int]) -> None:
+    """While a run lasts, its last record must be younger than a write can take to land."""
+    configs, journal, clock = DictConfigs(), CountedJournal(), Clock()
+
+    def passed(step: str) -> None:
+        if step == "written":
+            clock.now += timedelta(seconds=pause_s)
+
+    rows = [desired(f"user-{n}") for n in range(120)]
+    outcomes = applying(configs, journal, clock=clock, on_step=passed).run("p1", changes(*rows))
+    assert {o.step for o in outcomes} == {DONE}
+    assert journal.commits == commits
+    assert len(journal.ledger.owned) == 120
 
 
 def test_a_second_time_it_is_so_already_and_written_once() -> None:

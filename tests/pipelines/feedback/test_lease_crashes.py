@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import timedelta
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.leases import LeaseBook, topic_key
@@ -48,7 +48,6 @@ def perform(site: Site, act: tuple[str, int, str | int | None]) -> None:
     site.topic.dies_after = None
 
 
-@settings(max_examples=200)
 @given(ACTS, st.sampled_from(["restore", "panic"]))
 @example([("apply", 1, None), ("panic", 1, 1), ("apply", 2, 1)], "panic")
 @example([("apply", 1, None), ("restore", 1, 4), ("apply", 1, None)], "restore")
@@ -77,7 +76,6 @@ def listed(book: LeaseBook) -> frozenset[str]:
     return book.tags or frozenset()
 
 
-@settings(max_examples=200)
 @given(ACTS, st.data())
 def test_whatever_is_copied_or_removed_in_the_topic_is_noticed_or_changes_nothing(
     acts: list[tuple[str, int, str | int | None]], data: st.DataObject

@@ -1,0 +1,82 @@
+"""A compacted topic is read to its end, also by a login that brokers throttle."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from kafka import TopicPartition
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka import compacted_topic
+from quotaflow.pipelines.kafka.compacted_topic import CompactedTopic
+
+PARTITION = TopicPartition("leases", 0)
+
+
+@dataclass
+class Consumed:
+    """A record as kafka-python has it."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass
+class Consumer:
+    """Gives a record per poll, and none while it was polled less than `quiet_s` before."""
+
+    records: list[Consumed]
+    quiet_s: float = 0
+    now: float = 100
+    at: int = 0
+    polled_at: float = 0
+    pauses: list[float] = field(default_factory=list)
+
+    def assignment(self) -> set[TopicPartition]:
+        return {PARTITION}
+
+    def end_offsets(self, _: object) -> dict[TopicPartition, int]:
+        return {PARTITION: len(self.records)}
+
+    def position(self, _: object) -> int:
+        return self.at
+
+    def poll(self, timeout_ms: int) -> dict[TopicPartition, list[Consumed]]:
+        is_throttled = self.now - self.polled_at < self.quiet_s
+        self.polled_at = self.now
+        self.now += timeout_ms / 1_000
+        if is_throttled:
+            return {}
+        self.at += 1
+        return {PARTITION: [self.records[self.at - 1]]}
+
+    def sleep(self, pause_s: float) -> None:
+        self.pauses.append(pause_s)
+        self.now += pause_s
+
+
+def opened(consumer: Any) -> CompactedTopic:
+    return CompactedTopic("leases", {}, consumer, consumer.sleep)
+
+
+def test_records_and_tombstones_come_once_in_their_order() -> None:
+    consumer = Consumer([Consumed(b"a", b"1"), Consumed(b"a", None)])
+    topic = opened(consumer)
+    assert topic.read() == [(b"a", b"1"), (b"a", None)]
+    assert topic.read() == []
+    consumer.records.append(Consumed(b"b", b"2"))
+    assert topic.read() == [(b"b", b"2")]
+    assert consumer.pauses == []
+
+
+def test_a_throttled_login_waits_until_the_windows_of_its_quota_are_over() -> None:
+    consumer = Consumer([Consumed(b"a", b"1"), Consumed(b"b", b"2")], quiet_s=11)
+    assert len(opened(consumer).read()) == 2
+    assert max(consumer.pauses) >= 11
+
+
+def test_a_topic_that_is_not_read_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = Consumer([Consumed(b"a", b"1")], quiet_s=1e9, polled_at=1e9)
+    monkeypatch.setattr(compacted_topic.time, "monotonic", lambda: consumer.now)
+    with pytest.raises(KafkaError, match="topic leases was not read in 180 s"):
+        opened(consumer).read()
