@@ -80,7 +80,7 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
         Acl(TOPIC, ALL, ALTER_CONFIGS, "lists of throttled replicas"),
         *_LEASES,
     ),
-    "capture": (*_ALTERS, *_LEASES, *_FOLLOWS[:1]),
+    "capture": (*_ALTERS, *_FOLLOWS[:1]),
     "troubleshoot": (*_ALTERS, *_FOLLOWS),
 }
 """Command or program -> what its login must be allowed. `restore` needs what `apply` needs; `plan`,

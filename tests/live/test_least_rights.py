@@ -108,7 +108,13 @@ def applied(login: Login) -> list[str]:
         problem
         for entity, key, value in WRITTEN
         for problem in refusals(lambda e=entity, k=key, v=value: written(login, e, k, v))
-    ]
+    ] + refusals(lambda: leased(login))
+
+
+def leased(login: Login) -> None:
+    with exclusive_section.open_leases(login.conf) as topic:
+        topic.append([(b"rights", b"")])
+        topic.read()
 
 
 def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
