@@ -28,6 +28,7 @@ OTHERS: dict[str, Any] = {
     "expires_at": None,
     "number": 7,
     "sequence": 8,
+    "observed": 2.0,
 }
 
 
@@ -157,6 +158,11 @@ def test_a_key_in_plain_text_is_refused_and_not_repeated() -> None:
 def test_a_reference_without_a_scope_gets_that_of_conf() -> None:
     conf = config.load(overrides=["secrets.scope=ops", "feedback.signing_keys=['secret:mac']"])
     assert conf.feedback.signing_keys == ["secret:ops/mac"]
+
+
+def test_a_whole_number_that_a_table_gives_back_as_a_fraction_verifies() -> None:
+    signed = SIGNER.signed(replace(RECORD_OF_NOON, observed=7), 1)
+    assert SIGNER.verifies(replace(signed, observed=7.0))
 
 
 def test_times_of_any_precision_verify() -> None:
