@@ -165,11 +165,11 @@ def test_kill_9_between_any_two_steps_loses_nothing(operator: Operator) -> None:
         assert operator.quotas() == [ADVISED] * 3
         # What was made ends as soon as it shows; what was begun may have been sent, and can land
         # for a while: it stays open until then.
-        started = USERS[steps // 3 :] if "begun" in killed else ()
+        started = USERS[(steps - 1) // 2 :] if "begun" in killed else ()
         assert {user for _, user in operator.open() - before} == set(started)
         assert operator.run("restore", "--all", "--yes") == 0
         assert operator.quotas() == [{}] * 3
-    assert killed == ["looked", "begun", *["sent", "written", "recorded"] * 3]
+    assert killed == ["looked", "begun", *["sent", "written"] * 3, "recorded"]
     time.sleep(MAY_LAND_FOR.total_seconds())
     assert operator.run("apply", "--yes") == 0
     assert operator.open() == set()
@@ -184,6 +184,6 @@ def test_of_two_at_once_one_writes_and_the_other_says_who(operator: Operator) ->
     with operator.start(*words) as one, operator.start(*words) as other:
         outputs = [process.communicate(timeout=TIMEOUT_S)[0] for process in (one, other)]
     assert sorted((one.returncode, other.returncode)) == [0, 1], outputs
-    assert "is being written by process" in "".join(outputs)
+    assert "another process writes configs from" in "".join(outputs)
     assert operator.quotas() == [ADVISED] * 3
     assert operator.run("restore", "--all", "--yes") == 0
