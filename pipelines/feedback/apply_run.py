@@ -93,11 +93,14 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     for name, why in sorted(evidence_checks.unusable(conf, tables, evidence, now).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
     bounds = plan_policy.for_plan(conf, tables, now)
+    rows = [change.desired for change in plan.changes]
+    bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at)
     for group in _groups(plan):
-        rows = tuple(change.desired for change in group)
         whys = (guards.write_problem(change.written, bounds) for change in group)
         # The clients that are live now may differ from those at planning time.
-        why_not = next((why for why in whys if why), None) or bounds.harm(rows)
+        why_not = next((why for why in whys if why), None) or bounds.harm(
+            tuple(change.desired for change in group)
+        )
         if why_not is not None:
             raise FeedbackError(f"plan {plan.plan_id}: {group[0].entity}: {why_not}")
     return plan

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.change import RENEW, BlockedChange, Change, is_same_value
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
+from quotaflow.pipelines.feedback.holds import Key
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
@@ -53,14 +54,12 @@ class PlanPolicy:
     `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
     live client, None if not. `without_harmed` returns the rows without clients that they would
-    harm, and why these are left out. `inputs_at`: the newest time of request log, results,
-    telemetry and snapshot. `failed_checks`: table or view -> why a plan must not use it as
-    evidence. `other_managers`: type of entity -> other programs that manage its configs.
-    `entity_counts`: type of entity -> number of entities. One plan or restore changes at most
-    `max_entity_share` of each type, and `min_entities` in any case.
-    `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
-    set a first one; None: first values have no bound. `evidence_window`: without a row there was no
-    offence for at least so long.
+    harm, and why these are left out. `inputs_at`: the newest time of request log, results, telemetry and
+    snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
+    `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`:
+    type of entity -> number of entities. `holds`: configs that somebody else set last, with who
+    and when. One plan or restore changes at most `max_entity_share` of
+    each type, and `min_entities` in any case.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -75,6 +74,7 @@ class PlanPolicy:
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     other_managers: Mapping[str, str] = field(default_factory=dict)
     entity_counts: Mapping[str, int] = field(default_factory=dict)
+    holds: Mapping[Key, str] = field(default_factory=dict)
     max_entity_share: float = 1.0
     min_entities: int = 3
     lease_s: int = 3_600
@@ -136,7 +136,11 @@ def blocked_reason(
 
 def write_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why no command may write a row's value; None if one may."""
-    return entity_problem(row, bounds) or _value_problem(row, bounds.refused_keys)
+    return (
+        entity_problem(row, bounds)
+        or bounds.holds.get(row.key)
+        or _value_problem(row, bounds.refused_keys)
+    )
 
 
 def return_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:

@@ -24,6 +24,9 @@ UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
 refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
 changed our value, so the config is theirs."""
+RELEASED = "released"
+"""A person allows plans to change a config that somebody else set. Its value then is its baseline.
+Nothing is written to the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,10 @@ class Baseline:
 class Ledger:
     """What all records add up to: configs we own, our last writes, and open records.
 
-    `done_at`: by plan id and change id, when the change was written last. `quota_steps`: for each
-    quota that a plan tightened, the ends of our writes to it and of its leases, in time order.
-    `last_record_by_run`: by run id. `baselines`: by run id and change id of a write.
+    `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
+    run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
+    a config to somebody else, unless we wrote it since. `released`: the last release by a person.
+    `applied`: done or open writes of plans, without renewals.
     """
 
     owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
@@ -112,7 +116,9 @@ class Ledger:
     done_at: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     last_record_by_run: Mapping[str, datetime] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], Baseline] = field(default_factory=dict)
-    quota_steps: Mapping[tuple[ConfigEntity, str], tuple[Record, ...]] = field(default_factory=dict)
+    yielded: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
+    released: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
+    applied: tuple[Record, ...] = ()
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
@@ -137,8 +143,11 @@ class Ledger:
         done = {(r.plan_id, r.change_id): r.event_time for r in in_order if r.step == DONE}
         ran = {r.run_id: r.event_time for r in in_order}
         newest = in_order[-1].event_time if in_order else None
-        steps = _quota_steps(in_order)
-        return cls(owned, last, still, newest, done, ran, baselines, quota_steps=steps)
+        made = (*(r for r in in_order if r.step == DONE), *still)
+        applied = tuple(record for record in made if _is_applied(record))
+        return cls(
+            owned, last, still, newest, done, ran, baselines, *_left_to_others(in_order), applied
+        )
 
     def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
         """The same, as if we owned these configs and no others."""
@@ -190,17 +199,24 @@ class Ledger:
         return record.config_value
 
 
-def _quota_steps(
+def _left_to_others(
     in_order: Iterable[Record],
-) -> dict[tuple[ConfigEntity, str], tuple[Record, ...]]:
-    steps: dict[tuple[ConfigEntity, str], list[Record]] = {}
+) -> tuple[dict[tuple[ConfigEntity, str], Record], dict[tuple[ConfigEntity, str], Record]]:
+    """The yielded configs that we did not write since, and the last release of each config."""
+    yielded: dict[tuple[ConfigEntity, str], Record] = {}
+    released: dict[tuple[ConfigEntity, str], Record] = {}
     for record in in_order:
-        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
-        # A restore or somebody else's change ends all steps before it.
-        is_end = record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE)
-        if is_step or (is_end and record.key in steps):
-            steps.setdefault(record.key, []).append(record)
-    return {key: tuple(records) for key, records in steps.items()}
+        if record.step == YIELDED:
+            yielded[record.key] = record
+        elif record.step == RELEASED:
+            released[record.key] = record
+        elif record.step == DONE and _is_applied(record):
+            yielded.pop(record.key, None)
+    return yielded, released
+
+
+def _is_applied(record: Record) -> bool:
+    return record.purpose == APPLY and record.operation != RENEW
 
 
 def _baseline(
@@ -227,10 +243,7 @@ def _update_owned(
 ) -> None:
     """Apply one record to the configs we own."""
     before = owned.get(record.key)
-    # A restore in steps leaves a value of ours, with a lease, until its last step.
-    is_step = record.direction == GIVE_BACK and record.expires_at is not None
-    is_restored = record.purpose == RESTORE and not is_step
-    if record.step == YIELDED or (record.step == DONE and is_restored):
+    if record.step in {YIELDED, RELEASED} or (record.step == DONE and record.purpose == RESTORE):
         owned.pop(record.key, None)
     elif record.step == DONE and record.operation == RENEW:
         if before is not None:

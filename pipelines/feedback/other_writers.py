@@ -7,10 +7,12 @@ from typing import Any
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.holds import Alteration
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
 Named = Mapping[Key, Mapping[str, datetime]]
 
@@ -18,6 +20,11 @@ WRITERS = """
     SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
         client_id, altered_at, operation, config_value
     FROM config_writers WHERE is_own = false
+"""
+LAST_ALTERATIONS = """
+    SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
+        client_id, altered_at, operation, config_value, is_own
+    FROM config_writers
 """
 # The last alteration of a list is not enough: ours may have followed somebody else's.
 NAMERS = """
@@ -86,6 +93,28 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
                 theirs |= writers[key].claimed_entries(frozenset(ours))
             writers[key] = LaterWriter(_writer(row), APPEND, ",".join(sorted(theirs)))
     return writers
+
+
+def last_alterations(
+    tables: Tables, keys: Collection[Key], own: str | None
+) -> dict[Key, Alteration]:
+    """The last alteration of each of these configs, as far as the request log shows it.
+
+    `own` is the principal of this command. The view knows only that of snapshots.
+    """
+    if not keys or not tables.is_made(CONFIG_ALTERATIONS.name):
+        return {}
+    return {
+        key: Alteration(
+            row["altered_at"].astimezone(UTC),
+            _writer(row),
+            row["operation"],
+            row["config_value"],
+            is_own=bool(row["is_own"]) or (own is not None and row["principal"] == own),
+        )
+        for row in tables.rows(LAST_ALTERATIONS)
+        if (key := _key(row)) in keys
+    }
 
 
 def managers(

@@ -1,14 +1,15 @@
 """The plan policy: from conf, and with what the tables say now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import dead_time, other_writers, plan_inputs, preflight
-from quotaflow.pipelines.feedback.desired_configs import Group
+from quotaflow.pipelines.feedback import holds, journal, other_writers, plan_inputs, preflight
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
 from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
@@ -64,6 +65,26 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
             tables, now, section.tolerated_managers, cluster, section.operators
         ),
     )
+
+
+def with_holds(
+    policy: PlanPolicy,
+    conf: Conf,
+    tables: Tables,
+    rows: Iterable[DesiredConfig],
+    seen_at: datetime | None,
+) -> PlanPolicy:
+    """The policy with the configs of these rows that somebody else set last.
+
+    `seen_at`: when the prior values of the rows were seen.
+    """
+    ledger = journal.read_ledger(tables)
+    seen = {
+        row.key: SeenConfig(ledger.current_value(*row.key, row.prior_value, seen_at), seen_at)
+        for row in rows
+    }
+    alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
+    return replace(policy, holds=holds.holds(seen, alterations, ledger))
 
 
 def for_restore(conf: Conf, tables: Tables) -> PlanPolicy:

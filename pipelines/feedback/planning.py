@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import evidence_checks, journal, plan_inputs, plan_policy
+from quotaflow.pipelines.feedback import (
+    evidence_checks,
+    guards,
+    journal,
+    plan_inputs,
+    plan_policy,
+)
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
@@ -21,4 +27,6 @@ def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
         failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
     )
     ledger = journal.read_ledger(tables)
+    seen_at = policy.inputs_at.get(guards.SNAPSHOT)
+    policy = plan_policy.with_holds(policy, conf, tables, desired, seen_at)
     return plan(desired, now, policy, Connection.from_conf(conf), ledger)

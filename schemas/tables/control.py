@@ -162,13 +162,18 @@ CONFIG_CHANGES = Table(
         ),
         Column("plan_id", STRING, "plan the change is of"),
         _CHANGE_ID,
-        Column("purpose", STRING, "apply, or restore: to give back what was written"),
+        Column(
+            "purpose",
+            STRING,
+            "apply; restore: to give back what was written; release: a person allows plans to "
+            "change what somebody else set",
+        ),
         Column(
             "step",
             STRING,
             "begun, and then one end: done (read back); undone (never written); refused (by the "
             "broker); moved (no longer what it was planned on); yielded (another program changed "
-            "it, so it is not ours)",
+            "it, so it is not ours). Or released (by a person)",
         ),
         *_ENTITY,
         *_OPERATION,

@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, violation
-from ...schemas.views.view_rows import HOSTILE, Row, fresh, setting, throttled
+from ...schemas.views.view_rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.view_tables import make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -120,6 +120,35 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     assert printed.out == "no changes wait\n"
     assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in printed.err
     assert "request_percentage" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("writer", "way", "is_planned"),
+    [
+        ("User:eve", "kafka.principal=User:us", False),
+        ("User:us", "kafka.cluster_id=c1", True),
+        ("User:operator", "kafka.principal=User:operator", True),
+    ],
+    ids=["an operator", "the login of snapshots", "the login of this command"],
+)
+def test_what_somebody_else_set_last_is_not_planned(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    writer: str,
+    way: str,
+    is_planned: bool,
+) -> None:
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
+    content = {
+        "producer_id_rates": [violation("User:mallory", of_late)],
+        "config_alterations": [removed],
+        "settings": [setting("own_principal", "User:us")],
+    }
+    make_tables_and_answers(warehouse, seen_now(content))
+    assert plan(warehouse, "--set", way) == (3 if is_planned else 0)
+    line = "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it, so it is theirs"
+    assert (line in capsys.readouterr().err) is not is_planned
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
