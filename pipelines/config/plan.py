@@ -23,14 +23,18 @@ Manager = Literal[
 ]
 """The kinds of programs that the view other_config_managers distinguishes."""
 
+DEFAULT_EXCLUDED = ("User:ANONYMOUS", "User:admin", "User:broker")
+"""Principals that are excluded whatever conf says."""
+
 
 class PlanSection(Section):
     """What a plan never changes, and how much it may change.
 
-    `excluded_principals` are written as Kafka prints them, such as User:broker; the login of this
-    conf is excluded too. A breach of a producer-id quota counts for `violation_lookback_s`. Open
-    alerts get at most `max_subscriptions` subscriptions. A written value stays for `lease_s` unless
-    a plan renews it.
+    `excluded_principals` are written as Kafka prints them, such as User:broker. They add to
+    DEFAULT_EXCLUDED, to the login of this conf and to the view protected_principals.
+
+    A breach of a producer-id quota counts for `violation_lookback_s`. Open alerts get at most
+    `max_subscriptions` subscriptions. A written value stays for `lease_s` unless a plan renews it.
 
     A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
     or down at most, and `cooldown_s` after its last change at the earliest. One plan or restore
@@ -51,9 +55,7 @@ class PlanSection(Section):
     tables if conf names none), nothing is written to the cluster.
     """
 
-    excluded_principals: list[Principal] = Field(
-        default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
-    )
+    excluded_principals: list[Principal] = Field(default_factory=list)
     violation_lookback_s: Positive = 3_600
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600

@@ -51,7 +51,8 @@ _ANY = "*"
 class PlanPolicy:
     """What a plan or a restore must not change, and how much it may change.
 
-    `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
+    `excluded_principals`: as Kafka prints them. `protected`: others that no quota may slow down ->
+    the code of protected_principals. `refused_keys`: configs that this cluster refused
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
     live client, None if not. `without_harmed` returns the rows without clients that they would
     harm, and why these are left out. `inputs_at`: the newest time of request log, results, telemetry and
@@ -63,6 +64,7 @@ class PlanPolicy:
     """
 
     excluded_principals: frozenset[str] = frozenset()
+    protected: Mapping[str, str] = field(default_factory=dict)
     settle: timedelta = timedelta(0)
     cluster_id: str | None = None
     max_subscriptions: int = 50
@@ -215,11 +217,8 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     hidden = next((n for n in (row.entity_name, row.entity_client_id) if is_pseudonym(n)), None)
     if hidden is not None:
         return f"{hidden} is a pseudonym, and Kafka knows nobody of that name: privacy.columns"
-    if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
-        return (
-            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
-            "login"
-        )
+    if row.entity_type == USER and (why := _principal_problem(row, bounds)) is not None:
+        return why
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
     other = bounds.other_managers.get(row.entity_type)
@@ -228,6 +227,17 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
             f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers, operators"
         )
     return None
+
+
+def _principal_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
+    principal = f"User:{row.entity_name}"
+    if principal in bounds.excluded_principals:
+        return (
+            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
+            "login"
+        )
+    why_code = bounds.protected.get(principal)
+    return why_code and f"no quota may slow it down: it is {why_code} (protected_principals)"
 
 
 def _value_problem(row: DesiredConfig, refused: Mapping[str, str]) -> str | None:

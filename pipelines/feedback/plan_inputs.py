@@ -40,6 +40,7 @@ _INPUT_JOBS = {
     TELEMETRY: "client_metrics",
     SNAPSHOT: "snapshot",
 }
+PROTECTED = "SELECT principal, why_code FROM protected_principals WHERE {0}"
 ENTITY_COUNTS = """
     SELECT
         (
@@ -73,6 +74,12 @@ def newest_inputs(tables: Tables, cluster: str) -> dict[str, datetime | None]:
     """
     newest = {row["job"]: row["newest"] for row in tables.rows(NEWEST_INPUTS.format(cluster))}
     return {name: newest.get(job) for name, job in _INPUT_JOBS.items()}
+
+
+def protected_principals(tables: Tables, cluster: str) -> dict[str, str]:
+    """Principals that no quota may slow down -> how each is known."""
+    rows = tables.rows(PROTECTED.format(cluster))
+    return {row["principal"]: row["why_code"] for row in rows}
 
 
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:

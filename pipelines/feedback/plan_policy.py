@@ -58,7 +58,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
         policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
-        step_limits=replace(policy.step_limits or StepLimits(), dead_time=dead),
+        protected=plan_inputs.protected_principals(tables, cluster),
         inputs_at=plan_inputs.newest_inputs(tables, cluster),
         entity_counts=plan_inputs.entity_counts(tables, cluster),
         other_managers=other_writers.managers(

@@ -245,7 +245,7 @@ FILLED: dict[str, list[Row]] = {
         altered(5, "follower.replication.throttled.replicas", "*", entity_name=HOSTILE),
         altered(6, "", None, api="DELETE_TOPICS", config_key=None),
         limited(7, "producer_byte_rate", "1000000"),
-        limited(8, "producer_byte_rate", None, entity_client_id="", principal="User:" + HOSTILE),
+        limited(8, "producer_byte_rate", None, entity_client_id="", principal="User:op" + HOSTILE),
         limited(9, HOSTILE, None, entity_name=HOSTILE, client_id=HOSTILE, principal="User:us"),
         limited(10, "", None, config_key=None, entity_type=None, entity_name=None)
         | {"operation": None, "error_code": None},
