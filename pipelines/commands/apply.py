@@ -27,7 +27,7 @@ Yes = Annotated[
 ]
 All = Annotated[
     bool,
-    typer.Option("--all", help="Restore all: also what has not expired, without a limit."),
+    typer.Option("--all", help="Restore all: also what has not expired."),
 ]
 
 
@@ -103,9 +103,7 @@ def restore(
 
     The guards of a plan apply here too, because only the table config_changes has the prior values:
     a value out of bounds, an excluded principal or the default of all users is refused, and the
-    command that restores it by hand is printed. One run changes as many entities as one plan may
-    (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts only
-    that limit.
+    command that restores it by hand is printed. How many entities change at once has no limit.
 
     Example: quotaflow restore --yes
 
@@ -123,7 +121,6 @@ def restore(
             settings, output.note, interrupts.stop_reason(is_over), everything=everything
         )
         _restored(restore_plan, outcomes, as_json=as_json)
-        _note_steps(restore_plan)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
@@ -135,7 +132,6 @@ def _show_preview(preview: "RestorePlan", *, as_json: bool) -> None:
         raise FeedbackError(f"{missed}: nothing was written")
     if preview.changes or preview.yielded:
         output.note("Nothing was written: --yes restores it.")
-        _note_steps(preview)
         raise typer.Exit(plan.CHANGES_WAITING)
 
 
@@ -183,14 +179,6 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
             f"{_configs(len(restore_plan.refused))} refused: a guard does not allow these values"
         )
     return "; ".join(problems) or None
-
-
-def _note_steps(restore_plan: "RestorePlan") -> None:
-    if restore_plan.postponed:
-        output.note(
-            f"{_configs(len(restore_plan.postponed))} left to the next runs: plan.max_entity_share "
-            "and plan.min_entities bound how many change at once; --all restores all at once."
-        )
 
 
 def _configs(count: int) -> str:

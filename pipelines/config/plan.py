@@ -37,9 +37,10 @@ class PlanSection(Section):
     `max_subscriptions` subscriptions. A written value stays for `lease_s` unless a plan renews it.
 
     A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
-    or down at most, and `cooldown_s` after its last change at the earliest. One plan or restore
-    changes at most `max_entity_share` of all users, brokers or topics, and `min_entities` in any
-    case. Exclusions and `max_step_factor` (downwards) limit a restore too.
+    or down at most, and `cooldown_s` after its last change at the earliest. One plan changes at
+    most `max_entities` entities with quotas, and `max_entity_share` of all users or topics. Plans
+    change at most `max_entities_per_day` entities with quotas in 24 hours. Exclusions and
+    `max_step_factor` (downwards) limit a restore too.
 
     A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
     `floor_share` of its median usage, and only with `min_history_s` of usage. A step with less gain
@@ -68,8 +69,9 @@ class PlanSection(Section):
     min_history_s: Positive = 604_800
     dead_time_s: Positive = 1_200
     cooldown_s: Annotated[int, Field(ge=0)] = 180
+    max_entities: Positive = 5
+    max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    min_entities: Positive = 3
     max_input_age_s: Positive = 900
     max_plan_age_s: Positive = 86_400
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])

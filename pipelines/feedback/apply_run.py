@@ -12,14 +12,16 @@ from quotaflow.pipelines.feedback import (
     exclusive_section,
     frozen_plans,
     guards,
+    halt,
     plan_policy,
     planning,
     restore_run,
 )
-from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
+from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, preview
+from quotaflow.pipelines.feedback.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
-from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Ledger
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse import views
@@ -57,6 +59,8 @@ def apply_plan(
         now = datetime.now(UTC)
         plan = _plan(conf, taken.tables, approved_plan, now)
         _check_cluster(plan, taken.cluster_id)
+        if approved_plan is None:
+            taken.apply.journal.add(_halt_records(plan, taken))
         if not plan.changes:
             return plan, []
         if approved_plan is None:
@@ -68,6 +72,11 @@ def apply_plan(
         altered = _altered(conf, taken.tables, approved_plan)
         left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
         return plan, [*ended, *taken.apply.run(plan.plan_id, left)]
+
+
+def _halt_records(plan: Plan, section: ExclusiveSection) -> list[Record]:
+    apply, cluster_id = section.apply, section.cluster_id
+    return list(halt.records(plan, section.ledger, cluster_id, apply.run_id, apply.clock()))
 
 
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
@@ -95,6 +104,9 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     bounds = plan_policy.for_plan(conf, tables, now)
     rows = [change.desired for change in plan.changes]
     bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at)
+    is_giving_back = all(change.purpose != APPLY for change in plan.changes)
+    if bounds.halt is not None and not is_giving_back:
+        raise FeedbackError(f"plan {plan.plan_id}: {bounds.halt.reason}")
     for group in _groups(plan):
         whys = (guards.write_problem(change.written, bounds) for change in group)
         # The clients that are live now may differ from those at planning time.

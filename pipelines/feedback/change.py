@@ -103,11 +103,30 @@ class BlockedChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A run of plans whose effect on the cluster is watched: when it wrote, and to what."""
+
+    run_id: str
+    started_at: datetime
+    ended_at: datetime
+    entities: frozenset[ConfigEntity]
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why plans only give back: the cluster is worse since a run."""
+
+    reason: str
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Changes by priority, then by entity; and the blocked ones."""
 
     changes: tuple[Change, ...]
     blocked: tuple[BlockedChange, ...]
+    halt: Halt | None = None
 
     @property
     def plan_id(self) -> str:

@@ -4,11 +4,12 @@
 Pure: time is an argument.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.change import RENEW, BlockedChange, Change, is_same_value
+from quotaflow.pipelines.feedback.blast_radius import BlastRadius
+from quotaflow.pipelines.feedback.change import Halt, is_same_value
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.holds import Key
 from quotaflow.pipelines.feedback.ledger import Ledger
@@ -57,10 +58,9 @@ class PlanPolicy:
     live client, None if not. `without_harmed` returns the rows without clients that they would
     harm, and why these are left out. `inputs_at`: the newest time of request log, results, telemetry and
     snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
-    `other_managers`: type of entity -> other programs that manage its configs. `entity_counts`:
-    type of entity -> number of entities. `holds`: configs that somebody else set last, with who
-    and when. One plan or restore changes at most `max_entity_share` of
-    each type, and `min_entities` in any case.
+    `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
+    that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
+    much changes. With a `halt` a plan only gives back.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -75,21 +75,15 @@ class PlanPolicy:
     max_input_age: timedelta = timedelta.max
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     other_managers: Mapping[str, str] = field(default_factory=dict)
-    entity_counts: Mapping[str, int] = field(default_factory=dict)
     holds: Mapping[Key, str] = field(default_factory=dict)
-    max_entity_share: float = 1.0
-    min_entities: int = 3
+    blast_radius: BlastRadius | None = None
+    halt: Halt | None = None
     lease_s: int = 3_600
     cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0
     max_step_factor: float = 2.0
     step_limits: StepLimits | None = None
     evidence_window: timedelta = timedelta(hours=1)
-
-    def max_entities(self, entity_type: str) -> int | None:
-        """How many entities of a type one run may change; None where their number is unknown."""
-        count = self.entity_counts.get(entity_type)
-        return None if count is None else max(self.min_entities, int(count * self.max_entity_share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,28 +177,6 @@ def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
     if not entity.can_be:
         return f"{entity.entity_name!r} is no {entity.entity_type}: brokers have numbers"
     return None
-
-
-def within_blast_radius(
-    changes: Sequence[Change], bounds: PlanPolicy
-) -> tuple[list[Change], list[BlockedChange]]:
-    """Keep as many entities of each type as one run may change, in order; block the others."""
-    kept: list[Change] = []
-    blocked: list[BlockedChange] = []
-    seen: dict[str, list[ConfigEntity]] = {}
-    for change in changes:
-        of_type = seen.setdefault(change.entity.entity_type, [])
-        most = bounds.max_entities(change.entity.entity_type)
-        is_room = most is None or len(of_type) < most or change.entity in of_type
-        if change.operation.name == RENEW or is_room:
-            if change.operation.name != RENEW and change.entity not in of_type:
-                of_type.append(change.entity)
-            kept.append(change)
-        else:
-            kind = change.entity.entity_type
-            why = f"at most {most} {kind}s change at once (plan.max_entity_share)"
-            blocked.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
-    return kept, blocked
 
 
 def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:

@@ -24,6 +24,8 @@ UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
 refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
 changed our value, so the config is theirs."""
+HALTED = "halted"
+"""The cluster was worse after a run of plans, so that plans only give back."""
 RELEASED = "released"
 """A person allows plans to change a config that somebody else set. Its value then is its baseline.
 Nothing is written to the cluster."""
@@ -106,7 +108,8 @@ class Ledger:
     `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
     run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
     a config to somebody else, unless we wrote it since. `released`: the last release by a person.
-    `applied`: done or open writes of plans, without renewals.
+    `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
+    each cluster that is halted.
     """
 
     owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
@@ -119,6 +122,7 @@ class Ledger:
     yielded: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
     released: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
     applied: tuple[Record, ...] = ()
+    halts: Mapping[str, Record] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
@@ -145,8 +149,9 @@ class Ledger:
         newest = in_order[-1].event_time if in_order else None
         made = (*(r for r in in_order if r.step == DONE), *still)
         applied = tuple(record for record in made if _is_applied(record))
+        left = _left_to_others(in_order)
         return cls(
-            owned, last, still, newest, done, ran, baselines, *_left_to_others(in_order), applied
+            owned, last, still, newest, done, ran, baselines, *left, applied, _halts(in_order)
         )
 
     def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
@@ -213,6 +218,18 @@ def _left_to_others(
         elif record.step == DONE and _is_applied(record):
             yielded.pop(record.key, None)
     return yielded, released
+
+
+def _halts(in_order: Iterable[Record]) -> dict[str, Record]:
+    halts: dict[str, Record] = {}
+    for record in in_order:
+        if record.step == HALTED:
+            halts[record.entity.cluster_id] = record
+        elif record.step == RELEASED:
+            halted = halts.get(record.entity.cluster_id)
+            if halted is not None and halted.key == record.key:
+                del halts[record.entity.cluster_id]
+    return halts
 
 
 def _is_applied(record: Record) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import guards, quota_plan
+from quotaflow.pipelines.feedback import blast_radius, guards, halt
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
@@ -63,7 +63,10 @@ def plan(
         changes, near = _changes(group, now, bounds, connection, current)
         blocked += near
         planned += changes
-    kept, over = guards.within_blast_radius(planned, bounds)
+    if bounds.halt is not None:
+        unhalted = Plan(tuple(planned), tuple(blocked))
+        return halt.halted_plan(unhalted, bounds.halt, bounds, connection, ledger)
+    kept, over = blast_radius.within(planned, bounds.blast_radius, ledger, now)
     return Plan(tuple(kept), (*blocked, *over))
 
 

@@ -1,7 +1,7 @@
 """What a plan reads from tables: desired configs, the age of inputs, and counts of entities."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines import reasons
@@ -11,6 +11,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.tables.control import QUERY_PROGRESS
 
 _WORDED = {"reason", "blocked_reason"}
 _FIELDS = tuple(
@@ -40,6 +41,55 @@ _INPUT_JOBS = {
     TELEMETRY: "client_metrics",
     SNAPSHOT: "snapshot",
 }
+ENDS = """
+    SELECT query_id, batch_id, max(unix_millis(event_time) + duration_ms) AS ended_ms
+    FROM query_progress
+    WHERE batch_id IS NOT NULL
+    GROUP BY query_id, batch_id
+"""
+NO_ENDS = """
+    SELECT query_id, batch_id, CAST(NULL AS BIGINT) AS ended_ms
+    FROM pipeline_progress
+    WHERE false
+"""
+LAGS = """
+    WITH ends AS ({2}),
+    counted AS (
+        SELECT job, query_id, batch_id, max(unix_millis(event_time)) AS newest_ms
+        FROM pipeline_progress
+        WHERE {0} AND outcome IN ('in', 'out') AND event_time > {1}
+        GROUP BY job, query_id, batch_id
+    ),
+    followed AS (
+        SELECT
+            counted.job,
+            coalesce(ends.ended_ms, counted.newest_ms)
+            - lag(counted.newest_ms) OVER (PARTITION BY counted.job ORDER BY counted.newest_ms)
+                AS lag_ms
+        FROM counted
+        LEFT JOIN ends
+            ON counted.query_id = ends.query_id AND counted.batch_id = ends.batch_id
+    ),
+    ranked AS (
+        SELECT
+            job,
+            lag_ms,
+            row_number() OVER (PARTITION BY job ORDER BY lag_ms) AS nth,
+            count(*) OVER (PARTITION BY job) AS batches
+        FROM followed
+        WHERE lag_ms IS NOT NULL
+    )
+    SELECT job, min(CASE WHEN nth >= 0.95 * batches THEN lag_ms END) AS lag_ms
+    FROM ranked
+    WHERE batches >= 2
+    GROUP BY job
+"""
+MOVED = """
+    SELECT DISTINCT topic, partition, broker_id
+    FROM replication_throttles
+    WHERE {0} AND is_moving AND topic IS NOT NULL AND broker_id IS NOT NULL
+        AND event_time = (SELECT max(event_time) FROM replication_throttles WHERE {0})
+"""
 PROTECTED = "SELECT principal, why_code FROM protected_principals WHERE {0}"
 ENTITY_COUNTS = """
     SELECT
@@ -61,7 +111,7 @@ def desired_configs(tables: Tables) -> list[DesiredConfig]:
 
 def _worded(row: dict[str, Any]) -> DesiredConfig:
     return DesiredConfig(
-        **{name: row[name] for name in _FIELDS},
+        **{name: row[name] for name in _FIELDS if name in row},
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
     )
@@ -82,17 +132,44 @@ def protected_principals(tables: Tables, cluster: str) -> dict[str, str]:
     return {row["principal"]: row["why_code"] for row in rows}
 
 
+def lags(tables: Tables, cluster: str, now: datetime) -> dict[str, timedelta]:
+    """How old each input becomes before newer rows replace it: the 95th percentile of a day.
+
+    That is from the newest event of a batch to the end of the next one. Empty for an input with
+    fewer than three batches.
+    """
+    ends = ENDS if tables.is_made(QUERY_PROGRESS.name) else NO_ENDS
+    sql = LAGS.format(cluster, literal(now - timedelta(days=1)), ends)
+    lag_ms = {row["job"]: float(row["lag_ms"]) for row in tables.rows(sql)}
+    return {
+        name: timedelta(milliseconds=lag_ms[job])
+        for name, job in _INPUT_JOBS.items()
+        if job in lag_ms
+    }
+
+
+def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
+    """The brokers of each current reassignment: those whose moved partitions have brokers in
+    common are one.
+    """
+    if not all_made(tables, [MOVED]):
+        return []
+    brokers: dict[tuple[str, int], set[str]] = {}
+    for row in tables.rows(MOVED.format(cluster)):
+        partition = brokers.setdefault((row["topic"], row["partition"]), set())
+        partition.add(str(row["broker_id"]))
+    groups: list[set[str]] = []
+    for each in brokers.values():
+        shared = [group for group in groups if group & each]
+        groups = [group for group in groups if group not in shared]
+        groups.append(each.union(*shared))
+    return [frozenset(group) for group in groups]
+
+
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
     """How many users, brokers and topics the cluster has."""
     (counts,) = tables.rows(ENTITY_COUNTS.format(cluster))
     return {entity_type: counts[ENTITY_TYPES[entity_type]] for entity_type in _COUNTED}
-
-
-def entity_counts_if_made(tables: Tables, cluster: str) -> dict[str, int]:
-    """The same, all 0 where a table that counts them does not exist."""
-    if all_made(tables, [ENTITY_COUNTS]):
-        return entity_counts(tables, cluster)
-    return dict.fromkeys(_COUNTED, 0)
 
 
 def refused_keys(tables: Tables, cluster_id: str | None) -> Mapping[str, str]:

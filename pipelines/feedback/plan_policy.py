@@ -6,14 +6,27 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import holds, journal, other_writers, plan_inputs, preflight
+from quotaflow.pipelines.feedback import (
+    cluster_watch,
+    holds,
+    journal,
+    other_writers,
+    plan_inputs,
+    preflight,
+)
+from quotaflow.pipelines.feedback.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
-from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.guards import RESULTS, PlanPolicy
 from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.udfs.rules.quota_step import StepLimits
+
+_UNKNOWN_PERIOD = timedelta(minutes=10)
+"""Of the job of results where too few of its batches are counted."""
+_WATCHED = timedelta(hours=1)
+"""A run of plans is watched so long at least."""
 
 
 def from_conf(conf: Conf) -> PlanPolicy:
@@ -28,8 +41,6 @@ def from_conf(conf: Conf) -> PlanPolicy:
         cluster_id=conf.kafka.cluster_id,
         max_subscriptions=section.max_subscriptions,
         max_input_age=timedelta(seconds=section.max_input_age_s),
-        max_entity_share=section.max_entity_share,
-        min_entities=section.min_entities,
         lease_s=section.lease_s,
         cooldown=timedelta(seconds=section.cooldown_s),
         hysteresis=section.hysteresis,
@@ -46,21 +57,47 @@ def from_conf(conf: Conf) -> PlanPolicy:
     )
 
 
+def dead_time(period: timedelta | None, measured: timedelta | None = None) -> timedelta:
+    """The time from a write to the first result that shows its effect.
+
+    That is what was `measured` of earlier changes, and at least two periods of the job of results.
+    """
+    return max(2 * (period or _UNKNOWN_PERIOD), measured or timedelta(0))
+
+
 def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
-    """The policy of conf with the age of a plan's inputs, the number of entities, other config
+    """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
     """
     cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     checks = _Preflights(cache(partial(preflight.read, tables)))
-    policy = from_conf(conf)
-    dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
+    inputs_at = plan_inputs.newest_inputs(tables, cluster)
+    lags = plan_inputs.lags(tables, cluster, now)
+    waits, results_at = dead_time(lags.get(RESULTS)), inputs_at.get(RESULTS)
+    ledger = journal.read_ledger(tables)
     return replace(
         policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
         protected=plan_inputs.protected_principals(tables, cluster),
-        inputs_at=plan_inputs.newest_inputs(tables, cluster),
-        entity_counts=plan_inputs.entity_counts(tables, cluster),
+        inputs_at=inputs_at,
+        blast_radius=BlastRadius(
+            section.max_entities,
+            section.max_entities_per_day,
+            section.max_entity_share,
+            plan_inputs.entity_counts(tables, cluster),
+            plan_inputs.moves(tables, cluster),
+            waits,
+            results_at,
+        ),
+        halt=cluster_watch.halted(
+            tables,
+            ledger,
+            conf.kafka.cluster_id,
+            now,
+            period=max(_WATCHED, 3 * waits),
+            results_at=results_at,
+        ),
         other_managers=other_writers.managers(
             tables, now, section.tolerated_managers, cluster, section.operators
         ),
@@ -85,18 +122,6 @@ def with_holds(
     }
     alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
     return replace(policy, holds=holds.holds(seen, alterations, ledger))
-
-
-def for_restore(conf: Conf, tables: Tables) -> PlanPolicy:
-    """The policy of conf with the number of entities.
-
-    Neither the age of inputs nor other config managers keep a lease from ending: what we wrote must
-    end even if another program manages the entity now. Where no table counts entities, only
-    `plan.min_entities` change at once.
-    """
-    cluster = plan_inputs.of_cluster(conf.kafka.cluster_id)
-    counts = plan_inputs.entity_counts_if_made(tables, cluster)
-    return replace(from_conf(conf), entity_counts=counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,14 @@ from datetime import datetime
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
-from quotaflow.pipelines.feedback import exclusive_section, guards, holds, journal, other_writers
+from quotaflow.pipelines.feedback import (
+    exclusive_section,
+    guards,
+    halt,
+    holds,
+    journal,
+    other_writers,
+)
 from quotaflow.pipelines.feedback.change_writer import Configs
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.holds import Alteration, Key, SeenConfig
@@ -78,6 +85,15 @@ def release(conf: Conf, request: Request, report: Callable[[str], None]) -> Rele
         if made.reason is not None:
             apply.journal.add([record(made, apply.run_id, now)])
         return made
+
+
+def release_halt(conf: Conf, report: Callable[[str], None]) -> str:
+    """Record that plans may write again although the cluster is worse. Returns the cluster's id."""
+    with exclusive_section.acquired(conf, report) as section:
+        apply, cluster_id = section.apply, section.cluster_id
+        text = "a person releases it"
+        apply.journal.add([halt.record(cluster_id, RELEASED, text, apply.run_id, apply.clock())])
+        return cluster_id
 
 
 def record(made: Release, run_id: str, now: datetime) -> Record:

@@ -43,7 +43,8 @@ def test_changes_wait_with_exit_code_three(
     make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
     printed = capsys.readouterr()
-    assert "2 changes wait in plan " in printed.err
+    assert "1 change waits in plan " in printed.err
+    assert "at most 1 users change in one plan (plan.max_entity_share)" in printed.err
     assert "Nothing was applied" in printed.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
     assert "blocked: user broker in cluster c1: excluded" in printed.err
@@ -73,12 +74,13 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
     make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
-    place = f"--set {path} --set plan.min_entities=100"
+    place = f"--set {path} --set plan.max_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
     assert process.returncode == 3
-    assert "100 changes wait" in process.stderr
+    assert "1 change waits" in process.stderr
+    assert process.stderr.count("blocked: ") == 99
 
 
 def test_json_is_one_object_a_change_and_the_same_again(
@@ -91,7 +93,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
+    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == ["a"]
 
 
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
