@@ -59,7 +59,7 @@ def apply(
 
     Example: quotaflow apply
 
-    Example: quotaflow apply 3f1c5e0a9b72 --yes
+    Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415  imports pyarrow

@@ -48,10 +48,11 @@ class PlanSection(Section):
     a write takes to show in results while no dead time was measured.
 
     A row is blocked when its request log, results, telemetry or snapshot are older than
-    `max_input_age_s`, when the answer that proposes it failed, or was computed longer ago from
-    inputs that changed since, or when a program that is not one of `tolerated_managers` manages the
-    entity. A writer of an unknown kind is a program if it altered many entities in a day, and is
-    none of `operators` (people, as Kafka prints their principals).
+    `max_input_age_s`, or, if the measured lag of their job times `input_age_factor` is longer, than
+    that and at most `max_lagging_age_s`. It is blocked when the answer that proposes it failed, or
+    was computed longer ago from inputs that changed since, or when a program that is not one of
+    `tolerated_managers` manages the entity. A writer of an unknown kind is a program if it altered
+    many entities in a day, and is none of `operators` (people, as Kafka prints their principals).
     A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
     tables if conf names none), nothing is written to the cluster.
     """
@@ -73,7 +74,9 @@ class PlanSection(Section):
     max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     max_input_age_s: Positive = 900
-    max_plan_age_s: Positive = 86_400
+    input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+    max_lagging_age_s: Positive = 3_600
+    max_plan_age_s: Positive = 3_600
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])
     operators: list[Principal] = Field(default_factory=list)
     stop_file: str | None = None

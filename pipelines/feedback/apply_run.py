@@ -17,15 +17,17 @@ from quotaflow.pipelines.feedback import (
     planning,
     restore_run,
 )
+from quotaflow.pipelines.feedback.blast_radius import Room
 from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, preview
 from quotaflow.pipelines.feedback.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
+from quotaflow.pipelines.feedback.recheck import Recheck
 from quotaflow.pipelines.feedback.restore_plan import Key, LaterWriter
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
 
 Report = Callable[[str], None]
@@ -68,15 +70,31 @@ def apply_plan(
             frozen_plans.refreeze(
                 taken.tables, taken.rows, taken.ledger, plan, now, max_age=max_age
             )
-            return plan, taken.apply.run(plan.plan_id, plan.changes)
+            return plan, _run(conf, taken, plan, plan.changes, None)
         altered = _altered(conf, taken.tables, approved_plan)
         left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
-        return plan, [*ended, *taken.apply.run(plan.plan_id, left)]
+        radius = plan_policy.for_plan(conf, taken.tables, now).blast_radius
+        room = None if radius is None else Room(radius, taken.ledger, now)
+        return plan, [*ended, *_run(conf, taken, plan, left, room)]
 
 
 def _halt_records(plan: Plan, section: ExclusiveSection) -> list[Record]:
     apply, cluster_id = section.apply, section.cluster_id
     return list(halt.records(plan, section.ledger, cluster_id, apply.run_id, apply.clock()))
+
+
+def _run(
+    conf: Conf, section: ExclusiveSection, plan: Plan, changes: Sequence[Change], room: Room | None
+) -> list[Outcome]:
+    """Write changes whose reason still exists just before each write; leave the others out."""
+    apply = section.apply
+
+    def fresh() -> Plan:
+        tables = open_tables(conf, section.rows.open_session)
+        return planning.make(conf, tables, datetime.now(UTC), is_bounded=False)
+
+    recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
+    return replace(apply, veto=recheck).run(plan.plan_id, changes)
 
 
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:

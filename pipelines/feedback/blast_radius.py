@@ -47,7 +47,7 @@ class BlastRadius:
 
 
 @dataclass(slots=True)
-class _Room:
+class Room:
     """What the plan changes so far, and why one more entity is too many."""
 
     radius: BlastRadius
@@ -130,7 +130,7 @@ def within(
     """The changes that one plan may make, in order, and the others with the reason."""
     if radius is None:
         return list(changes), []
-    room = _Room(radius, ledger, now)
+    room = Room(radius, ledger, now)
     kept: list[Change] = []
     blocked: list[BlockedChange] = []
     for change in changes:
@@ -161,10 +161,10 @@ def is_uncounted(change: Change, ledger: Ledger) -> bool:
     return removes_ours or change.desired.direction == GIVE_BACK
 
 
-def _of_kind(kind: str) -> Callable[[_Room, Change], str | None]:
+def _of_kind(kind: str) -> Callable[[Room, Change], str | None]:
     if kind in QUOTA_TYPES:
-        return _Room.of_quotas
-    return {BROKER: _Room.of_brokers, TOPIC: _Room.of_share}.get(kind, lambda *_: None)
+        return Room.of_quotas
+    return {BROKER: Room.of_brokers, TOPIC: Room.of_share}.get(kind, lambda *_: None)
 
 
 def _next_plan(most: str, key: str) -> str:

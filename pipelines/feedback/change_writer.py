@@ -62,7 +62,8 @@ class Journal(Protocol):
 class ChangeWriter:
     """One run of apply or restore.
 
-    `stop_reason` says why nothing more may be written. `on_step` is called after each step.
+    `stop_reason` says why nothing more may be written, `veto` why changes of one entity may not be
+    written any more. `on_step` is called after each step.
     """
 
     configs: Configs
@@ -70,6 +71,7 @@ class ChangeWriter:
     run_id: str
     clock: Callable[[], datetime]
     stop_reason: Callable[[], str | None] = lambda: None
+    veto: Callable[[Sequence[Change]], str | None] = lambda _: None
     on_step: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
 
@@ -112,7 +114,7 @@ class ChangeWriter:
         return outcomes
 
     def _write(self, group: Sequence[Change]) -> list[Outcome]:
-        stopped = self.stop_reason()
+        stopped = self.stop_reason() or self.veto(group)
         if stopped is not None:
             return [Outcome(change, UNDONE, stopped) for change in group]
         try:

@@ -38,11 +38,20 @@ ADVICE = 30
 """Priorities from this one on are advice on how entities fare under their configs: it waits until
 a value that was written for another reason is restored."""
 
+_MOVES = ("replication_traffic", "replication_throttles")
+RESULT_TABLES = {
+    "producer_id_rates": ("producer_id_rates",),
+    "quota_advice": ("quota_usage",),
+    "metric_alerts": ("metric_alert_events",),
+    "replication_rate_advice": _MOVES,
+    "throttle_checks": _MOVES,
+}
+"""Evidence -> the results that it is computed from: each has an age in `inputs_at`, too."""
+
 _STANDS_ON = {
-    "metric_alerts": (TELEMETRY, SNAPSHOT),
+    "metric_alerts": (TELEMETRY, *RESULT_TABLES["metric_alerts"], SNAPSHOT),
     "current_configs": (SNAPSHOT,),
 }
-_ALL_OTHERS_STAND_ON = (REQUESTS, RESULTS, SNAPSHOT)
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = (None, "", "<default>")
 _ANY = "*"
@@ -56,8 +65,9 @@ class PlanPolicy:
     the code of protected_principals. `refused_keys`: configs that this cluster refused
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
     live client, None if not. `without_harmed` returns the rows without clients that they would
-    harm, and why these are left out. `inputs_at`: the newest time of request log, results, telemetry and
-    snapshot. `failed_checks`: table or view -> why a plan must not use it as evidence.
+    harm, and why these are left out. `inputs_at`: the newest time of request log, results,
+    telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a measured lag may
+    be. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
     that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
     much changes. With a `halt` a plan only gives back.
@@ -73,6 +83,7 @@ class PlanPolicy:
     without_harmed: Callable[[Group], tuple[Group, str | None]] = lambda rows: (rows, None)
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
+    max_input_ages: Mapping[str, timedelta] = field(default_factory=dict)
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     other_managers: Mapping[str, str] = field(default_factory=dict)
     holds: Mapping[Key, str] = field(default_factory=dict)
@@ -96,7 +107,8 @@ class CurrentConfig:
 
 def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     """Why no row may rest on this evidence: an input is too old, or its age is unknown."""
-    for name in _STANDS_ON.get(row.evidence_table, _ALL_OTHERS_STAND_ON):
+    results = RESULT_TABLES.get(row.evidence_table, (RESULTS,))
+    for name in _STANDS_ON.get(row.evidence_table, (REQUESTS, *results, SNAPSHOT)):
         why = _age_problem(name, now, bounds) if name in bounds.inputs_at else None
         if why is not None:
             return why
@@ -107,12 +119,13 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     newest = bounds.inputs_at[name]
     if newest is None:
         return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
-    if now - newest <= bounds.max_input_age:
+    most = bounds.max_input_ages.get(name, bounds.max_input_age)
+    if now - newest <= most:
         return None
-    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, bounds.max_input_age))
+    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, most))
     return (
-        f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
-        "run quotaflow run and quotaflow snapshot first"
+        f"the age of the {name} is {age_s} s, and it may be {most_s} s (plan.max_input_age_s, "
+        "plan.input_age_factor): run quotaflow run and quotaflow snapshot first"
     )
 
 

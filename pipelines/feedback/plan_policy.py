@@ -9,6 +9,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import (
     cluster_watch,
     holds,
+    input_ages,
     journal,
     other_writers,
     plan_inputs,
@@ -71,8 +72,8 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     """
     cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     checks = _Preflights(cache(partial(preflight.read, tables)))
-    inputs_at = plan_inputs.newest_inputs(tables, cluster)
-    lags = plan_inputs.lags(tables, cluster, now)
+    inputs_at = input_ages.newest(tables, cluster)
+    lags = input_ages.lags(tables, cluster, now)
     waits, results_at = dead_time(lags.get(RESULTS)), inputs_at.get(RESULTS)
     ledger = journal.read_ledger(tables)
     return replace(
@@ -81,6 +82,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
         without_harmed=checks.without_harmed,
         protected=plan_inputs.protected_principals(tables, cluster),
         inputs_at=inputs_at,
+        max_input_ages=input_ages.allowed(lags, conf.plan),
         blast_radius=BlastRadius(
             section.max_entities,
             section.max_entities_per_day,

@@ -17,8 +17,11 @@ from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.warehouse.tables import Tables
 
 
-def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
-    """The plan as it is now. Nothing is written."""
+def make(conf: Conf, tables: Tables, now: datetime, *, is_bounded: bool = True) -> Plan:
+    """The plan as it is now. Nothing is written.
+
+    Without `is_bounded` it has every change that may be made, whatever the blast radius.
+    """
     desired = plan_inputs.desired_configs(tables)
     evidence = {row.evidence_table for row in desired}
     policy = replace(
@@ -27,6 +30,8 @@ def make(conf: Conf, tables: Tables, now: datetime) -> Plan:
         failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
     )
     ledger = journal.read_ledger(tables)
+    if not is_bounded:
+        policy = replace(policy, blast_radius=None)
     seen_at = policy.inputs_at.get(guards.SNAPSHOT)
     policy = plan_policy.with_holds(policy, conf, tables, desired, seen_at)
     return plan(desired, now, policy, Connection.from_conf(conf), ledger)

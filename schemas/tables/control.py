@@ -126,7 +126,7 @@ PLANS = Table(
     ),
     columns=(
         Column("event_time", TIMESTAMP, "when it was frozen; once used up or too old it is anew"),
-        Column("plan_id", STRING, "hash of its changes: what does the same has the same"),
+        Column("plan_id", STRING, "hash of its changes, reasons, risks and commands"),
         Column("number", INT, "place of the change in its plan, from 0"),
         _CHANGE_ID,
         *_ENTITY,

@@ -165,7 +165,7 @@ def test_apply_records_the_halt_and_writes_only_what_gives_back(
     halted = Halt("halted: x", halted_by(scene.journal).trial)
     bounds = PlanPolicy(halt=halted)
 
-    def planned(*_: object) -> Plan:
+    def planned(*_: object, **__: object) -> Plan:
         return plan([desired("eve")], datetime.now(UTC), bounds, PLAIN, scene.journal.ledger)
 
     monkeypatch.setattr(apply_run.planning, "make", planned)

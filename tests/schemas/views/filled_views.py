@@ -82,7 +82,7 @@ FILLED: dict[str, list[Row]] = {
         | {"severity": "warning", "success": False, "failed_rows": 1, "from_time": at(0)},
         _CHECKED | {"suite": "quota_usage", "expectation": "usage_not_negative", "success": False},
     ],
-    "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
+    "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72d4e81c06", "number": 0}],
     "config_changes": [
         _CHANGE | {"step": step, "number": n, "purpose": "apply"}
         for n, step in enumerate(("begun", "done"))
