@@ -16,6 +16,7 @@ from quotaflow.pipelines.feedback import (
     plan_policy,
     planning,
     restore_run,
+    strimzi,
 )
 from quotaflow.pipelines.feedback.blast_radius import Room
 from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
@@ -122,6 +123,9 @@ def _plan(conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: dat
     bounds = plan_policy.for_plan(conf, tables, now)
     rows = [change.desired for change in plan.changes]
     bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at)
+    operator = bounds.user_operator
+    if operator is not None and any(map(strimzi.is_concerned, plan.changes)):
+        raise FeedbackError(f"plan {plan.plan_id}: {operator} writes quotas of users: plan again")
     is_giving_back = all(change.purpose != APPLY for change in plan.changes)
     if bounds.halt is not None and not is_giving_back:
         raise FeedbackError(f"plan {plan.plan_id}: {bounds.halt.reason}")

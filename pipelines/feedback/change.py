@@ -132,11 +132,15 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes by priority, then by entity; and the blocked ones."""
+    """Changes by priority, then by entity; and the blocked ones.
+
+    `fragments` are YAML documents for changes that another program must make.
+    """
 
     changes: tuple[Change, ...]
     blocked: tuple[BlockedChange, ...]
     halt: Halt | None = None
+    fragments: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:

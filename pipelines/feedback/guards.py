@@ -70,7 +70,8 @@ class PlanPolicy:
     be. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
     that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
-    much changes. With a `halt` a plan only gives back.
+    much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
+    quotas of users from resources of its own.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -89,6 +90,7 @@ class PlanPolicy:
     holds: Mapping[Key, str] = field(default_factory=dict)
     blast_radius: BlastRadius | None = None
     halt: Halt | None = None
+    user_operator: str | None = None
     lease_s: int = 3_600
     cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0

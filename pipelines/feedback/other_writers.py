@@ -148,6 +148,21 @@ def _is_person(row: Mapping[str, Any], operators: Collection[str]) -> bool:
     return row["principal"] in operators or (row["recent_entities"] or 0) < _PROGRAM_ENTITIES
 
 
+def user_operator(tables: Tables, now: datetime, of_cluster: str) -> str | None:
+    """Strimzi's User Operator, or a writer named so, if it wrote quotas of users recently.
+
+    What conf tolerates does not matter: the operator would write its own quotas again.
+    """
+    for row in tables.rows(MANAGERS.format(of_cluster)):
+        seen = row["last_seen"]
+        is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
+        names = f"{row['principal']} {row['client_id']}".lower()
+        is_operator = row["kind"] == "strimzi" or "user-operator" in names
+        if is_active and is_operator and USER in _types(row):
+            return _described(row)
+    return None
+
+
 def _key(row: Mapping[str, Any]) -> Key:
     # In the log the default of a type has an empty name.
     name = row["entity_name"] or None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import blast_radius, guards, halt
+from quotaflow.pipelines.feedback import blast_radius, guards, halt, strimzi
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
@@ -63,11 +63,16 @@ def plan(
         changes, near = _changes(group, now, bounds, connection, current)
         blocked += near
         planned += changes
+    left: list[Change] = []
+    if bounds.user_operator is not None:
+        left = [change for change in planned if strimzi.is_concerned(change)]
+        planned = [change for change in planned if not strimzi.is_concerned(change)]
+        blocked += strimzi.blocked(left, bounds.user_operator)
     if bounds.halt is not None:
         unhalted = Plan(tuple(planned), tuple(blocked))
         return halt.halted_plan(unhalted, bounds.halt, bounds, connection, ledger)
     kept, over = blast_radius.within(planned, bounds.blast_radius, ledger, now)
-    return Plan(tuple(kept), (*blocked, *over))
+    return Plan(tuple(kept), (*blocked, *over), fragments=tuple(strimzi.fragments(left)))
 
 
 def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:

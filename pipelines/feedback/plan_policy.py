@@ -21,8 +21,7 @@ from quotaflow.pipelines.feedback.guards import RESULTS, PlanPolicy
 from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.configs import CLIENT_METRICS
-from quotaflow.udfs.rules.quota_step import StepLimits
+from quotaflow.schemas.configs import CLIENT_METRICS, USER
 
 _UNKNOWN_PERIOD = timedelta(minutes=10)
 """Of the job of results where too few of its batches are counted."""
@@ -76,6 +75,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     lags = input_ages.lags(tables, cluster, now)
     waits, results_at = dead_time(lags.get(RESULTS)), inputs_at.get(RESULTS)
     ledger = journal.read_ledger(tables)
+    operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
         harm=checks.harm,
@@ -100,9 +100,14 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
             period=max(_WATCHED, 3 * waits),
             results_at=results_at,
         ),
-        other_managers=other_writers.managers(
-            tables, now, section.tolerated_managers, cluster, section.operators
-        ),
+        user_operator=operator,
+        other_managers={
+            kind: manager
+            for kind, manager in other_writers.managers(
+                tables, now, section.tolerated_managers, cluster, section.operators
+            ).items()
+            if manager != operator or kind != USER
+        },
     )
 
 
@@ -121,6 +126,8 @@ def with_holds(
     seen = {
         row.key: SeenConfig(ledger.current_value(*row.key, row.prior_value, seen_at), seen_at)
         for row in rows
+        # Nothing is written there, and the fragment is for what the operator set, too.
+        if policy.user_operator is None or row.entity_type != USER
     }
     alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
     return replace(policy, holds=holds.holds(seen, alterations, ledger))
