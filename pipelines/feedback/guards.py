@@ -66,8 +66,8 @@ class PlanPolicy:
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
     live client, None if not. `without_harmed` returns the rows without clients that they would
     harm, and why these are left out. `inputs_at`: the newest time of request log, results,
-    telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a measured lag may
-    be. `failed_checks`: table or view -> why a plan must not use it as evidence.
+    telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a
+    measured lag may be. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
     that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
     much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
