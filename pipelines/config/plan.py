@@ -39,7 +39,8 @@ class PlanSection(Section):
     A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
     or down at most, and `cooldown_s` after its last change at the earliest. One plan changes at
     most `max_entities` entities with quotas, and `max_entity_share` of all users or topics. Plans
-    change at most `max_entities_per_day` entities with quotas in 24 hours. Exclusions and
+    change at most `max_entities_per_day` entities with quotas in 24 hours. With `canary` the first
+    entity of a kind goes alone, and the next wait until its effect shows. Exclusions and
     `max_step_factor` (downwards) limit a restore too.
 
     A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
@@ -73,6 +74,7 @@ class PlanSection(Section):
     max_entities: Positive = 5
     max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    canary: bool = True
     max_input_age_s: Positive = 900
     input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
     max_lagging_age_s: Positive = 3_600

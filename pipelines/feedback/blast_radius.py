@@ -39,6 +39,7 @@ class BlastRadius:
     moves: Sequence[frozenset[str]] = ()
     dead_time: timedelta = timedelta(0)
     results_at: datetime | None = None
+    canary: bool = True
 
     def share_of(self, entity_type: str) -> int | None:
         """How many entities of a type one plan may change; None where their number is unknown."""
@@ -100,6 +101,8 @@ class Room:
 
     def canary_problem(self, change: Change) -> str | None:
         """Why an entity waits for the effect of what was written first, or last, of its kind."""
+        if not self.radius.canary:
+            return None
         cluster_id, kind = change.entity.cluster_id, change.entity.entity_type
         newest = max(
             (

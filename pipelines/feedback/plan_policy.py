@@ -91,6 +91,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
             plan_inputs.moves(tables, cluster),
             waits,
             results_at,
+            section.canary,
         ),
         halt=cluster_watch.halted(
             tables,

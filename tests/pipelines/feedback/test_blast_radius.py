@@ -56,6 +56,7 @@ SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
     [
         pytest.param(BlastRadius(), ListJournal(), 1, "is changed first", id="the first alone"),
         pytest.param(SEEN, written(["x"], -30), 5, "at most 5 entities", id="the others after it"),
+        pytest.param(BlastRadius(canary=False), ListJournal(), 5, "at most 5", id="no canary"),
         pytest.param(SEEN, written(["x"], -10), 0, "results of.*12:10", id="unseen"),
         pytest.param(
             replace(SEEN, results_at=None),
