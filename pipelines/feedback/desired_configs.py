@@ -51,8 +51,14 @@ class DesiredConfig:
     planned. `lease_s` is the length of its lease, in seconds; after it the prior value comes back.
     A lower `priority` is more urgent. A row with `renew_only` changes nothing: it renews the lease
     of a value that we set for the same evidence, because the value fits, or, with a
-    `blocked_reason`, because nothing better may be planned now. `direction` is tighten, raise or
-    give_back, null for configs that are no limits.
+    `blocked_reason`, because nothing better may be planned now.
+
+    `observed` is what was measured: of an offender, how much it offends. A row of a client quota
+    says its `direction` (TIGHTEN, RAISE or GIVE_BACK); null: it sets a first value or keeps one.
+    A plan computes the value of a row that tightens from usage at the busiest broker over the last
+    7 days (`usage_p99`, `usage_median`, in the unit of the quota), from `history_s`, the seconds of
+    known usage, and from the quota that applies by the last snapshot, own or inherited:
+    `quota_in_force` and its `quota_level`.
     """
 
     cluster_id: str
@@ -70,7 +76,13 @@ class DesiredConfig:
     lease_s: int | None = None
     entity_client_id: str | None = None
     renew_only: bool = False
+    observed: float | None = None
     direction: str | None = None
+    usage_p99: float | None = None
+    usage_median: float | None = None
+    history_s: float | None = None
+    quota_in_force: float | None = None
+    quota_level: int | None = None
 
     @property
     def entity(self) -> ConfigEntity:

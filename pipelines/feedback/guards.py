@@ -72,6 +72,9 @@ class PlanPolicy:
     that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
     much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
     quotas of users from resources of its own.
+    `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
+    set a first one; None: first values have no bound. `evidence_window`: without a row there was no
+    offence for at least so long.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -109,7 +112,9 @@ class CurrentConfig:
 
 def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     """Why no row may rest on this evidence: an input is too old, or its age is unknown."""
-    results = RESULT_TABLES.get(row.evidence_table, (RESULTS,))
+    tables = RESULT_TABLES.get(row.evidence_table, (RESULTS,))
+    # Where a table's own age is not known, that of its job counts.
+    results = [name if name in bounds.inputs_at else RESULTS for name in tables]
     for name in _STANDS_ON.get(row.evidence_table, (REQUESTS, *results, SNAPSHOT)):
         why = _age_problem(name, now, bounds) if name in bounds.inputs_at else None
         if why is not None:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from quotaflow.pipelines.feedback.change import (
     APPEND,
+    APPLY,
     RENEW,
     RESTORE,
     SUBTRACT,
@@ -109,7 +110,8 @@ class Ledger:
     run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
     a config to somebody else, unless we wrote it since. `released`: the last release by a person.
     `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
-    each cluster that is halted.
+    each cluster that is halted. `quota_steps`: for each quota that a plan tightened, the ends of
+    our writes to it and of its leases, in time order.
     """
 
     owned: Mapping[tuple[ConfigEntity, str], OwnedConfig] = field(default_factory=dict)
@@ -123,6 +125,7 @@ class Ledger:
     released: Mapping[tuple[ConfigEntity, str], Record] = field(default_factory=dict)
     applied: tuple[Record, ...] = ()
     halts: Mapping[str, Record] = field(default_factory=dict)
+    quota_steps: Mapping[tuple[ConfigEntity, str], tuple[Record, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
@@ -149,9 +152,20 @@ class Ledger:
         newest = in_order[-1].event_time if in_order else None
         made = (*(r for r in in_order if r.step == DONE), *still)
         applied = tuple(record for record in made if _is_applied(record))
-        left = _left_to_others(in_order)
+        yielded, released = _left_to_others(in_order)
         return cls(
-            owned, last, still, newest, done, ran, baselines, *left, applied, _halts(in_order)
+            owned,
+            last,
+            still,
+            newest,
+            done,
+            ran,
+            baselines,
+            yielded=yielded,
+            released=released,
+            applied=applied,
+            halts=_halts(in_order),
+            quota_steps=_quota_steps(in_order),
         )
 
     def restricted_to(self, keys: Collection[tuple[ConfigEntity, str]]) -> "Ledger":
@@ -236,6 +250,21 @@ def _is_applied(record: Record) -> bool:
     return record.purpose == APPLY and record.operation != RENEW
 
 
+def _quota_steps(
+    in_order: Iterable[Record],
+) -> dict[tuple[ConfigEntity, str], tuple[Record, ...]]:
+    steps: dict[tuple[ConfigEntity, str], list[Record]] = {}
+    for record in in_order:
+        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
+        # A restore or somebody else's change ends all steps before it.
+        is_end = record.step in {YIELDED, RELEASED} or (
+            record.step == DONE and record.purpose == RESTORE
+        )
+        if is_step or (is_end and record.key in steps):
+            steps.setdefault(record.key, []).append(record)
+    return {key: tuple(records) for key, records in steps.items()}
+
+
 def _baseline(
     record: Record, owned: OwnedConfig | None, started: Iterable[tuple[Record, Baseline]]
 ) -> Baseline:
@@ -260,7 +289,10 @@ def _update_owned(
 ) -> None:
     """Apply one record to the configs we own."""
     before = owned.get(record.key)
-    if record.step in {YIELDED, RELEASED} or (record.step == DONE and record.purpose == RESTORE):
+    # A restore in steps leaves a value of ours, with a lease, until its last step.
+    is_step = record.direction == GIVE_BACK and record.expires_at is not None
+    is_restored = record.purpose == RESTORE and not is_step
+    if record.step in {YIELDED, RELEASED} or (record.step == DONE and is_restored):
         owned.pop(record.key, None)
     elif record.step == DONE and record.operation == RENEW:
         if before is not None:

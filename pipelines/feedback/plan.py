@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import blast_radius, guards, halt, strimzi
+from quotaflow.pipelines.feedback import blast_radius, guards, halt, quota_plan, strimzi
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,

@@ -8,6 +8,7 @@ from functools import cache, partial
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import (
     cluster_watch,
+    dead_time,
     holds,
     input_ages,
     journal,
@@ -22,9 +23,8 @@ from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, USER
+from quotaflow.udfs.rules.quota_step import StepLimits
 
-_UNKNOWN_PERIOD = timedelta(minutes=10)
-"""Of the job of results where too few of its batches are counted."""
 _WATCHED = timedelta(hours=1)
 """A run of plans is watched so long at least."""
 
@@ -57,14 +57,6 @@ def from_conf(conf: Conf) -> PlanPolicy:
     )
 
 
-def dead_time(period: timedelta | None, measured: timedelta | None = None) -> timedelta:
-    """The time from a write to the first result that shows its effect.
-
-    That is what was `measured` of earlier changes, and at least two periods of the job of results.
-    """
-    return max(2 * (period or _UNKNOWN_PERIOD), measured or timedelta(0))
-
-
 def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
@@ -73,13 +65,17 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     checks = _Preflights(cache(partial(preflight.read, tables)))
     inputs_at = input_ages.newest(tables, cluster)
     lags = input_ages.lags(tables, cluster, now)
-    waits, results_at = dead_time(lags.get(RESULTS)), inputs_at.get(RESULTS)
+    results_at = inputs_at.get(RESULTS)
+    policy = from_conf(conf)
+    dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
+    dead = max(dead, 2 * lags.get(RESULTS, timedelta(0)))
     ledger = journal.read_ledger(tables)
     operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
+        step_limits=replace(policy.step_limits or StepLimits(), dead_time=dead),
         protected=plan_inputs.protected_principals(tables, cluster),
         inputs_at=inputs_at,
         max_input_ages=input_ages.allowed(lags, conf.plan),
@@ -89,7 +85,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
             section.max_entity_share,
             plan_inputs.entity_counts(tables, cluster),
             plan_inputs.moves(tables, cluster),
-            waits,
+            dead,
             results_at,
             section.canary,
         ),
@@ -98,7 +94,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
             ledger,
             conf.kafka.cluster_id,
             now,
-            period=max(_WATCHED, 3 * waits),
+            period=max(_WATCHED, 3 * dead),
             results_at=results_at,
         ),
         user_operator=operator,
@@ -129,6 +125,12 @@ def with_holds(
         for row in rows
         # Nothing is written there, and the fragment is for what the operator set, too.
         if policy.user_operator is None or row.entity_type != USER
+    }
+    # What is given back is no row of results.
+    seen |= {
+        key: SeenConfig(owned.value, owned.since)
+        for key, owned in ledger.owned.items()
+        if key not in seen
     }
     alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
     return replace(policy, holds=holds.holds(seen, alterations, ledger))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.feedback.change import APPLY, Change, Operation, Plan
+from quotaflow.pipelines.feedback.change import Change, Operation, Plan, purpose_of
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 
 _ROW = (
@@ -54,5 +54,5 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["note"],
         row["lease_s"],
         # A release before this column froze no others.
-        row.get("purpose") or APPLY,
+        row.get("purpose") or purpose_of(desired),
     )

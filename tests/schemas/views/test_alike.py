@@ -9,6 +9,7 @@ import pytest
 
 from quotaflow.pipelines.feedback import (
     cluster_watch,
+    dead_time,
     evidence_checks,
     input_ages,
     journal,
