@@ -163,7 +163,9 @@ def _changes(
             change = _change(seen, now, bounds, config.ledger)
         else:
             # The lease must not end while a similar value is desired.
-            lease_s = _lease_s(row, row.config_value, bounds)
+            # A row that tightens names no value: its rule keeps the one that is set.
+            kept = config.value if row.direction == TIGHTEN else row.config_value
+            lease_s = _lease_s(row, kept, bounds)
             change = _renewal(seen, config.value, now, lease_s, config.ledger)
             blocked.append(BlockedChange(row, why))
         changes += [change] if change else []
