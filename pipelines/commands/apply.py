@@ -28,7 +28,7 @@ Yes = Annotated[
 ]
 All = Annotated[
     bool,
-    typer.Option("--all", help="Restore all: also what has not expired, without a limit."),
+    typer.Option("--all", help="Restore all: also what has not expired."),
 ]
 Panic = Annotated[
     bool,
@@ -68,7 +68,7 @@ def apply(
 
     Example: quotaflow apply
 
-    Example: quotaflow apply 3f1c5e0a9b72 --yes
+    Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415  imports pyarrow
@@ -114,9 +114,7 @@ def restore(
 
     The guards of a plan apply here too, because only the table config_changes has the prior values:
     a value out of bounds, an excluded principal or the default of all users is refused, and the
-    command that restores it by hand is printed. One run changes as many entities as one plan may
-    (plan.max_entity_share, plan.min_entities); the others wait for the next runs. --all lifts only
-    that limit.
+    command that restores it by hand is printed. How many entities change at once has no limit.
 
     What verifies by the signing key counts, rows of config_changes and leases of the topic; each
     other one is refused by name, and the exit code is 1. While another process writes the tables,
@@ -146,7 +144,6 @@ def restore(
             settings, output.note, interrupts.stop_reason(is_over), everything=everything
         )
         _restored(restore_plan, outcomes, as_json=as_json)
-        _note_steps(restore_plan)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
@@ -183,7 +180,6 @@ def _show_preview(preview: "RestorePlan", *, as_json: bool) -> None:
         raise FeedbackError(f"{missed}: nothing was written")
     if preview.changes or preview.yielded:
         output.note("Nothing was written: --yes restores it.")
-        _note_steps(preview)
         raise typer.Exit(plan.CHANGES_WAITING)
 
 
@@ -235,14 +231,6 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
             f"{len(restore_plan.distrusted)} rows and leases refused: they do not verify"
         )
     return "; ".join(problems) or None
-
-
-def _note_steps(restore_plan: "RestorePlan") -> None:
-    if restore_plan.postponed:
-        output.note(
-            f"{_configs(len(restore_plan.postponed))} left to the next runs: plan.max_entity_share "
-            "and plan.min_entities bound how many change at once; --all restores all at once."
-        )
 
 
 def _configs(count: int) -> str:

@@ -67,6 +67,7 @@ def show_plan(
         output.lines(jikkou_yaml.documents(plan))
     else:
         output.lines(plan_text.plan_lines(plan))
+        output.lines(plan.fragments)
     for line in plan_text.blocked_lines(plan):
         output.note(line)
     if plan.changes:

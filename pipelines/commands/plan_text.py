@@ -131,7 +131,9 @@ def _whole(change: Change) -> str:
 
 
 def blocked_lines(plan: Plan) -> Iterator[str]:
-    """The blocked changes, with their reasons."""
+    """Why plans only give back, and the blocked changes, with their reasons."""
+    if plan.halt is not None:
+        yield values.visible(plan.halt.reason)
     for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):
         yield f"blocked: {values.visible(line)}"
 
@@ -165,7 +167,7 @@ def restore_lines(restore_plan: RestorePlan) -> Iterator[str]:
 
 
 def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
-    """Configs that a restore leaves: changed by others, no answer, blocked, refused, postponed."""
+    """Configs that a restore leaves: changed by others, no answer, blocked, refused."""
     for each in restore_plan.yielded:
         yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.reason}")
     for entity, key in restore_plan.unanswered:
@@ -177,8 +179,6 @@ def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
         yield values.visible(f"refused: {entity}: {key}: {refused.why}")
     for why in restore_plan.distrusted:
         yield values.visible(f"refused: {why}")
-    for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.postponed):
-        yield values.visible(f"waits: {line}")
 
 
 def _entity(change: Change) -> str:

@@ -65,18 +65,20 @@ _UNPRINTED = {
     ("alerts", "webhook"),
     ("feedback", "signing_keys"),
 }
+_FEWER = "it is removed: plan.max_entities bounds a plan. Leave the key out"
 _REMOVED = {
     "producer_ids.proxy": (
         "it is removed, because a quota of a user slows the well-behaved clients of that user and "
         "not the ones that create producers. Leave the key out. An operator can limit "
         "connection_creation_rate of the source IP instead (KIP-612): see docs/producer_ids.md"
     ),
+    "plan.min_entities": _FEWER,
+    "plan.fewest": _FEWER,
 }
 """Keys of earlier releases that are removed: the reason, and what to do instead."""
 _RENAMED = {
     "plan.asked_for_s": "violation_lookback_s",
     "plan.most_share": "max_entity_share",
-    "plan.fewest": "min_entities",
     "plan.most_step": "max_step_factor",
     "plan.hold_s": "cooldown_s",
     "replication.most_step": "max_step_factor",

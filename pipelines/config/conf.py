@@ -21,7 +21,7 @@ from quotaflow.pipelines.config.ingest import (
     PrivacySection,
 )
 from quotaflow.pipelines.config.kafka import KafkaSection
-from quotaflow.pipelines.config.plan import PlanSection, ReplicationSection
+from quotaflow.pipelines.config.plan import DEFAULT_EXCLUDED, PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (
     PricesSection,
     ProducerIdsSection,
@@ -134,7 +134,9 @@ class Conf(Section):
         own = self.kafka.own_principal
         return (
             dict.fromkeys(self.ingest.shipper_principals, "ingest.shipper_principals")
-            | dict.fromkeys(self.plan.excluded_principals, "plan.excluded_principals")
+            | dict.fromkeys(
+                (*DEFAULT_EXCLUDED, *self.plan.excluded_principals), "plan.excluded_principals"
+            )
             | ({own: "own"} if own else {})
         )
 

@@ -23,19 +23,25 @@ Manager = Literal[
 ]
 """The kinds of programs that the view other_config_managers distinguishes."""
 
+DEFAULT_EXCLUDED = ("User:ANONYMOUS", "User:admin", "User:broker")
+"""Principals that are excluded whatever conf says."""
+
 
 class PlanSection(Section):
     """What a plan never changes, and how much it may change.
 
-    `excluded_principals` are written as Kafka prints them, such as User:broker; the login of this
-    conf is excluded too. A breach of a producer-id quota counts for `violation_lookback_s`. Open
-    alerts get at most `max_subscriptions` subscriptions. A written value stays for `lease_s` unless
-    a plan renews it.
+    `excluded_principals` are written as Kafka prints them, such as User:broker. They add to
+    DEFAULT_EXCLUDED, to the login of this conf and to the view protected_principals.
+
+    A breach of a producer-id quota counts for `violation_lookback_s`. Open alerts get at most
+    `max_subscriptions` subscriptions. A written value stays for `lease_s` unless a plan renews it.
 
     A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
-    or down at most, and `cooldown_s` after its last change at the earliest. One plan or restore
-    changes at most `max_entity_share` of all users, brokers or topics, and `min_entities` in any
-    case. Exclusions and `max_step_factor` (downwards) limit a restore too.
+    or down at most, and `cooldown_s` after its last change at the earliest. One plan changes at
+    most `max_entities` entities with quotas, and `max_entity_share` of all users or topics. Plans
+    change at most `max_entities_per_day` entities with quotas in 24 hours. With `canary` the first
+    entity of a kind goes alone, and the next wait until its effect shows. Exclusions and
+    `max_step_factor` (downwards) limit a restore too.
 
     A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
     `floor_share` of its median usage, and only with `min_history_s` of usage. A step with less gain
@@ -43,17 +49,16 @@ class PlanSection(Section):
     a write takes to show in results while no dead time was measured.
 
     A row is blocked when its request log, results, telemetry or snapshot are older than
-    `max_input_age_s`, when the answer that proposes it failed, or was computed longer ago from
-    inputs that changed since, or when a program that is not one of `tolerated_managers` manages the
-    entity. A writer of an unknown kind is a program if it altered many entities in a day, and is
-    none of `operators` (people, as Kafka prints their principals).
+    `max_input_age_s`, or, if the measured lag of their job times `input_age_factor` is longer, than
+    that and at most `max_lagging_age_s`. It is blocked when the answer that proposes it failed, or
+    was computed longer ago from inputs that changed since, or when a program that is not one of
+    `tolerated_managers` manages the entity. A writer of an unknown kind is a program if it altered
+    many entities in a day, and is none of `operators` (people, as Kafka prints their principals).
     A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
     tables if conf names none), nothing is written to the cluster.
     """
 
-    excluded_principals: list[Principal] = Field(
-        default_factory=lambda: ["User:ANONYMOUS", "User:admin", "User:broker"]
-    )
+    excluded_principals: list[Principal] = Field(default_factory=list)
     violation_lookback_s: Positive = 3_600
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600
@@ -66,10 +71,14 @@ class PlanSection(Section):
     min_history_s: Positive = 604_800
     dead_time_s: Positive = 1_200
     cooldown_s: Annotated[int, Field(ge=0)] = 180
+    max_entities: Positive = 5
+    max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    min_entities: Positive = 3
+    canary: bool = True
     max_input_age_s: Positive = 900
-    max_plan_age_s: Positive = 86_400
+    input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+    max_lagging_age_s: Positive = 3_600
+    max_plan_age_s: Positive = 3_600
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])
     operators: list[Principal] = Field(default_factory=list)
     stop_file: str | None = None

@@ -30,8 +30,8 @@ _REST = """\
 #   quotas: {etl: 5.0}
 # alerts:                       # where quotaflow notify posts: the address by reference
 #   webhook: {url: "env:QUOTAFLOW_WEBHOOK"}
-# plan:                         # principals that no plan changes
-#   excluded_principals: ["User:ANONYMOUS", "User:admin", "User:broker"]
+# plan:                         # principals that no plan changes, beside the default ones
+#   excluded_principals: []
 """
 
 

@@ -12,18 +12,23 @@ from quotaflow.pipelines.feedback import (
     exclusive_section,
     frozen_plans,
     guards,
+    halt,
     plan_policy,
     planning,
     restore_run,
+    strimzi,
 )
-from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
+from quotaflow.pipelines.feedback.blast_radius import Room
+from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, preview
+from quotaflow.pipelines.feedback.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
-from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Key, Ledger
+from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
+from quotaflow.pipelines.feedback.recheck import Recheck
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
 
 Report = Callable[[str], None]
@@ -57,6 +62,8 @@ def apply_plan(
         now = datetime.now(UTC)
         plan = _plan(conf, taken.tables, approved_plan, now, taken.ledger)
         _check_cluster(plan, taken.cluster_id)
+        if approved_plan is None:
+            taken.apply.journal.add(_halt_records(plan, taken))
         if not plan.changes:
             return plan, []
         if approved_plan is None:
@@ -64,10 +71,31 @@ def apply_plan(
             frozen_plans.refreeze(
                 taken.tables, taken.rows, taken.ledger, plan, now, max_age=max_age
             )
-            return plan, taken.apply.run(plan.plan_id, plan.changes)
+            return plan, _run(conf, taken, plan, plan.changes, None)
         altered = _altered(conf, taken.tables, approved_plan)
         left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
-        return plan, [*ended, *taken.apply.run(plan.plan_id, left)]
+        radius = plan_policy.for_plan(conf, taken.tables, now).blast_radius
+        room = None if radius is None else Room(radius, taken.ledger, now)
+        return plan, [*ended, *_run(conf, taken, plan, left, room)]
+
+
+def _halt_records(plan: Plan, section: ExclusiveSection) -> list[Record]:
+    apply, cluster_id = section.apply, section.cluster_id
+    return list(halt.records(plan, section.ledger, cluster_id, apply.run_id, apply.clock()))
+
+
+def _run(
+    conf: Conf, section: ExclusiveSection, plan: Plan, changes: Sequence[Change], room: Room | None
+) -> list[Outcome]:
+    """Write changes whose reason still exists just before each write; leave the others out."""
+    apply = section.apply
+
+    def fresh() -> Plan:
+        tables = open_tables(conf, section.rows.open_session)
+        return planning.make(conf, tables, datetime.now(UTC), is_bounded=False)
+
+    recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
+    return replace(apply, veto=recheck).run(plan.plan_id, changes)
 
 
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
@@ -99,11 +127,20 @@ def _plan(
     for name, why in sorted(evidence_checks.unusable(conf, tables, evidence, now).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
     bounds = plan_policy.for_plan(conf, tables, now)
+    rows = [change.desired for change in plan.changes]
+    bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at)
+    operator = bounds.user_operator
+    if operator is not None and any(map(strimzi.is_concerned, plan.changes)):
+        raise FeedbackError(f"plan {plan.plan_id}: {operator} writes quotas of users: plan again")
+    is_giving_back = all(change.purpose != APPLY for change in plan.changes)
+    if bounds.halt is not None and not is_giving_back:
+        raise FeedbackError(f"plan {plan.plan_id}: {bounds.halt.reason}")
     for group in _groups(plan):
-        rows = tuple(change.desired for change in group)
         whys = (guards.write_problem(change.written, bounds) for change in group)
         # The clients that are live now may differ from those at planning time.
-        why_not = next((why for why in whys if why), None) or bounds.harm(rows)
+        why_not = next((why for why in whys if why), None) or bounds.harm(
+            tuple(change.desired for change in group)
+        )
         if why_not is not None:
             raise FeedbackError(f"plan {plan.plan_id}: {group[0].entity}: {why_not}")
     return plan

@@ -1,14 +1,14 @@
 """A planned change: the smallest operation that gives a config its desired value, and its risk.
 
-The id of a change is a hash of what it does. The same inputs give the same ids, so the changes that
-a person approves are the changes that are applied.
+The id of a change is a hash of what it does, and the id of a plan also of the reasons it shows.
+The same inputs give the same ids, so what a person approves is what is applied.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.schemas.configs import (
@@ -30,6 +30,8 @@ APPLY, RESTORE = "apply", "restore"
 """The purpose of a change: set what results desire, or restore what was set before us."""
 
 _ID_CHARS = 12
+_PLAN_ID_CHARS = 20
+"""80 bits: nobody makes another plan of an approved id."""
 _RISKS = {
     USER: "slows or frees everything this user does, on every broker",
     CLIENT_ID: "slows or frees every client of this id, whoever it is",
@@ -87,6 +89,14 @@ class Change:
         return _hash([*parts, self.operation.name, self.operation.operand, self.lease_s])
 
     @property
+    def shown(self) -> list[object]:
+        """What it does, and why: all that its row of the table plans shows."""
+        row = self.desired
+        why = [row.reason, row.evidence_table, row.evidence_key, row.priority, row.config_value]
+        since = row.since.astimezone(UTC).isoformat()
+        return [self.change_id, self.purpose, *why, since, self.risk, self.note, self.command]
+
+    @property
     def risk(self) -> str:
         """The harm that it may do."""
         if self.operation.name == RENEW:
@@ -103,16 +113,42 @@ class BlockedChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A run of plans whose effect on the cluster is watched: when it wrote, and to what."""
+
+    run_id: str
+    started_at: datetime
+    ended_at: datetime
+    entities: frozenset[ConfigEntity]
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why plans only give back: the cluster is worse since a run."""
+
+    reason: str
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes by priority, then by entity; and the blocked ones."""
+    """Changes by priority, then by entity; and the blocked ones.
+
+    `fragments` are YAML documents for changes that another program must make.
+    """
 
     changes: tuple[Change, ...]
     blocked: tuple[BlockedChange, ...]
+    halt: Halt | None = None
+    fragments: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:
-        """A hash of the changes: plans with the same changes have the same id."""
-        return _hash([change.change_id for change in self.changes])
+        """A hash of the changes and all that a person reads of them before an approval.
+
+        Plans with another reason, risk, evidence or command have another id.
+        """
+        return _hash([change.shown for change in self.changes], _PLAN_ID_CHARS)
 
 
 def purpose_of(row: DesiredConfig) -> str:
@@ -170,6 +206,6 @@ def expires_at(change: Change, now: datetime) -> datetime | None:
     return None if change.lease_s is None else now + timedelta(seconds=change.lease_s)
 
 
-def _hash(parts: Sequence[object]) -> str:
+def _hash(parts: Sequence[object], chars: int = _ID_CHARS) -> str:
     text = json.dumps(parts, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]
+    return hashlib.sha256(text.encode()).hexdigest()[:chars]

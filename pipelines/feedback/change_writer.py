@@ -67,7 +67,8 @@ class Journal(Protocol):
 class ChangeWriter:
     """One run of apply or restore.
 
-    `stop_reason` says why nothing more may be written. `on_step` is called after each step.
+    `stop_reason` says why nothing more may be written, `veto` why changes of one entity may not be
+    written any more. `on_step` is called after each step.
     `leased_elsewhere`: configs that another deployment has a lease of, and which.
     """
 
@@ -76,6 +77,7 @@ class ChangeWriter:
     run_id: str
     clock: Callable[[], datetime]
     stop_reason: Callable[[], str | None] = lambda: None
+    veto: Callable[[Sequence[Change]], str | None] = lambda _: None
     on_step: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
     leased_elsewhere: Mapping[Key, str] = field(default_factory=dict)
@@ -135,7 +137,7 @@ class ChangeWriter:
         return replace(outcome, step=REFUSED, detail=why)
 
     def _write(self, group: Sequence[Change]) -> list[Outcome]:
-        stopped = self.stop_reason()
+        stopped = self.stop_reason() or self.veto(group)
         if stopped is not None:
             return [Outcome(change, UNDONE, stopped) for change in group]
         try:

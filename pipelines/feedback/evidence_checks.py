@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.results.answers import refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
@@ -24,6 +26,9 @@ CURRENT_CHECKS = """
     ORDER BY suite, expectation
 """
 
+
+_RESULT_JOBS = ("request_results", "fetch_results", "active_producer_results", "metric_alerts")
+"""The jobs that compute results: a test compares them with the registry, which needs pyspark."""
 
 PROPOSED_BY = {
     "producer_id_rates": "recent_violations",
@@ -40,7 +45,32 @@ def unusable(
     conf: Conf, tables: Tables, evidence: Collection[str], now: datetime
 ) -> dict[str, str]:
     """Tables and views of a plan's evidence that the plan must not use, each with the reason."""
-    return _not_up_to_date(conf, evidence, now) | failed_checks(conf, tables, evidence)
+    return (
+        dirty_results(conf, evidence)
+        | _not_up_to_date(conf, evidence, now)
+        | failed_checks(conf, tables, evidence)
+    )
+
+
+def dirty_results(conf: Conf, evidence: Collection[str]) -> dict[str, str]:
+    """Evidence that rests on a result whose rule failed, by the state beside its checkpoint."""
+    warehouse = Warehouse(conf.warehouse)
+    dirty = {
+        name: state
+        for job in _RESULT_JOBS
+        for name, state in result_state.load(warehouse.checkpoint(job)).items()
+        if state.dirty_since is not None
+    }
+    if not dirty:
+        return {}
+    reads = _reads(conf)
+    inputs = {name: (_inputs(name, reads) | {name}) & dirty.keys() for name in evidence}
+    return {
+        name: f"it rests on {min(bad)}, which is not up to date since "
+        f"{dirty[min(bad)].dirty_since:%Y-%m-%d %H:%M:%S} UTC: {dirty[min(bad)].failure}"
+        for name, bad in inputs.items()
+        if bad
+    }
 
 
 def _not_up_to_date(conf: Conf, evidence: Collection[str], now: datetime) -> dict[str, str]:

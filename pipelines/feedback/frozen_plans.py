@@ -82,6 +82,8 @@ def load(tables: Tables, plan_id: str) -> FrozenPlan:
         near = nearest(plan_id, plan_ids) if plan_ids else ""
         raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
     plan = Plan(plan_rows.changes(rows), ())
-    if plan.plan_id != plan_id:
+    in_order = sorted(rows, key=lambda row: int(row["number"]))
+    risks = [row["risk"] for row in in_order]
+    if plan.plan_id != plan_id or risks != [change.risk for change in plan.changes]:
         raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan again")
     return FrozenPlan(plan, rows[0]["event_time"].astimezone(UTC))

@@ -4,12 +4,14 @@
 Pure: time is an argument.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback.change import RENEW, BlockedChange, Change, is_same_value
+from quotaflow.pipelines.feedback.blast_radius import BlastRadius
+from quotaflow.pipelines.feedback.change import Halt, is_same_value
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
+from quotaflow.pipelines.feedback.holds import Key
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
@@ -36,11 +38,20 @@ ADVICE = 30
 """Priorities from this one on are advice on how entities fare under their configs: it waits until
 a value that was written for another reason is restored."""
 
+_MOVES = ("replication_traffic", "replication_throttles")
+RESULT_TABLES = {
+    "producer_id_rates": ("producer_id_rates",),
+    "quota_advice": ("quota_usage",),
+    "metric_alerts": ("metric_alert_events",),
+    "replication_rate_advice": _MOVES,
+    "throttle_checks": _MOVES,
+}
+"""Evidence -> the results that it is computed from: each has an age in `inputs_at`, too."""
+
 _STANDS_ON = {
-    "metric_alerts": (TELEMETRY, SNAPSHOT),
+    "metric_alerts": (TELEMETRY, *RESULT_TABLES["metric_alerts"], SNAPSHOT),
     "current_configs": (SNAPSHOT,),
 }
-_ALL_OTHERS_STAND_ON = (REQUESTS, RESULTS, SNAPSHOT)
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = (None, "", "<default>")
 _ANY = "*"
@@ -50,20 +61,24 @@ _ANY = "*"
 class PlanPolicy:
     """What a plan or a restore must not change, and how much it may change.
 
-    `excluded_principals`: as Kafka prints them. `refused_keys`: configs that this cluster refused
+    `excluded_principals`: as Kafka prints them. `protected`: others that no quota may slow down ->
+    the code of protected_principals. `refused_keys`: configs that this cluster refused
     when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
     live client, None if not. `without_harmed` returns the rows without clients that they would
     harm, and why these are left out. `inputs_at`: the newest time of request log, results,
-    telemetry and snapshot. `failed_checks`: table or view -> why a plan must not use it as
-    evidence. `other_managers`: type of entity -> other programs that manage its configs.
-    `entity_counts`: type of entity -> number of entities. One plan or restore changes at most
-    `max_entity_share` of each type, and `min_entities` in any case.
+    telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a
+    measured lag may be. `failed_checks`: table or view -> why a plan must not use it as evidence.
+    `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
+    that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
+    much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
+    quotas of users from resources of its own.
     `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
     set a first one; None: first values have no bound. `evidence_window`: without a row there was no
     offence for at least so long.
     """
 
     excluded_principals: frozenset[str] = frozenset()
+    protected: Mapping[str, str] = field(default_factory=dict)
     settle: timedelta = timedelta(0)
     cluster_id: str | None = None
     max_subscriptions: int = 50
@@ -72,22 +87,19 @@ class PlanPolicy:
     without_harmed: Callable[[Group], tuple[Group, str | None]] = lambda rows: (rows, None)
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
+    max_input_ages: Mapping[str, timedelta] = field(default_factory=dict)
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     other_managers: Mapping[str, str] = field(default_factory=dict)
-    entity_counts: Mapping[str, int] = field(default_factory=dict)
-    max_entity_share: float = 1.0
-    min_entities: int = 3
+    holds: Mapping[Key, str] = field(default_factory=dict)
+    blast_radius: BlastRadius | None = None
+    halt: Halt | None = None
+    user_operator: str | None = None
     lease_s: int = 3_600
     cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0
     max_step_factor: float = 2.0
     step_limits: StepLimits | None = None
     evidence_window: timedelta = timedelta(hours=1)
-
-    def max_entities(self, entity_type: str) -> int | None:
-        """How many entities of a type one run may change; None where their number is unknown."""
-        count = self.entity_counts.get(entity_type)
-        return None if count is None else max(self.min_entities, int(count * self.max_entity_share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,10 @@ class CurrentConfig:
 
 def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     """Why no row may rest on this evidence: an input is too old, or its age is unknown."""
-    for name in _STANDS_ON.get(row.evidence_table, _ALL_OTHERS_STAND_ON):
+    tables = RESULT_TABLES.get(row.evidence_table, (RESULTS,))
+    # Where a table's own age is not known, that of its job counts.
+    results = [name if name in bounds.inputs_at else RESULTS for name in tables]
+    for name in _STANDS_ON.get(row.evidence_table, (REQUESTS, *results, SNAPSHOT)):
         why = _age_problem(name, now, bounds) if name in bounds.inputs_at else None
         if why is not None:
             return why
@@ -111,12 +126,13 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     newest = bounds.inputs_at[name]
     if newest is None:
         return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
-    if now - newest <= bounds.max_input_age:
+    most = bounds.max_input_ages.get(name, bounds.max_input_age)
+    if now - newest <= most:
         return None
-    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, bounds.max_input_age))
+    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, most))
     return (
-        f"the age of the {name} is {age_s} s, and plan.max_input_age_s is {most_s}: "
-        "run quotaflow run and quotaflow snapshot first"
+        f"the age of the {name} is {age_s} s, and it may be {most_s} s (plan.max_input_age_s, "
+        "plan.input_age_factor): run quotaflow run and quotaflow snapshot first"
     )
 
 
@@ -136,7 +152,11 @@ def blocked_reason(
 
 def write_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why no command may write a row's value; None if one may."""
-    return entity_problem(row, bounds) or _value_problem(row, bounds.refused_keys)
+    return (
+        entity_problem(row, bounds)
+        or bounds.holds.get(row.key)
+        or _value_problem(row, bounds.refused_keys)
+    )
 
 
 def return_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
@@ -179,28 +199,6 @@ def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
     return None
 
 
-def within_blast_radius(
-    changes: Sequence[Change], bounds: PlanPolicy
-) -> tuple[list[Change], list[BlockedChange]]:
-    """Keep as many entities of each type as one run may change, in order; block the others."""
-    kept: list[Change] = []
-    blocked: list[BlockedChange] = []
-    seen: dict[str, list[ConfigEntity]] = {}
-    for change in changes:
-        of_type = seen.setdefault(change.entity.entity_type, [])
-        most = bounds.max_entities(change.entity.entity_type)
-        is_room = most is None or len(of_type) < most or change.entity in of_type
-        if change.operation.name == RENEW or is_room:
-            if change.operation.name != RENEW and change.entity not in of_type:
-                of_type.append(change.entity)
-            kept.append(change)
-        else:
-            kind = change.entity.entity_type
-            why = f"at most {most} {kind}s change at once (plan.max_entity_share)"
-            blocked.append(BlockedChange(change.desired, f"{why}: it comes with the next run"))
-    return kept, blocked
-
-
 def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why no config of this entity may be written; None if one may."""
     if row.entity_name in _NAMES_OF_DEFAULTS:
@@ -211,11 +209,8 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     hidden = next((n for n in (row.entity_name, row.entity_client_id) if is_pseudonym(n)), None)
     if hidden is not None:
         return f"{hidden} is a pseudonym, and Kafka knows nobody of that name: privacy.columns"
-    if row.entity_type == USER and f"User:{row.entity_name}" in bounds.excluded_principals:
-        return (
-            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
-            "login"
-        )
+    if row.entity_type == USER and (why := _principal_problem(row, bounds)) is not None:
+        return why
     if bounds.cluster_id is not None and row.cluster_id != bounds.cluster_id:
         return f"seen in cluster {row.cluster_id}, and conf means {bounds.cluster_id}"
     other = bounds.other_managers.get(row.entity_type)
@@ -224,6 +219,17 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
             f"{other} manages configs of {row.entity_type}s too: plan.tolerated_managers, operators"
         )
     return None
+
+
+def _principal_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
+    principal = f"User:{row.entity_name}"
+    if principal in bounds.excluded_principals:
+        return (
+            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
+            "login"
+        )
+    why_code = bounds.protected.get(principal)
+    return why_code and f"no quota may slow it down: it is {why_code} (protected_principals)"
 
 
 def _value_problem(row: DesiredConfig, refused: Mapping[str, str]) -> str | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from quotaflow.pipelines.feedback.change import (
     APPEND,
+    APPLY,
     RENEW,
     RESTORE,
     SUBTRACT,
@@ -24,6 +25,11 @@ UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
 refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
 changed our value, so the config is theirs."""
+HALTED = "halted"
+"""The cluster was worse after a run of plans, so that plans only give back."""
+RELEASED = "released"
+"""A person allows plans to change a config that somebody else set. Its value then is its baseline.
+Nothing is written to the cluster."""
 
 
 Key = tuple[ConfigEntity, str]
@@ -108,9 +114,12 @@ class Baseline:
 class Ledger:
     """What all records add up to: configs we own, our last writes, and open records.
 
-    `done_at`: by plan id and change id, when the change was written last. `quota_steps`: for each
-    quota that a plan tightened, the ends of our writes to it and of its leases, in time order.
-    `last_record_by_run`: by run id. `baselines`: by run id and change id of a write.
+    `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
+    run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
+    a config to somebody else, unless we wrote it since. `released`: the last release by a person.
+    `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
+    each cluster that is halted. `quota_steps`: for each quota that a plan tightened, the ends of
+    our writes to it and of its leases, in time order.
     """
 
     owned: Mapping[Key, OwnedConfig] = field(default_factory=dict)
@@ -120,19 +129,29 @@ class Ledger:
     done_at: Mapping[tuple[str, str], datetime] = field(default_factory=dict)
     last_record_by_run: Mapping[str, datetime] = field(default_factory=dict)
     baselines: Mapping[tuple[str, str], Baseline] = field(default_factory=dict)
+    yielded: Mapping[Key, Record] = field(default_factory=dict)
+    released: Mapping[Key, Record] = field(default_factory=dict)
+    applied: tuple[Record, ...] = ()
+    halts: Mapping[str, Record] = field(default_factory=dict)
     quota_steps: Mapping[Key, tuple[Record, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
         """Read records, in any order."""
-        return cls().with_records(sorted(records, key=_order))
-
-    def with_records(self, records: Iterable[Record]) -> "Ledger":
-        """The same after more records, in their order."""
-        builder = LedgerBuilder(self)
-        for record in records:
+        in_order = sorted(records, key=_order)
+        builder = LedgerBuilder(cls())
+        for record in in_order:
             builder.add(record)
-        return builder.ledger()
+        made = (*(r for r in in_order if r.step == DONE), *builder.all_open_records())
+        yielded, released = _left_to_others(in_order)
+        return replace(
+            builder.ledger(),
+            yielded=yielded,
+            released=released,
+            applied=tuple(record for record in made if _is_applied(record)),
+            halts=_halts(in_order),
+            quota_steps=_quota_steps(in_order),
+        )
 
     def restricted_to(self, keys: Collection[Key]) -> "Ledger":
         """The same, as if we owned these configs and no others."""
@@ -194,7 +213,6 @@ class LedgerBuilder:
         self._done = dict(start.done_at)
         self._ran = dict(start.last_record_by_run)
         self._newest = start.newest_at
-        self._steps = {key: list(records) for key, records in start.quota_steps.items()}
         self._started: dict[Key, dict[tuple[str, str], Record]] = {}
         self._ended: set[tuple[str, str]] = set()
         for record in start.open_records:
@@ -217,15 +235,7 @@ class LedgerBuilder:
             self._done[record.plan_id, record.change_id] = record.event_time
             if record.operation != RENEW:
                 self._last[record.key] = record
-        self._add_quota_step(record)
         _update_owned(self.owned, record, self._baselines)
-
-    def _add_quota_step(self, record: Record) -> None:
-        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
-        # A restore or somebody else's change ends all steps before it.
-        is_end = record.step == YIELDED or (record.step == DONE and record.purpose == RESTORE)
-        if is_step or (is_end and record.key in self._steps):
-            self._steps.setdefault(record.key, []).append(record)
 
     def open_records(self, key: Key) -> tuple[Record, ...]:
         """The open records of a config."""
@@ -243,18 +253,21 @@ class LedgerBuilder:
         """The last write of a config that was read back."""
         return self._last.get(key)
 
+    def all_open_records(self) -> tuple[Record, ...]:
+        """The open records of all configs, in their order."""
+        still = [record for key in self._started for record in self.open_records(key)]
+        return tuple(sorted(still, key=_order))
+
     def ledger(self) -> Ledger:
         """What all records add up to."""
-        still = [record for key in self._started for record in self.open_records(key)]
         return Ledger(
             owned=self.owned,
             last_writes=self._last,
-            open_records=tuple(sorted(still, key=_order)),
+            open_records=self.all_open_records(),
             newest_at=self._newest,
             done_at=self._done,
             last_record_by_run=self._ran,
             baselines=self._baselines,
-            quota_steps={key: tuple(records) for key, records in self._steps.items()},
         )
 
 
@@ -263,6 +276,53 @@ def _order(record: Record) -> tuple[bool, int, datetime, str, int]:
     sequence = record.sequence
     order = record.event_time, record.run_id, record.number
     return (False, 0, *order) if sequence is None else (True, sequence, *order)
+
+
+def _left_to_others(
+    in_order: Iterable[Record],
+) -> tuple[dict[Key, Record], dict[Key, Record]]:
+    """The yielded configs that we did not write since, and the last release of each config."""
+    yielded: dict[Key, Record] = {}
+    released: dict[Key, Record] = {}
+    for record in in_order:
+        if record.step == YIELDED:
+            yielded[record.key] = record
+        elif record.step == RELEASED:
+            released[record.key] = record
+        elif record.step == DONE and _is_applied(record):
+            yielded.pop(record.key, None)
+    return yielded, released
+
+
+def _halts(in_order: Iterable[Record]) -> dict[str, Record]:
+    halts: dict[str, Record] = {}
+    for record in in_order:
+        if record.step == HALTED:
+            halts[record.entity.cluster_id] = record
+        elif record.step == RELEASED:
+            halted = halts.get(record.entity.cluster_id)
+            if halted is not None and halted.key == record.key:
+                del halts[record.entity.cluster_id]
+    return halts
+
+
+def _is_applied(record: Record) -> bool:
+    return record.purpose == APPLY and record.operation != RENEW
+
+
+def _quota_steps(
+    in_order: Iterable[Record],
+) -> dict[Key, tuple[Record, ...]]:
+    steps: dict[Key, list[Record]] = {}
+    for record in in_order:
+        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
+        # A restore or somebody else's change ends all steps before it.
+        is_end = record.step in {YIELDED, RELEASED} or (
+            record.step == DONE and record.purpose == RESTORE
+        )
+        if is_step or (is_end and record.key in steps):
+            steps.setdefault(record.key, []).append(record)
+    return {key: tuple(records) for key, records in steps.items()}
 
 
 def _baseline(
@@ -292,7 +352,7 @@ def _update_owned(
     # A restore in steps leaves a value of ours, with a lease, until its last step.
     is_step = record.direction == GIVE_BACK and record.expires_at is not None
     is_restored = record.purpose == RESTORE and not is_step
-    if record.step == YIELDED or (record.step == DONE and is_restored):
+    if record.step in {YIELDED, RELEASED} or (record.step == DONE and is_restored):
         owned.pop(record.key, None)
     elif record.step == DONE and record.operation == RENEW:
         if before is not None:

@@ -7,11 +7,13 @@ from typing import Any
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.holds import Alteration
 from quotaflow.pipelines.feedback.ledger import Key
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
 Named = Mapping[Key, Mapping[str, datetime]]
 
@@ -19,6 +21,11 @@ WRITERS = """
     SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
         client_id, altered_at, operation, config_value
     FROM config_writers WHERE is_own = false
+"""
+LAST_ALTERATIONS = """
+    SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, principal,
+        client_id, altered_at, operation, config_value, is_own
+    FROM config_writers
 """
 # The last alteration of a list is not enough: ours may have followed somebody else's.
 NAMERS = """
@@ -89,6 +96,28 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
     return writers
 
 
+def last_alterations(
+    tables: Tables, keys: Collection[Key], own: str | None
+) -> dict[Key, Alteration]:
+    """The last alteration of each of these configs, as far as the request log shows it.
+
+    `own` is the principal of this command. The view knows only that of snapshots.
+    """
+    if not keys or not tables.is_made(CONFIG_ALTERATIONS.name):
+        return {}
+    return {
+        key: Alteration(
+            row["altered_at"].astimezone(UTC),
+            _writer(row),
+            row["operation"],
+            row["config_value"],
+            is_own=bool(row["is_own"]) or (own is not None and row["principal"] == own),
+        )
+        for row in tables.rows(LAST_ALTERATIONS)
+        if (key := _key(row)) in keys
+    }
+
+
 def managers(
     tables: Tables,
     now: datetime,
@@ -118,6 +147,21 @@ def _is_person(row: Mapping[str, Any], operators: Collection[str]) -> bool:
     if row["kind"] not in _UNKNOWN_KINDS:
         return False
     return row["principal"] in operators or (row["recent_entities"] or 0) < _PROGRAM_ENTITIES
+
+
+def user_operator(tables: Tables, now: datetime, of_cluster: str) -> str | None:
+    """Strimzi's User Operator, or a writer named so, if it wrote quotas of users recently.
+
+    What conf tolerates does not matter: the operator would write its own quotas again.
+    """
+    for row in tables.rows(MANAGERS.format(of_cluster)):
+        seen = row["last_seen"]
+        is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
+        names = f"{row['principal']} {row['client_id']}".lower()
+        is_operator = row["kind"] == "strimzi" or "user-operator" in names
+        if is_active and is_operator and USER in _types(row):
+            return _described(row)
+    return None
 
 
 def _key(row: Mapping[str, Any]) -> Key:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import guards, quota_plan
+from quotaflow.pipelines.feedback import blast_radius, guards, halt, quota_plan, strimzi
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
@@ -63,8 +63,16 @@ def plan(
         changes, near = _changes(group, now, bounds, connection, current)
         blocked += near
         planned += changes
-    kept, over = guards.within_blast_radius(planned, bounds)
-    return Plan(tuple(kept), (*blocked, *over))
+    left: list[Change] = []
+    if bounds.user_operator is not None:
+        left = [change for change in planned if strimzi.is_concerned(change)]
+        planned = [change for change in planned if not strimzi.is_concerned(change)]
+        blocked += strimzi.blocked(left, bounds.user_operator)
+    if bounds.halt is not None:
+        unhalted = Plan(tuple(planned), tuple(blocked))
+        return halt.halted_plan(unhalted, bounds.halt, bounds, connection, ledger)
+    kept, over = blast_radius.within(planned, bounds.blast_radius, ledger, now)
+    return Plan(tuple(kept), (*blocked, *over), fragments=tuple(strimzi.fragments(left)))
 
 
 def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:
@@ -155,7 +163,9 @@ def _changes(
             change = _change(seen, now, bounds, config.ledger)
         else:
             # The lease must not end while a similar value is desired.
-            lease_s = _lease_s(row, row.config_value, bounds)
+            # A row that tightens names no value: its rule keeps the one that is set.
+            kept = config.value if row.direction == TIGHTEN else row.config_value
+            lease_s = _lease_s(row, kept, bounds)
             change = _renewal(seen, config.value, now, lease_s, config.ledger)
             blocked.append(BlockedChange(row, why))
         changes += [change] if change else []

@@ -1,12 +1,10 @@
 """What a plan reads from tables: desired configs, the age of inputs, and counts of entities."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
@@ -18,28 +16,13 @@ _FIELDS = tuple(
     for name in DesiredConfig.__dataclass_fields__
     if name not in {"entity_client_id", *_WORDED}
 )
-# The newest snapshot counts only if it read configs and quotas both: one of other tables, or one
-# that was refused them, says nothing of those.
-NEWEST_INPUTS = """
-    SELECT job, max(event_time) AS newest
-    FROM pipeline_progress
-    WHERE {0} AND job <> 'snapshot'
-    GROUP BY job
-    UNION ALL
-    SELECT 'snapshot' AS job, CASE WHEN count(*) = 2 THEN min(newest) END AS newest
-    FROM (
-        SELECT target, max(event_time) AS newest
-        FROM pipeline_progress
-        WHERE {0} AND job = 'snapshot' AND outcome = 'in' AND target IN ('configs', 'client_quotas')
-        GROUP BY target
-    ) AS targets
+MOVED = """
+    SELECT DISTINCT topic, partition, broker_id
+    FROM replication_throttles
+    WHERE {0} AND is_moving AND topic IS NOT NULL AND broker_id IS NOT NULL
+        AND event_time = (SELECT max(event_time) FROM replication_throttles WHERE {0})
 """
-_INPUT_JOBS = {
-    REQUESTS: "ingest_request_log",
-    RESULTS: "request_results",
-    TELEMETRY: "client_metrics",
-    SNAPSHOT: "snapshot",
-}
+PROTECTED = "SELECT principal, why_code FROM protected_principals WHERE {0}"
 ENTITY_COUNTS = """
     SELECT
         (
@@ -60,32 +43,40 @@ def desired_configs(tables: Tables) -> list[DesiredConfig]:
 
 def _worded(row: dict[str, Any]) -> DesiredConfig:
     return DesiredConfig(
-        **{name: row[name] for name in _FIELDS},
+        **{name: row[name] for name in _FIELDS if name in row},
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
     )
 
 
-def newest_inputs(tables: Tables, cluster: str) -> dict[str, datetime | None]:
-    """The newest time of each input of a plan; null where none is known.
+def protected_principals(tables: Tables, cluster: str) -> dict[str, str]:
+    """Principals that no quota may slow down -> how each is known."""
+    rows = tables.rows(PROTECTED.format(cluster))
+    return {row["principal"]: row["why_code"] for row in rows}
 
-    `cluster` is SQL that is true for rows of the cluster.
+
+def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
+    """The brokers of each current reassignment: those whose moved partitions have brokers in
+    common are one.
     """
-    newest = {row["job"]: row["newest"] for row in tables.rows(NEWEST_INPUTS.format(cluster))}
-    return {name: newest.get(job) for name, job in _INPUT_JOBS.items()}
+    if not all_made(tables, [MOVED]):
+        return []
+    brokers: dict[tuple[str, int], set[str]] = {}
+    for row in tables.rows(MOVED.format(cluster)):
+        partition = brokers.setdefault((row["topic"], row["partition"]), set())
+        partition.add(str(row["broker_id"]))
+    groups: list[set[str]] = []
+    for each in brokers.values():
+        shared = [group for group in groups if group & each]
+        groups = [group for group in groups if group not in shared]
+        groups.append(each.union(*shared))
+    return [frozenset(group) for group in groups]
 
 
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
     """How many users, brokers and topics the cluster has."""
     (counts,) = tables.rows(ENTITY_COUNTS.format(cluster))
     return {entity_type: counts[ENTITY_TYPES[entity_type]] for entity_type in _COUNTED}
-
-
-def entity_counts_if_made(tables: Tables, cluster: str) -> dict[str, int]:
-    """The same, all 0 where a table that counts them does not exist."""
-    if all_made(tables, [ENTITY_COUNTS]):
-        return entity_counts(tables, cluster)
-    return dict.fromkeys(_COUNTED, 0)
 
 
 def refused_keys(tables: Tables, cluster_id: str | None) -> Mapping[str, str]:

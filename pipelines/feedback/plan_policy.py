@@ -1,18 +1,32 @@
 """The plan policy: from conf, and with what the tables say now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import dead_time, other_writers, plan_inputs, preflight
-from quotaflow.pipelines.feedback.desired_configs import Group
-from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback import (
+    cluster_watch,
+    dead_time,
+    holds,
+    input_ages,
+    journal,
+    other_writers,
+    plan_inputs,
+    preflight,
+)
+from quotaflow.pipelines.feedback.blast_radius import BlastRadius
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
+from quotaflow.pipelines.feedback.guards import RESULTS, PlanPolicy
+from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.schemas.configs import CLIENT_METRICS, USER
 from quotaflow.udfs.rules.quota_step import StepLimits
+
+_WATCHED = timedelta(hours=1)
+"""A run of plans is watched so long at least."""
 
 
 def from_conf(conf: Conf) -> PlanPolicy:
@@ -27,8 +41,6 @@ def from_conf(conf: Conf) -> PlanPolicy:
         cluster_id=conf.kafka.cluster_id,
         max_subscriptions=section.max_subscriptions,
         max_input_age=timedelta(seconds=section.max_input_age_s),
-        max_entity_share=section.max_entity_share,
-        min_entities=section.min_entities,
         lease_s=section.lease_s,
         cooldown=timedelta(seconds=section.cooldown_s),
         hysteresis=section.hysteresis,
@@ -46,36 +58,82 @@ def from_conf(conf: Conf) -> PlanPolicy:
 
 
 def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
-    """The policy of conf with the age of a plan's inputs, the number of entities, other config
+    """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
     """
     cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     checks = _Preflights(cache(partial(preflight.read, tables)))
+    inputs_at = input_ages.newest(tables, cluster)
+    lags = input_ages.lags(tables, cluster, now)
+    results_at = inputs_at.get(RESULTS)
     policy = from_conf(conf)
     dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
+    dead = max(dead, 2 * lags.get(RESULTS, timedelta(0)))
+    ledger = journal.read_ledger(tables)
+    operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
         step_limits=replace(policy.step_limits or StepLimits(), dead_time=dead),
-        inputs_at=plan_inputs.newest_inputs(tables, cluster),
-        entity_counts=plan_inputs.entity_counts(tables, cluster),
-        other_managers=other_writers.managers(
-            tables, now, section.tolerated_managers, cluster, section.operators
+        protected=plan_inputs.protected_principals(tables, cluster),
+        inputs_at=inputs_at,
+        max_input_ages=input_ages.allowed(lags, conf.plan),
+        blast_radius=BlastRadius(
+            section.max_entities,
+            section.max_entities_per_day,
+            section.max_entity_share,
+            plan_inputs.entity_counts(tables, cluster),
+            plan_inputs.moves(tables, cluster),
+            dead,
+            results_at,
+            section.canary,
         ),
+        halt=cluster_watch.halted(
+            tables,
+            ledger,
+            conf.kafka.cluster_id,
+            now,
+            period=max(_WATCHED, 3 * dead),
+            results_at=results_at,
+        ),
+        user_operator=operator,
+        other_managers={
+            kind: manager
+            for kind, manager in other_writers.managers(
+                tables, now, section.tolerated_managers, cluster, section.operators
+            ).items()
+            if manager != operator or kind != USER
+        },
     )
 
 
-def for_restore(conf: Conf, tables: Tables) -> PlanPolicy:
-    """The policy of conf with the number of entities.
+def with_holds(
+    policy: PlanPolicy,
+    conf: Conf,
+    tables: Tables,
+    rows: Iterable[DesiredConfig],
+    seen_at: datetime | None,
+) -> PlanPolicy:
+    """The policy with the configs of these rows that somebody else set last.
 
-    Neither the age of inputs nor other config managers keep a lease from ending: what we wrote must
-    end even if another program manages the entity now. Where no table counts entities, only
-    `plan.min_entities` change at once.
+    `seen_at`: when the prior values of the rows were seen.
     """
-    cluster = plan_inputs.of_cluster(conf.kafka.cluster_id)
-    counts = plan_inputs.entity_counts_if_made(tables, cluster)
-    return replace(from_conf(conf), entity_counts=counts)
+    ledger = journal.read_ledger(tables)
+    seen = {
+        row.key: SeenConfig(ledger.current_value(*row.key, row.prior_value, seen_at), seen_at)
+        for row in rows
+        # Nothing is written there, and the fragment is for what the operator set, too.
+        if policy.user_operator is None or row.entity_type != USER
+    }
+    # What is given back is no row of results.
+    seen |= {
+        key: SeenConfig(owned.value, owned.since)
+        for key, owned in ledger.owned.items()
+        if key not in seen
+    }
+    alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
+    return replace(policy, holds=holds.holds(seen, alterations, ledger))
 
 
 @dataclass(frozen=True, slots=True)

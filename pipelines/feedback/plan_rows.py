@@ -11,7 +11,7 @@ _ROW = (
     *("cluster_id", "entity_type", "entity_name", "entity_client_id", "config_key"),
     *("reason", "evidence_table", "evidence_key", "since", "priority", "observed", "direction"),
 )
-_CHANGE = ("lease_s", "risk", "note", "command", "change_id")
+_CHANGE = ("lease_s", "risk", "note", "command", "change_id", "purpose")
 
 
 def rows(plan: Plan, now: datetime, planned_by: str) -> Iterator[dict[str, Any]]:
@@ -53,5 +53,6 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["command"],
         row["note"],
         row["lease_s"],
-        purpose_of(desired),
+        # A release before this column froze no others.
+        row.get("purpose") or purpose_of(desired),
     )

@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import evidence_checks, journal, plan_inputs, plan_policy
+from quotaflow.pipelines.feedback import (
+    evidence_checks,
+    guards,
+    journal,
+    plan_inputs,
+    plan_policy,
+)
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
@@ -12,10 +18,18 @@ from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.warehouse.tables import Tables
 
 
-def make(conf: Conf, tables: Tables, now: datetime, ledger: Ledger | None = None) -> Plan:
+def make(
+    conf: Conf,
+    tables: Tables,
+    now: datetime,
+    ledger: Ledger | None = None,
+    *,
+    is_bounded: bool = True,
+) -> Plan:
     """The plan as it is now, by a ledger that is verified, or by that of the tables.
 
-    Nothing is written.
+    Nothing is written. Without `is_bounded` it has every change that may be made, whatever the
+    blast radius.
     """
     desired = plan_inputs.desired_configs(tables)
     evidence = {row.evidence_table for row in desired}
@@ -25,4 +39,8 @@ def make(conf: Conf, tables: Tables, now: datetime, ledger: Ledger | None = None
         failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
     )
     ours = journal.read_ledger(tables) if ledger is None else ledger
+    if not is_bounded:
+        policy = replace(policy, blast_radius=None)
+    seen_at = policy.inputs_at.get(guards.SNAPSHOT)
+    policy = plan_policy.with_holds(policy, conf, tables, desired, seen_at)
     return plan(desired, now, policy, Connection.from_conf(conf), ours)

@@ -78,8 +78,7 @@ class RestorePlan:
     """The changes of a restore, and the configs that are not restored.
 
     `yielded` are no longer ours, `unanswered` did not answer, `blocked` would harm a live client,
-    `refused` do not pass a guard, and `postponed` wait for the next run. `distrusted` names the
-    rows and leases that are not believed.
+    and `refused` do not pass a guard. `distrusted` names the rows and leases that are not believed.
     """
 
     changes: tuple[Change, ...]
@@ -87,7 +86,6 @@ class RestorePlan:
     unanswered: tuple[Key, ...] = ()
     blocked: tuple[BlockedChange, ...] = ()
     refused: tuple[Refused, ...] = ()
-    postponed: tuple[BlockedChange, ...] = ()
     distrusted: tuple[str, ...] = ()
 
 
@@ -192,14 +190,13 @@ def _unmatched(changes: Iterable[Change], actual: Actual) -> dict[ConfigEntity, 
     }
 
 
-def stepwise(restore: RestorePlan, bounds: PlanPolicy) -> RestorePlan:
-    """Keep as many entities of each type as one run may change, our oldest writes first."""
+def oldest_first(restore: RestorePlan) -> RestorePlan:
+    """The entities that we wrote first go first, so that a run that is stopped left the newest."""
     first: dict[ConfigEntity, datetime] = {}
     for change in restore.changes:
         first[change.entity] = min(first.get(change.entity, _LATEST), change.desired.since)
-    oldest = sorted(restore.changes, key=lambda c: (first[c.entity], c.entity.order))
-    changes, postponed = guards.within_blast_radius(oldest, bounds)
-    return replace(restore, changes=tuple(changes), postponed=tuple(postponed))
+    ordered = sorted(restore.changes, key=lambda c: (first[c.entity], c.entity.order))
+    return replace(restore, changes=tuple(ordered))
 
 
 def without_harmful(

@@ -156,8 +156,8 @@ def plan_restore(
 ) -> RestorePlan:
     """The restore plan of a ledger, by what the cluster has now.
 
-    The guards of a plan apply, too. Only `everything` lifts the limit on how many entities change
-    at once.
+    The guards of a plan apply, too. How many entities change at once has no limit: to give back is
+    the safe direction.
     """
     owned, unknown = restore_plan.writable(
         restore_plan.expired(ledger, now, include_all=everything)
@@ -179,10 +179,10 @@ def plan_restore(
     restore = restore_plan.plan_restore(owned, actual, by, connection)
     restore = replace(restore, refused=unknown)
     restore = restore_plan.permitted(restore, actual, plan_policy.from_conf(conf), connection)
+    if not everything:
+        restore = restore_plan.oldest_first(restore)
     if tables is None:
         return restore
-    if not everything and restore.changes:
-        restore = restore_plan.stepwise(restore, plan_policy.for_restore(conf, tables))
     # Last, because it checks each resource as if those before it in this order were written.
     return _without_harmful(tables, restore, actual, connection)
 

@@ -79,6 +79,12 @@ RECOMMENDATIONS = by_code(
             fixed("99th percentile of ordinary seconds and a fifth"),
         ),
         Wording("peak", "It is peak_rate_per_s.", (), fixed("peak of ordinary seconds")),
+        Wording(
+            "protected",
+            "There is none: no quota may slow this principal down (protected_principals).",
+            (),
+            fixed("none: no quota may slow this principal down"),
+        ),
     )
 )
 """Codes of producer_id_advice.recommended_by."""

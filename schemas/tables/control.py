@@ -126,7 +126,7 @@ PLANS = Table(
     ),
     columns=(
         Column("event_time", TIMESTAMP, "when it was frozen; once used up or too old it is anew"),
-        Column("plan_id", STRING, "hash of its changes: what does the same has the same"),
+        Column("plan_id", STRING, "hash of its changes, reasons, risks and commands"),
         Column("number", INT, "place of the change in its plan, from 0"),
         _CHANGE_ID,
         *_ENTITY,
@@ -141,6 +141,7 @@ PLANS = Table(
         Column("risk", STRING, "side effects that it may have"),
         Column("note", STRING, "what may refuse it, or what follows"),
         Column("command", STRING, "kafka-configs command line that does the same"),
+        Column("purpose", STRING, "apply; restore: a halt gives back; null: apply"),
         Column("planned_by", STRING, "user and host of the command that froze it"),
     ),
     key=("plan_id", "number", "event_time"),
@@ -162,13 +163,19 @@ CONFIG_CHANGES = Table(
         ),
         Column("plan_id", STRING, "plan the change is of"),
         _CHANGE_ID,
-        Column("purpose", STRING, "apply, or restore: to give back what was written"),
+        Column(
+            "purpose",
+            STRING,
+            "apply; restore: to give back what was written; release: a person allows plans to "
+            "change what somebody else set; halt: plans only give back",
+        ),
         Column(
             "step",
             STRING,
             "begun, and then one end: done (read back); undone (never written); refused (by the "
             "broker); moved (no longer what it was planned on); yielded (another program changed "
-            "it, so it is not ours)",
+            "it, so it is not ours). Or released (by a person; or a "
+            "halt that is over), or halted (the cluster is worse since a run)",
         ),
         *_ENTITY,
         *_OPERATION,

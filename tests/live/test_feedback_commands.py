@@ -38,7 +38,12 @@ class Operator:
         on_cluster = {
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
-            "plan": {"max_input_age_s": 86_400, "cooldown_s": 0},
+            "plan": {
+                "max_input_age_s": 86_400,
+                "cooldown_s": 0,
+                "canary": False,
+                "max_entity_share": 1.0,
+            },
         }
         self.file.write_text(yaml.safe_dump(on_cluster))
         advised_quotas.fill(conf, cluster.cluster_id, users)

@@ -208,6 +208,7 @@ RECOMMENDATIONS: dict[str, Case] = {
     "quota_of_conf": ({}, "conf: no second outside accused bursts"),
     "p99": ({}, "99th percentile of ordinary seconds and a fifth"),
     "peak": ({}, "peak of ordinary seconds"),
+    "protected": ({}, "none: no quota may slow this principal down"),
 }
 TRACES: dict[str, Case] = {
     "requests": ({"evidence": "ALTER_CLIENT_QUOTAS"}, "ALTER_CLIENT_QUOTAS"),

@@ -19,15 +19,6 @@ newest AS (
     FROM quota_usage
     GROUP BY cluster_id
 ),
-excluded AS (
-    SELECT cluster_id, substr(setting, 10) AS principal
-    FROM current_settings
-    WHERE setting LIKE 'excluded.%'
-    UNION
-    SELECT cluster_id, principal
-    FROM fetch_sizes
-    WHERE replica_id IS NOT NULL AND principal IS NOT NULL
-),
 alterations AS (
     -- Also open records: whether such a write was made is not known yet.
     SELECT
@@ -82,10 +73,10 @@ windows AS (
     FROM user_usage_windows AS used
     INNER JOIN newest ON used.cluster_id = newest.cluster_id
     LEFT JOIN rules ON used.cluster_id = rules.cluster_id
-    LEFT JOIN excluded
-        ON used.cluster_id = excluded.cluster_id AND used.principal = excluded.principal
+    LEFT JOIN protected_principals AS protected
+        ON used.cluster_id = protected.cluster_id AND used.principal = protected.principal
     WHERE
-        excluded.principal IS NULL
+        protected.principal IS NULL
         AND used.principal LIKE 'User:%'
         AND used.quota_type <> 'controller_mutation_rate'
         AND unix_millis(used.event_time)

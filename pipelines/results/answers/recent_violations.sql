@@ -14,8 +14,11 @@ violating AS (
     FROM producer_id_rates AS rates
     LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
     LEFT JOIN lookback ON rates.cluster_id = lookback.cluster_id
+    LEFT JOIN protected_principals AS protected
+        ON rates.cluster_id = protected.cluster_id AND rates.principal = protected.principal
     WHERE
         rates.is_violating
+        AND protected.principal IS NULL
         AND rates.kind = 'allocation'
         AND rates.principal LIKE 'User:%'
         AND coalesce(

@@ -40,7 +40,11 @@ ANSWERS: tuple[Answer, ...] = (
     _answer(producer_ids.PRODUCER_ID_BURSTS, {"producer_id_uses": _TWO_WEEKS}),
     _answer(
         producer_ids.RECENT_VIOLATIONS,
-        {"producer_id_rates": _VIOLATIONS, "pipeline_progress": _A_WEEK},
+        {
+            "producer_id_rates": _VIOLATIONS,
+            "pipeline_progress": _A_WEEK,
+            "fetch_sizes": _A_WEEK,
+        },
     ),
     # A day more than a week, because a client without usage for some hours has a week of history.
     _answer(quotas.QUOTA_BASELINES, {"quota_usage": Lookback(8 * _DAYS)}),

@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, violation
-from ...schemas.views.view_rows import HOSTILE, Row, fresh, setting, throttled
+from ...schemas.views.view_rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.view_tables import make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -43,7 +43,8 @@ def test_changes_wait_with_exit_code_three(
     make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     assert plan(warehouse) == 3
     printed = capsys.readouterr()
-    assert "2 changes wait in plan " in printed.err
+    assert "1 change waits in plan " in printed.err
+    assert "at most 1 users change in one plan (plan.max_entity_share)" in printed.err
     assert "Nothing was applied" in printed.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
     assert "blocked: user broker in cluster c1: excluded" in printed.err
@@ -73,12 +74,13 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
     make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
-    place = f"--set {path} --set plan.min_entities=100"
+    place = f"--set {path} --set plan.max_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
     assert process.returncode == 3
-    assert "100 changes wait" in process.stderr
+    assert "1 change waits" in process.stderr
+    assert process.stderr.count("blocked: ") == 99
 
 
 def test_json_is_one_object_a_change_and_the_same_again(
@@ -91,7 +93,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == list("abc")
+    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == ["a"]
 
 
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
@@ -120,6 +122,35 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     assert printed.out == "no changes wait\n"
     assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in printed.err
     assert "request_percentage" not in printed.err
+
+
+@pytest.mark.parametrize(
+    ("writer", "way", "is_planned"),
+    [
+        ("User:eve", "kafka.principal=User:us", False),
+        ("User:us", "kafka.cluster_id=c1", True),
+        ("User:operator", "kafka.principal=User:operator", True),
+    ],
+    ids=["an operator", "the login of snapshots", "the login of this command"],
+)
+def test_what_somebody_else_set_last_is_not_planned(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    writer: str,
+    way: str,
+    is_planned: bool,
+) -> None:
+    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
+    content = {
+        "producer_id_rates": [violation("User:mallory", of_late)],
+        "config_alterations": [removed],
+        "settings": [setting("own_principal", "User:us")],
+    }
+    make_tables_and_answers(warehouse, seen_now(content))
+    assert plan(warehouse, "--set", way) == (3 if is_planned else 0)
+    line = "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it, so it is theirs"
+    assert (line in capsys.readouterr().err) is not is_planned
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
@@ -165,9 +196,9 @@ def test_what_is_not_planned_of_replication_is_told(
     [
         (
             (1_000, 0, 0, 0),
-            r"the age of the request log is 10\d\d s, and plan.max_input_age_s is 900",
+            r"the age of the request log is 10\d\d s, and it may be 900 s",
         ),
-        ((0, 1_000, 0, 0), r"the age of the results is 10\d\d s"),
+        ((0, 1_000, 0, 0), r"the age of the producer_id_rates is 10\d\d s"),
         ((0, 0, 1_000, 1_000), r"the age of the last snapshot is 10\d\d s"),
         ((0, 0, 1_000, 0), r"the age of the last snapshot is 10\d\d s"),
         ((0, 0, 0, 1_000), r"the age of the last snapshot is 10\d\d s"),

@@ -251,13 +251,13 @@ def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, message: str) -> N
     [
         pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
         pytest.param(
-            ["plan.lease_s=60", "plan.min_entities=0"],
-            "--set: plan.min_entities = 0: Input",
+            ["plan.lease_s=60", "plan.max_entities=0"],
+            "--set: plan.max_entities = 0: Input",
             id="of --set",
         ),
         pytest.param(
-            ["plan.min_entities=0"],
-            "{file}: plan.lease_s = 5: .*60; --set: plan.min_entities = 0: Input",
+            ["plan.max_entities=0"],
+            "{file}: plan.lease_s = 5: .*60; --set: plan.max_entities = 0: Input",
             id="of both",
         ),
         pytest.param(

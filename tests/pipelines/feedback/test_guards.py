@@ -91,23 +91,8 @@ def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
     assert values(planned(first, desired(priority=9), bounds=PlanPolicy()).changes) == ["1000"]
 
 
-@pytest.mark.parametrize(
-    ("count", "share", "names"),
-    [(100, 0.02, "abc"), (8, 0.5, "abcd"), (None, 0.01, "abcdef")],
-    ids=["always a few", "a share", "nobody knows how many there are"],
-)
-def test_one_plan_changes_so_many_entities(count: int | None, share: float, names: str) -> None:
-    rows = [desired(name) for name in "fbcade"]
-    bounds = PlanPolicy(
-        entity_counts={} if count is None else {"user": count}, max_entity_share=share
-    )
-    made = planned(*rows, bounds=bounds)
-    assert [change.entity.entity_name for change in made.changes] == list(names)
-    assert len(made.blocked) == 6 - len(names)
-    assert all("change at once (plan.max_entity_share)" in why for why in whys(made))
-
-
 NEW = {REQUESTS: 0, RESULTS: 0, TELEMETRY: 0, SNAPSHOT: 0}
+NEW |= {"producer_id_rates": 0, "metric_alert_events": 0}
 BY_RATES, BY_ALERTS, BY_SNAPSHOT = "producer_id_rates", "metric_alerts", "current_configs"
 
 
@@ -123,11 +108,13 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
 @pytest.mark.parametrize(
     ("evidence", "ages_s", "why"),
     [
-        (BY_RATES, {REQUESTS: 61}, "the age of the request log is 61 s, and plan.max_input_age_s"),
-        (BY_RATES, {RESULTS: 61}, "the age of the results is 61 s"),
+        (BY_RATES, {REQUESTS: 61}, "the age of the request log is 61 s, and it may be 60 s"),
+        (BY_RATES, {"producer_id_rates": 61}, "the age of the producer_id_rates is 61 s"),
+        ("of_another", {RESULTS: 61}, "the age of the results is 61 s"),
         (BY_RATES, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
         (BY_RATES, {REQUESTS: None}, "nothing tells the age of the request log"),
         (BY_ALERTS, {TELEMETRY: 61}, "the age of the telemetry is 61 s"),
+        (BY_ALERTS, {"metric_alert_events": None}, "nothing tells the age of the metric_alert"),
         (BY_SNAPSHOT, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
     ],
 )

@@ -198,7 +198,7 @@ def test_of_two_resources_the_last_that_keeps_a_client_alive_stays(scene: Scene)
 
 
 def test_harm_is_checked_in_the_order_of_the_writes(scene: Scene) -> None:
-    """A restore in steps writes the oldest lease first, under any name."""
+    """A restore writes the oldest lease first, under any name."""
     scene.apply(*subscription("b"))
     scene.apply(*subscription("a"))
     seen(scene, OLD)

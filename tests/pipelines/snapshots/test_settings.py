@@ -21,6 +21,7 @@ UNSET = {
 }
 """Keys without a value by default: they have no row."""
 SET = {key for key in settings.KEYS if key not in UNSET}
+LISTED = "plan.excluded_principals"
 LOGIN = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
 
 
@@ -74,7 +75,9 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
                 ingest=config.IngestSection(shipper_principals=["User:vector"]),
                 plan=config.PlanSection(excluded_principals=["User:CN=broker,O=b"]),
             ),
-            {
+            dict.fromkeys(("excluded.User:ANONYMOUS", "excluded.User:admin"), LISTED)
+            | {
+                "excluded.User:broker": LISTED,
                 "excluded.User:CN=q,O=b": "own",
                 "excluded.User:CN=broker,O=b": "plan.excluded_principals",
                 "excluded.User:vector": "ingest.shipper_principals",

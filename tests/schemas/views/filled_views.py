@@ -82,7 +82,7 @@ FILLED: dict[str, list[Row]] = {
         | {"severity": "warning", "success": False, "failed_rows": 1, "from_time": at(0)},
         _CHECKED | {"suite": "quota_usage", "expectation": "usage_not_negative", "success": False},
     ],
-    "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72", "number": 0}],
+    "plans": [_CHANGE | {"plan_id": "3f1c5e0a9b72d4e81c06", "number": 0}],
     "config_changes": [
         _CHANGE | {"step": step, "number": n, "purpose": "apply"}
         for n, step in enumerate(("begun", "done"))
@@ -245,7 +245,7 @@ FILLED: dict[str, list[Row]] = {
         altered(5, "follower.replication.throttled.replicas", "*", entity_name=HOSTILE),
         altered(6, "", None, api="DELETE_TOPICS", config_key=None),
         limited(7, "producer_byte_rate", "1000000"),
-        limited(8, "producer_byte_rate", None, entity_client_id="", principal="User:" + HOSTILE),
+        limited(8, "producer_byte_rate", None, entity_client_id="", principal="User:op" + HOSTILE),
         limited(9, HOSTILE, None, entity_name=HOSTILE, client_id=HOSTILE, principal="User:us"),
         limited(10, "", None, config_key=None, entity_type=None, entity_name=None)
         | {"operation": None, "error_code": None},

@@ -2,13 +2,16 @@
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from quotaflow.pipelines.feedback import (
+    cluster_watch,
     dead_time,
     evidence_checks,
+    input_ages,
     journal,
     other_writers,
     plan_inputs,
@@ -16,10 +19,12 @@ from quotaflow.pipelines.feedback import (
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...delta_tables import NOON
 from .filled_views import FILLED
 from .view_tables import make_tables_and_answers, rows
 
@@ -27,8 +32,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+SINCE = NOON - timedelta(days=3)
 QUERIES_OF_PLANS = (
-    plan_inputs.NEWEST_INPUTS.format("true"),
+    input_ages.NEWEST.format("true"),
+    input_ages.LAGS.format("true", literal(SINCE), input_ages.ENDS),
+    input_ages.LAGS.format("true", literal(SINCE), input_ages.NO_ENDS),
+    cluster_watch.MINUTES.format("'c1'", literal(SINCE), literal(NOON)),
+    cluster_watch.ERRORS.format("'c1'", literal(SINCE), literal(NOON)),
+    cluster_watch.OUT_OF_SYNC.format("'c1'", literal(NOON)),
+    plan_inputs.PROTECTED.format("cluster_id = 'c1'"),
+    plan_inputs.MOVED.format("cluster_id = 'c1'"),
+    other_writers.LAST_ALTERATIONS,
     plan_inputs.ENTITY_COUNTS.format("cluster_id = 'c1'"),
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),

@@ -10,7 +10,7 @@ from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import CONFIGS
 
 from ...delta_tables import Fill
-from .view_rows import Row, at, fetched, quota, setting
+from .view_rows import Row, altered, at, fetched, quota, setting
 from .view_tables import by_case, make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
@@ -56,7 +56,7 @@ DEFAULT_ID = OWN | {"quota_level": 2}
 @pytest.fixture
 def filled(fill: Fill) -> Fill:
     """Fills the tables the views read; those not named are empty."""
-    for name in ("quota_usage", "settings", *ALTERED_BY, "fetch_sizes"):
+    for name in ("quota_usage", "settings", *ALTERED_BY, "fetch_sizes", "configs"):
         fill(name, [])
     return fill
 
@@ -278,6 +278,10 @@ EXCLUSIONS: dict[str, tuple[dict[str, list[Row]], list[str]]] = {
     ),
     "it fetches as a consumer": ({"fetch_sizes": [fetched(0, 1, 1)]}, ["alice"]),
     "it fetches as a follower: a broker": ({"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}, []),
+    "it altered quotas: an administrator": (
+        {"config_alterations": [altered(0, "x", "9", principal="User:alice", entity_type="user")]},
+        [],
+    ),
 }
 
 

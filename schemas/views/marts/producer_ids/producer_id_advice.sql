@@ -22,9 +22,10 @@
 --     where it is highest; null: there are none
 --   peak_rate_per_s: greatest rate in its ordinary seconds, per second; null: there are none
 --   recommended_rate_per_s: the greater of 1.2 x p99_rate_per_s and peak_rate_per_s, per second;
---     quota_per_s if there are no ordinary seconds
+--     quota_per_s if there are no ordinary seconds; null: no quota may slow this principal down
 --   recommended_by: where recommended_rate_per_s is from: p99 (1.2 x p99_rate_per_s), peak
---     (peak_rate_per_s) or quota_of_conf (there are no ordinary seconds)
+--     (peak_rate_per_s), quota_of_conf (there are no ordinary seconds), or protected (it is null: see
+--     protected_principals)
 WITH worst AS (
     SELECT
         *,
@@ -123,16 +124,22 @@ SELECT
     quota_per_s,
     p99_rate_per_s,
     peak_rate_per_s,
-    coalesce(
-        ceil(
-            100 * CASE
-                WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s THEN 12e-1 * p99_rate_per_s
-                ELSE peak_rate_per_s
-            END
-        ) / 1e2,
-        quota_per_s
-    ) AS recommended_rate_per_s,
     CASE
+        WHEN protected.principal IS NULL
+            THEN
+                coalesce(
+                    ceil(
+                        100 * CASE
+                            WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s
+                                THEN 12e-1 * p99_rate_per_s
+                            ELSE peak_rate_per_s
+                        END
+                    ) / 1e2,
+                    quota_per_s
+                )
+    END AS recommended_rate_per_s,
+    CASE
+        WHEN protected.principal IS NOT NULL THEN 'protected'
         WHEN peak_rate_per_s IS NULL THEN 'quota_of_conf'
         WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s THEN 'p99'
         ELSE 'peak'
@@ -148,3 +155,5 @@ LEFT JOIN worst
         AND worst.nth = 1
 LEFT JOIN peaks
     ON totals.cluster_id = peaks.cluster_id AND totals.principal = peaks.principal
+LEFT JOIN protected_principals AS protected
+    ON totals.cluster_id = protected.cluster_id AND totals.principal = protected.principal

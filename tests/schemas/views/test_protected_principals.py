@@ -1,0 +1,108 @@
+"""Principals that no quota may slow down, and the views that must use that one notion."""
+
+import pytest
+
+from quotaflow.pipelines.feedback.evidence_checks import PROPOSED_BY
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.sql_dialects import tables_in
+
+from .view_rows import Row, altered, at, fetched, setting
+from .view_tables import by_case
+
+USER_ROW = {"entity_type": "user", "entity_name": "x", "principal": "User:alice"}
+
+
+def super_users(value: str | None, **others: object) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(0), "is_removed": False, "entity_type": "broker"}
+    row |= {"entity_name": "1", "config_key": "super.users", "config_value": value}
+    return row | {"is_sensitive": value is None, "config_source": "STATIC_BROKER_CONFIG"} | others
+
+
+CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
+    "nobody": ({}, []),
+    "by conf": (
+        {"settings": [setting("excluded.User:a", "plan.excluded_principals")]},
+        [("User:a", "excluded")],
+    ),
+    "the shipper": (
+        {"settings": [setting("excluded.User:s", "ingest.shipper_principals")]},
+        [("User:s", "shipper")],
+    ),
+    "conf did once": (
+        {
+            "settings": [
+                setting("excluded.User:a", "own"),
+                setting("excluded.User:a", None, 60, is_removed=True),
+            ]
+        },
+        [],
+    ),
+    "super users": (
+        {"configs": [super_users("User:a; User:CN=b,O=c;")]},
+        [("User:CN=b,O=c", "super_user"), ("User:a", "super_user")],
+    ),
+    "hidden super users": ({"configs": [super_users(None)]}, []),
+    "former super users": (
+        {"configs": [super_users("User:a"), super_users("User:b", event_time=at(60))]},
+        [("User:b", "super_user")],
+    ),
+    "a follower": ({"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}, [("User:alice", "broker")]),
+    "a client that a broker refused as a follower": (
+        {"fetch_sizes": [fetched(0, 1, 0, replica_id=2)]},
+        [],
+    ),
+    "a consumer": ({"fetch_sizes": [fetched(0, 1, 1)]}, []),
+    "who altered a quota": (
+        {"config_alterations": [altered(0, "producer_byte_rate", "9", **USER_ROW)]},
+        [("User:alice", "administrator")],
+    ),
+    "who was refused": (
+        {"config_alterations": [altered(0, "producer_byte_rate", "9", **USER_ROW, error_code=31)]},
+        [],
+    ),
+    "who altered its own topic": (
+        {"config_alterations": [altered(0, "retention.ms", "9", principal="User:alice")]},
+        [],
+    ),
+    "the first reason counts": (
+        {
+            "settings": [setting("excluded.User:alice", "own")],
+            "fetch_sizes": [fetched(0, 1, 1, replica_id=2)],
+        },
+        [("User:alice", "own")],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def actual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The protected principals of each case."""
+    cases = {case: tables for case, (tables, _) in CASES.items()}
+    sql = "SELECT * FROM protected_principals ORDER BY principal"
+    return by_case(tmp_path_factory.mktemp("protected"), cases, sql)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_who_is_protected(actual: dict[str, list[Row]], case: str) -> None:
+    principals = [(row["principal"], row["why_code"]) for row in actual[case]]
+    assert principals == CASES[case][1]
+
+
+OF_NO_PRINCIPAL = {"replication_proposals", "subscription_proposals"}
+"""They propose configs of topics, brokers and client-metrics resources: no principal has these."""
+ADVICE = ["producer_id_advice", "quota_advice"]
+
+
+@pytest.mark.parametrize("name", sorted({*PROPOSED_BY.values(), *ADVICE} - OF_NO_PRINCIPAL))
+def test_every_proposal_about_principals_leaves_the_protected_ones_out(name: str) -> None:
+    answers = {answer.name: answer for answer in ANSWERS}
+    left, read = [name], set[str]()
+    while left:
+        source = left.pop()
+        read.add(source)
+        if source in answers:
+            left += sorted({*answers[source].views, *answers[source].inputs} - read)
+        elif source in views.load():
+            left += sorted(tables_in(views.load()[source].sql) - read)
+    assert "protected_principals" in read
