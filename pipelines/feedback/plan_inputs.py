@@ -48,13 +48,13 @@ def worded(row: dict[str, Any]) -> DesiredConfig:
     """A row of desired_configs with its codes in words."""
     return DesiredConfig(
         **{name: row[name] for name in _FIELDS if name in row},
-        entity_name=_name(row["entity_type"], row["entity_name"]),
+        entity_name=named(row["entity_type"], row["entity_name"]),
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
     )
 
 
-def _name(entity_type: str, name: str | None) -> str | None:
+def named(entity_type: str, name: str | None) -> str | None:
     """The name of an entity; an address in its usual form, which the request log has not."""
     return normalized(name) or name if entity_type == IP and name else name
 
