@@ -20,7 +20,7 @@ RETENTION_DAYS: dict[str, int | None] = {
     "fetches": _FACTS,
     "producer_id_uses": _RESULTS,
     "producer_id_rates": _RESULTS,
-    "client_addresses": _FACTS,
+    "address_clients": _FACTS,
     "metric_alert_events": _AUDIT,
     "traffic": _RESULTS,
     "topic_names": _AUDIT,

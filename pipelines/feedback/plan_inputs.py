@@ -29,7 +29,7 @@ ENTITY_COUNTS = """
             WHERE event_time > now() - INTERVAL '1 days' AND {0}
         ) AS users,
         (
-            SELECT count(DISTINCT client_address) FROM client_addresses
+            SELECT count(DISTINCT client_address) FROM address_clients
             WHERE event_time > now() - INTERVAL '1 days' AND {0}
         ) AS ips,
         (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,

@@ -101,8 +101,8 @@ PRODUCER_ID_USES = Table(
     partitioning=("event_date",),
 )
 
-CLIENT_ADDRESSES = Table(
-    name="client_addresses",
+ADDRESS_CLIENTS = Table(
+    name="address_clients",
     comment=(
         "One row per minute, address, principal and program (client ids that differ only in "
         "numbers or random parts). Requests of all APIs count: who uses an address is "

@@ -37,7 +37,7 @@ seen_minutes AS (
         event_time,
         unix_millis(event_time) AS minute_ms,
         lag(unix_millis(event_time)) OVER (PARTITION BY cluster_id ORDER BY event_time) AS before_ms
-    FROM (SELECT DISTINCT cluster_id, event_time FROM client_addresses) AS minutes
+    FROM (SELECT DISTINCT cluster_id, event_time FROM address_clients) AS minutes
 ),
 known AS (
     SELECT
@@ -55,7 +55,7 @@ newest AS (
     SELECT
         addresses.cluster_id,
         max(unix_millis(last_seen)) AS newest_ms
-    FROM client_addresses AS addresses
+    FROM address_clients AS addresses
     GROUP BY addresses.cluster_id
 ),
 bounds AS (
@@ -92,7 +92,7 @@ minutes AS (
         addresses.event_time,
         sum(addresses.producer_ids) AS producer_ids,
         sum(addresses.allocating_connections) AS allocating_connections
-    FROM client_addresses AS addresses
+    FROM address_clients AS addresses
     INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
     WHERE unix_millis(addresses.event_time) > newest_ms - offence_period_s * 1e3 - 60000
     GROUP BY
@@ -131,7 +131,7 @@ programs AS (
         max(CASE WHEN addresses.is_follower THEN 1 ELSE 0 END) AS is_follower,
         (max(unix_millis(addresses.last_seen)) - min(unix_millis(addresses.first_seen))) / 1e3
             AS lasted_s
-    FROM client_addresses AS addresses
+    FROM address_clients AS addresses
     INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
     WHERE unix_millis(addresses.last_seen) >= newest_ms - address_history_s * 1e3
     GROUP BY

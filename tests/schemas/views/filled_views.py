@@ -300,7 +300,7 @@ FILLED: dict[str, list[Row]] = {
         {"cluster_id": "c1", "event_time": at(5), "target": "requests", "reason": "not_json"}
         | {"detail": HOSTILE, "size_bytes": 9, "source_topic": "logs", "source_offset": 7}
     ],
-    "client_addresses": [
+    "address_clients": [
         {"cluster_id": "c1", "event_time": at(n), "event_date": at(n).date()}
         | {"client_address": "10.0.0.7", "principal": "User:" + HOSTILE}
         | {"client_pattern": HOSTILE, "is_follower": False, "first_seen": at(n)}

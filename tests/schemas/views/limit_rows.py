@@ -99,9 +99,9 @@ BROKERS = [
 
 
 def cluster(*more: Row, **tables: list[Row]) -> dict[str, list[Row]]:
-    """A cluster whose offender a plan may limit; `more` are rows of client_addresses."""
+    """A cluster whose offender a plan may limit; `more` are rows of address_clients."""
     content = {
-        "client_addresses": [*history(), *loop()],
+        "address_clients": [*history(), *loop()],
         "producer_id_uses": ids(),
         "producer_id_rates": rates(),
         "active_producers": heap(),
@@ -109,17 +109,17 @@ def cluster(*more: Row, **tables: list[Row]) -> dict[str, list[Row]]:
         "brokers": BROKERS,
     }
     content |= tables
-    content["client_addresses"] = [*content["client_addresses"], *more]
+    content["address_clients"] = [*content["address_clients"], *more]
     return content
 
 
 def offenders(principals: Iterable[str], when: datetime) -> dict[str, list[Row]]:
     """Loops that a plan limits by producer_ids_rate, as tables have them at that time."""
     second = (when - NOON).total_seconds()
-    content: dict[str, list[Row]] = {"client_addresses": [], "producer_id_uses": []}
+    content: dict[str, list[Row]] = {"address_clients": [], "producer_id_uses": []}
     for number, principal in enumerate(principals):
         minute = seen(second, principal=principal, client_address=f"10.0.3.{number}")
-        content["client_addresses"].append(minute | {"last_seen": when})
+        content["address_clients"].append(minute | {"last_seen": when})
         content["producer_id_uses"] += [
             row | {"producer_id": None if row["producer_id"] is None else 100 * number + n}
             for n, row in enumerate(ids(12, 0.5, principal=principal, second=second - 6))

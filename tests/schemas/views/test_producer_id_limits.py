@@ -77,7 +77,7 @@ OFFENDERS = {
         *("address", None),
     ),
     "a loop of two names": (
-        cluster(client_addresses=[*history(), *loop(), *loop(client_pattern="second")]),
+        cluster(address_clients=[*history(), *loop(), *loop(client_pattern="second")]),
         *("address", None),
     ),
     "a broker fetches from the address": (
@@ -86,7 +86,7 @@ OFFENDERS = {
     ),
     "the address of a broker's listener": (
         cluster(
-            client_addresses=[*history(), *loop(client_address="10.0.1.2")],
+            address_clients=[*history(), *loop(client_address="10.0.1.2")],
             producer_id_uses=ids(client_address="10.0.1.2"),
         ),
         *("address", "protected_address"),
@@ -116,7 +116,7 @@ OFFENDERS = {
     ),
     "an old pseudonym": (
         cluster(
-            client_addresses=[*history(), *loop(client_address="hmac.k1.0123456789abcdef01234567")]
+            address_clients=[*history(), *loop(client_address="hmac.k1.0123456789abcdef01234567")]
         ),
         *("address", "clients_hidden"),
     ),
@@ -125,22 +125,22 @@ OFFENDERS = {
         *("address", "requests_sampled"),
     ),
     "six days of history": (
-        cluster(client_addresses=[*history(6 * 86_400), *loop()]),
+        cluster(address_clients=[*history(6 * 86_400), *loop()]),
         *("address", "address_history_short"),
     ),
     "a gap of half a day": (
-        cluster(client_addresses=[*history(43_200), *earlier(history(HISTORY_S), 86_400), *loop()]),
+        cluster(address_clients=[*history(43_200), *earlier(history(HISTORY_S), 86_400), *loop()]),
         *("address", "address_history_short"),
     ),
     "a history that conf makes short": (
         cluster(
-            client_addresses=[*history(3_600, 60), *loop()],
+            address_clients=[*history(3_600, 60), *loop()],
             settings=settings(plan__address_history_s=60),
         ),
         *("address", None),
     ),
     "one bad minute": (
-        cluster(client_addresses=[*history(), seen(540)]),
+        cluster(address_clients=[*history(), seen(540)]),
         *("address", "offence_too_short"),
     ),
     "no harm: the heap fits": (
@@ -163,19 +163,19 @@ OFFENDERS = {
         *("address", "no_harm"),
     ),
     "the loop keeps its connection": (
-        cluster(client_addresses=[*history(), *loop(allocating_connections=1)]),
+        cluster(address_clients=[*history(), *loop(allocating_connections=1)]),
         *("client_quota", "usage_unknown"),
     ),
     "a kept connection, and the program runs elsewhere": (
         cluster(
             seen(0, client_address="10.0.0.6", **_OTHER),
-            client_addresses=[*history(), *loop(allocating_connections=1)],
+            address_clients=[*history(), *loop(allocating_connections=1)],
         ),
         *("client_quota", "program_elsewhere"),
     ),
     "a kept connection of many client ids": (
         cluster(
-            client_addresses=[
+            address_clients=[
                 *history(),
                 *loop(allocating_connections=1, client_pattern="loop-*"),
             ]
@@ -285,7 +285,7 @@ def test_a_limit_is_planned_with_its_harm(tmp_path: Path) -> None:
 
 
 def test_what_is_blocked_asks_for_no_removal(tmp_path: Path) -> None:
-    kept = cluster(client_addresses=[*history(), *loop(allocating_connections=1)])
+    kept = cluster(address_clients=[*history(), *loop(allocating_connections=1)])
     actual = by_case(tmp_path, {"kept": kept}, "SELECT * FROM desired_configs")["kept"]
     limits = [row for row in actual if row["config_key"] == "request_percentage"]
     assert picked(limits, *_SHOWN, "blocked_reason") == [
@@ -296,7 +296,7 @@ def test_what_is_blocked_asks_for_no_removal(tmp_path: Path) -> None:
 def _expiring(*more: Row, **settings_of: object) -> dict[str, list[Row]]:
     stored = [config(0, *pair, entity_type="broker", entity_name="1") for pair in EXPIRES]
     return cluster(
-        client_addresses=[],
+        address_clients=[],
         active_producers=[*heap(2_000), *more],
         configs=stored,
         settings=settings(**settings_of),
@@ -371,7 +371,7 @@ def test_what_a_client_writes_moves_nobody(chosen: list[tuple[str, str, str]]) -
         ]
         cases[f"c{case}"] = cluster(
             *innocent,
-            client_addresses=[*history(), *minutes],
+            address_clients=[*history(), *minutes],
             producer_id_uses=given,
         )
     with TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.results.producer_ids import client_addresses
+from quotaflow.pipelines.results.producer_ids import address_clients
 
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
@@ -23,7 +23,7 @@ def request(second: float, api: str = "METADATA", **others: Any) -> dict[str, An
 
 
 def addresses(requests: Rows) -> Rows:
-    return compute(client_addresses.result(), requests=requests)
+    return compute(address_clients.result(), requests=requests)
 
 
 def given_id(second: float, producer_id: int, connection: str, **others: Any) -> dict[str, Any]:
@@ -95,4 +95,4 @@ def test_parts_of_time_and_any_order_equal_the_whole(
 ) -> None:
     cuts = [NOON + timedelta(minutes=minute) for minute in minutes]
     shuffled = random.Random(seed).sample(requests, len(requests))
-    assert_same_however_split(client_addresses.result(), cuts, shuffled, requests=requests)
+    assert_same_however_split(address_clients.result(), cuts, shuffled, requests=requests)
