@@ -164,9 +164,9 @@ BLOCKED_REASONS = tuple(
         ),
         (
             "usage_unknown",
-            "The loop keeps its connection, and a week of its usage is not known.",
-            "it keeps its connection, so that only a quota of its client id can hold it, and that "
-            "begins at what it used in a week, which is not known",
+            "The loop keeps its connection, and what brokers charge for its requests is not known.",
+            "it keeps its connection, so that only request_percentage of its client id can hold "
+            "it, and the request log does not have all request time that brokers charge",
         ),
         (
             "expiration_not_managed",
