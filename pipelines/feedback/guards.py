@@ -41,7 +41,7 @@ a value that was written for another reason is restored."""
 
 _MOVES = ("replication_traffic", "replication_throttles")
 RESULT_TABLES = {
-    "producer_id_rates": ("producer_id_rates",),
+    "producer_id_offenders": ("producer_id_rates", "address_clients"),
     "quota_advice": ("quota_usage",),
     "metric_alerts": ("metric_alert_events",),
     "replication_rate_advice": _MOVES,

@@ -143,11 +143,8 @@ def test_what_somebody_else_set_last_is_not_planned(
 ) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
-    content = {
-        "producer_id_rates": [violation("User:mallory", of_late)],
-        "config_alterations": [removed],
-        "settings": [setting("own_principal", "User:us")],
-    }
+    content = offenders(["User:mallory"], of_late) | {"config_alterations": [removed]}
+    content["settings"].append(setting("own_principal", "User:us"))
     make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse, "--set", way) == (3 if is_planned else 0)
     line = "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it, so it is theirs"
