@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,11 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
         "SELECT cause, ids, clients, hosts, source, source_ids, median_gap_ms, requests_per_id "
         "FROM producer_id_bursts WHERE principal = 'User:mallory'",
         "--json",
+    ),
+    (
+        "sql",
+        "SELECT principal, client_address, cause, step, blocked_reason, harm, producer_ids, "
+        "allocating_connections FROM producer_id_offenders ORDER BY producer_ids DESC",
     ),
     ("what-if", "--producer-ids-rate", "0.5", "--principal", "User:mallory"),
     (
@@ -138,10 +144,10 @@ def demo(
     from quotaflow.demo import story  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
-    report, place = story.play(seed, scale, _clock(console))
+    run = partial(_run, console, allowed=(0, _PLAN_WAITS))
+    report, place = story.play(seed, scale, _clock(console), run)
     for arguments in _SHOWN:
         _run(console, [*arguments, *place], allowed=(0,))
-    _run(console, ["plan", *place], allowed=(0, _PLAN_WAITS))
     _print_end(console, report, place)
 
 

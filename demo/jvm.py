@@ -9,7 +9,8 @@ from pathlib import Path
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.spark.java import java
 
-BROKER_FLAGS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+BROKER_HEAP_MB = 256
+BROKER_FLAGS = (f"-Xmx{BROKER_HEAP_MB}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 TOOL_FLAGS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _QUIET = """\
 status = error

@@ -7,6 +7,7 @@ hosts, because it has all of 127.0.0.0/8.
 import socket
 import struct
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -35,12 +36,11 @@ class RawProducer:
         self._socket = socket.create_connection((address, int(port)), _TIMEOUT_S, source)
         self._client_id = client_id
         self._correlation_id = 0
-        login = cluster.librdkafka_properties(user)
-        self._call(_SASL_HANDSHAKE, _string("PLAIN"))
-        token = f"\0{login['sasl.username']}\0{login['sasl.password']}".encode()
-        response = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
-        if response[:2] != b"\0\0":
-            raise KafkaError(f"{client_id}: {user} could not log in")
+        try:
+            self._log_in(cluster.librdkafka_properties(user))
+        except BaseException:
+            self._socket.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +52,14 @@ class RawProducer:
         trace: TracebackType | None,
     ) -> None:
         self._socket.close()
+
+    def _log_in(self, login: Mapping[str, str]) -> None:
+        user = login["sasl.username"]
+        self._call(_SASL_HANDSHAKE, _string("PLAIN"))
+        token = f"\0{user}\0{login['sasl.password']}".encode()
+        response = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
+        if response[:2] != b"\0\0":
+            raise KafkaError(f"{self._client_id}: {user} could not log in")
 
     def init(self, transactional_id: str | None = None) -> int | None:
         """The new producer id; None if another broker coordinates the transactional id."""

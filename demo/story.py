@@ -2,15 +2,17 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import yaml
 from confluent_kafka import Producer
 
 from quotaflow.demo import runs, traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.jvm import BROKER_HEAP_MB
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
@@ -19,7 +21,10 @@ from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.snapshots import take
+from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
 from quotaflow.pipelines.spark import session
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
 # The default rule takes minutes; dave's quota holds his producer back for longer than this at once.
@@ -35,10 +40,18 @@ _ALERTS = AlertsSection(
     ]
 )
 
+SHORTENED: Mapping[str, Mapping[str, int]] = {
+    "plan": {"offence_period_s": 120, "address_history_s": 20},
+}
+"""What lets a plan act after a minute of traffic: by default it waits half an hour for advice to
+work, and knows a week of who uses an address."""
+
 Say = Callable[[str], None]
+Run = Callable[[list[str]], None]
+"""Runs a command of quotaflow, and shows what it prints."""
 
 
-def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, ...]]:
+def play(seed: int, scale: float, say: Say, run: Run) -> tuple[TrafficReport, tuple[str, ...]]:
     """Run it all in a folder of its own, and leave the tables where every command finds them.
 
     Returns a report of the clients, and the options by which commands find the tables: none, unless
@@ -49,7 +62,7 @@ def play(seed: int, scale: float, say: Say) -> tuple[TrafficReport, tuple[str, .
     home = config.home()
     with runs.new_run(home) as folder:
         warehouse = folder / "warehouse"
-        report = _fill(folder / "cluster", warehouse, seed, scale, say)
+        report = _fill(folder, seed, scale, say, run)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, warehouse)
@@ -69,6 +82,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "alerts": _ALERTS,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
+            # Which no broker tells.
+            "producer_ids": config.ProducerIdsSection(broker_heap_bytes=BROKER_HEAP_MB * 2**20),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
             "spark": config.SparkSection(conf=session.SHORT_LIVED),
@@ -76,20 +91,46 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
     )
 
 
-def _fill(folder: Path, warehouse: Path, seed: int, scale: float, say: Say) -> TrafficReport:
-    with LocalCluster(folder, progress=say) as cluster:
+def _fill(folder: Path, seed: int, scale: float, say: Say, run: Run) -> TrafficReport:
+    with LocalCluster(folder / "cluster", progress=say) as cluster:
+        conf = conf_of(cluster, folder / "warehouse")
+        # The pace of producer ids shows between a snapshot before the traffic and one after it.
+        _take(conf, say, [ACTIVE_PRODUCERS])
         login = cluster.librdkafka_properties("shipper")
         with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
             report = traffic.run(cluster, seed, scale, say)
             say(f"{shipper.drain().acked} request-log lines shipped")
             _ship_torn_line(cluster)
-        conf = conf_of(cluster, warehouse)
+        _take(conf, say, [ACTIVE_PRODUCERS])
         # A snapshot reads from facts who set a config, and results read the snapshot.
         facts, results = in_two(conf)
         runner.run(conf, facts, None, say)
-        take.take(conf, datetime.now(UTC), say)
+        _take(conf, say, [table for table in SNAPSHOT_TABLES if table != ACTIVE_PRODUCERS])
         runner.run(conf, results, None, say)
+        _limit(conf, folder, say, run)
     return report
+
+
+def _take(conf: config.Conf, say: Say, tables: Iterable[Table]) -> None:
+    take.take(conf, datetime.now(UTC), say, [table.name for table in tables])
+
+
+def _limit(conf: config.Conf, folder: Path, say: Say, run: Run) -> None:
+    """Limit the address of who takes producer ids too fast, and give it back.
+
+    By default there is only advice: the conf file that is shown shortens how long a plan waits.
+    """
+    run(["plan", "--set", f"warehouse.path={conf.warehouse.path}"])
+    file = folder / "short.yaml"
+    given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
+    text = yaml.safe_dump({**given, **SHORTENED}, sort_keys=False)
+    file.write_text(text, encoding="utf-8")
+    say(f"{file.name}:\n{text.rstrip()}")
+    of_short = ["--conf", str(file)]
+    run(["snapshot", "settings", *of_short])
+    run(["plan", *of_short])
+    run(["apply", "--yes", *of_short])
+    run(["restore", "--all", "--yes", *of_short])
 
 
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:

@@ -11,6 +11,7 @@ RESTARTS_PER_S = 2
 CHECKPOINTS_PER_S, SUBTASKS = 1, 6
 PODS = 24
 _FIRST_POD_ADDRESS = 10
+_PROCESSOR_ADDRESS = 5
 
 
 def restart_loop(
@@ -28,7 +29,10 @@ def restart_loop(
 def new_transactional_ids(
     stage: Stage, user: str, client_id: str, *, after: Future[ClientReport]
 ) -> ClientReport:
-    """A stream processor whose sink takes a new transactional.id per checkpoint and subtask."""
+    """A stream processor whose sink takes a new transactional.id per checkpoint and subtask.
+
+    It has a host of its own.
+    """
     after.result()
     ids = set[int | None]()
     for checkpoint in stage.paced(round(CHECKPOINTS_PER_S * stage.duration_s)):
@@ -46,8 +50,7 @@ def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientRepor
     after.result()
     ids = set[int | None]()
     for pod in range(PODS):
-        # Only Linux answers for all of 127.0.0.0/8 without setup.
-        host = f"127.0.0.{_FIRST_POD_ADDRESS + pod}" if sys.platform == "linux" else ""
+        host = _host(_FIRST_POD_ADDRESS + pod)
         name = client_id.replace("*", str(pod))
         with RawProducer(stage.cluster, user, name, host=host) as producer:
             ids.add(producer.init())
@@ -55,12 +58,18 @@ def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientRepor
 
 
 def _at_its_coordinator(stage: Stage, user: str, client_id: str, name: str) -> int | None:
+    host = _host(_PROCESSOR_ADDRESS)
     for broker in range(len(stage.cluster.bootstrap_servers.split(","))):
-        with RawProducer(stage.cluster, user, client_id, broker) as producer:
+        with RawProducer(stage.cluster, user, client_id, broker, host) as producer:
             given = producer.init(name)
         if given is not None:
             return given
     return None
+
+
+def _host(number: int) -> str:
+    """A source address: only Linux answers for all of 127.0.0.0/8 without setup."""
+    return f"127.0.0.{number}" if sys.platform == "linux" else ""
 
 
 def _report(user: str, client_id: str, ids: set[int | None]) -> ClientReport:

@@ -40,18 +40,21 @@ class Config:
         return isinstance(self.values, ListValue)
 
 
-USER, CLIENT_ID = "user", "client-id"
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
 CLIENT_METRICS, BROKER, TOPIC = "client-metrics", "broker", "topic"
 BROKER_LOGGER = "broker-logger"
 ENTITY_TYPES = {
     USER: "users",
     CLIENT_ID: "clients",
+    IP: "ips",
     CLIENT_METRICS: "client-metrics",
     BROKER: "brokers",
     TOPIC: "topics",
     BROKER_LOGGER: "broker-loggers",
 }
 """Types of entities, and what kafka-configs.sh calls them."""
+QUOTA_ENTITIES = (USER, CLIENT_ID, IP)
+"""Types of entities whose configs are client quotas (KIP-546)."""
 
 PROBE, REFUSED = "probe.", "refused: "
 """Of settings: what a cluster answered when it was asked whether it takes a config."""
@@ -84,6 +87,21 @@ REQUEST_PERCENTAGE = Config(
     comment="time of one broker's threads a user may take (KIP-124)",
     values=NumberValue("per cent of one thread", 0, 1_000_000, floor=1),
     of_client_ids=True,
+)
+# Kafka's QuotaConfig: an INT, at least 1 because 0 would refuse every connection.
+CONNECTION_CREATION_RATE = Config(
+    key="connection_creation_rate",
+    entity_type=IP,
+    comment="new connections that one broker takes from an address (KIP-612)",
+    values=NumberValue("connections per second and broker", 0, 2**31 - 1, whole=True),
+)
+# Kafka's TransactionLogConfig: an INT of milliseconds. Under six hours a pause of a night shift
+# or of a failed deploy would cost producers their ids, so no plan goes below it.
+PRODUCER_ID_EXPIRATION_MS = Config(
+    key="producer.id.expiration.ms",
+    entity_type=BROKER,
+    comment="how long a broker remembers a producer id that does not write (KIP-854)",
+    values=NumberValue("ms", 21_600_000 - 1, 2**31 - 1, whole=True),
 )
 # Kafka's ClientMetricsConfigs: the interval's bounds, and patterns of which only these are written.
 METRICS = Config(
@@ -142,6 +160,8 @@ CONFIGS: dict[str, Config] = {
         PRODUCER_BYTE_RATE,
         CONSUMER_BYTE_RATE,
         REQUEST_PERCENTAGE,
+        CONNECTION_CREATION_RATE,
+        PRODUCER_ID_EXPIRATION_MS,
         METRICS,
         INTERVAL_MS,
         MATCH,
@@ -153,7 +173,7 @@ CONFIGS: dict[str, Config] = {
     )
 }
 
-_OTHERS = "controller_mutation_rate connection_creation_rate"
+_OTHERS = "controller_mutation_rate"
 _OF_TOPICS = """
     cleanup.policy compression.gzip.level compression.lz4.level compression.type
     compression.zstd.level delete.retention.ms file.delete.delay.ms flush.messages flush.ms
@@ -169,7 +189,7 @@ _OF_BROKERS = """
     background.threads client.quota.callback.class log.cleaner.threads log.retention.bytes
     log.retention.ms log.segment.bytes max.connection.creation.rate max.connections
     max.connections.per.ip message.max.bytes num.io.threads num.network.threads
-    num.recovery.threads.per.data.dir num.replica.fetchers producer.id.expiration.ms
+    num.recovery.threads.per.data.dir num.replica.fetchers
     replica.alter.log.dirs.io.max.bytes.per.second
 """
 _OF_GROUPS = """

@@ -61,6 +61,11 @@ _PRODUCER_IDS = (
     "WHERE {of_cluster} AND {is_named} AND {in_range} AND is_violating "
     "ORDER BY throttle_time_ms DESC LIMIT 1"
 )
+_BURSTS = (
+    "SELECT principal, cause, source, source_ids FROM producer_id_bursts "
+    "WHERE {of_cluster} AND {is_named} AND is_accused AND ended_at >= {start} AND "
+    "started_at < {end} ORDER BY ids DESC, started_at LIMIT 3"
+)
 
 
 class UnknownClientError(QuotaflowError):
@@ -86,6 +91,7 @@ class ClientLimits:
     clients: tuple[Row, ...]
     limits: tuple[ClientLimit, ...]
     producer_ids: Row | None
+    accused_bursts: tuple[Row, ...]
     is_snapshot_taken: bool
 
 
@@ -116,8 +122,17 @@ def why(
         clients=tuple(reader.rows(_CLIENTS.format(**filters))),
         limits=tuple(_limited(reader, of_cluster, row) for row in limits),
         producer_ids=producing[0] if producing else None,
+        accused_bursts=_accused_bursts(reader, by_principal, start, end),
         is_snapshot_taken=_is_snapshot_taken(reader, of_cluster),
     )
+
+
+def _accused_bursts(
+    reader: Reader, filters: dict[str, str], start: datetime, end: datetime
+) -> tuple[Row, ...]:
+    if not reader.extent("producer_id_bursts").rows:
+        return ()
+    return tuple(reader.rows(_BURSTS.format(**filters, start=literal(start), end=literal(end))))
 
 
 def _is_snapshot_taken(reader: Reader, of_cluster: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from quotaflow.pipelines.advice.why import ClientLimit, ClientLimits, Row
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
+from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, raised
 
 _UNITS = {
@@ -26,6 +27,8 @@ def sentences(limits: ClientLimits, connection: Connection) -> Iterator[str]:
             yield from _limit_text(limited, connection)
     if limits.producer_ids:
         yield _producing(limits.producer_ids)
+    for row in limits.accused_bursts:
+        yield f"{accused_burst(row)}. See producer_id_offenders for what a plan may limit."
     if not throttled:
         yield "Nothing throttled it in this time." + _unbound(limits)
 

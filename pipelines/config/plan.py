@@ -33,7 +33,9 @@ class PlanSection(Section):
     `excluded_principals` are written as Kafka prints them, such as User:broker. They add to
     DEFAULT_EXCLUDED, to the login of this conf and to the view protected_principals.
 
-    A breach of a producer-id quota counts for `violation_lookback_s`. Open alerts get at most
+    A breach of a producer-id quota counts for `violation_lookback_s`. A source of producer ids is
+    limited when it offends in `offence_share` of the minutes of `offence_period_s`, and
+    `address_history_s` of requests show who else uses its address. Open alerts get at most
     `max_subscriptions` subscriptions. A written value stays for `lease_s` unless a plan renews it.
 
     A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
@@ -60,6 +62,9 @@ class PlanSection(Section):
 
     excluded_principals: list[Principal] = Field(default_factory=list)
     violation_lookback_s: Positive = 3_600
+    offence_period_s: Annotated[int, Field(ge=60)] = 1_800
+    offence_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    address_history_s: Positive = 7 * 86_400
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, field_validator
 
 from quotaflow.pipelines.config.base import Positive, PositiveRate, Section, bare, matches
+from quotaflow.udfs.rules.address import normalized
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -61,11 +62,26 @@ _ALL = "*"
 _User = Annotated[str, AfterValidator(bare), matches(r"[^\n]+", "write a name, in one line")]
 
 
+def _address(text: str) -> str:
+    address = normalized(text)
+    if address is None:
+        raise ValueError(f"{text!r} is no IPv4 or IPv6 address such as 10.0.0.7")
+    return address
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
 class ProducerIdsSection(Section):
     """Producer-id quotas (KIP-936), which Kafka itself does not have, and the rule's windows.
 
     `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
     `filter_window_ms` is how long an id is remembered: between half and one and a half of it.
+
+    A plan limits an offender only where its ids do harm. Forecast producer ids may take
+    `max_heap_share` of a broker's heap of `broker_heap_bytes`, or `max_heap_bytes` if that is null.
+    A plan limits an address that other clients use only if `limited_addresses` has it, and never
+    one of `protected_addresses`. With `manage_expiration` a plan sets producer.id.expiration.ms.
     """
 
     default_quota_per_s: PositiveRate = 1.0
@@ -75,6 +91,12 @@ class ProducerIdsSection(Section):
     filter_window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 60_000
     filter_items: Positive = 10_000
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
+    broker_heap_bytes: Positive | None = None
+    max_heap_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    max_heap_bytes: Positive = 64 * 1024 * 1024
+    limited_addresses: list[Address] = Field(default_factory=list)
+    protected_addresses: list[Address] = Field(default_factory=list)
+    manage_expiration: bool = False
 
     @field_validator("quotas")
     @classmethod

@@ -12,11 +12,10 @@ from quotaflow.pipelines.feedback.change import APPLY, RENEW, BlockedChange, Cha
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.holds import DECIDED_BY_PROPOSALS
 from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.schemas.configs import BROKER, CLIENT_ID, TOPIC, USER
+from quotaflow.schemas.configs import BROKER, QUOTA_ENTITIES, TOPIC
 from quotaflow.udfs.rules.quota_step import GIVE_BACK
 
-IP = "ip"
-QUOTA_TYPES = frozenset({USER, CLIENT_ID, IP})
+QUOTA_TYPES = frozenset(QUOTA_ENTITIES)
 """Entities that have client quotas."""
 DAY = timedelta(days=1)
 _TIME = "%Y-%m-%d %H:%M:%S UTC"

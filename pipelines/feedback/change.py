@@ -17,6 +17,8 @@ from quotaflow.schemas.configs import (
     CLIENT_ID,
     CLIENT_METRICS,
     CONFIGS,
+    IP,
+    PRODUCER_ID_EXPIRATION_MS,
     TOPIC,
     USER,
 )
@@ -35,10 +37,17 @@ _PLAN_ID_CHARS = 20
 _RISKS = {
     USER: "slows or frees everything this user does, on every broker",
     CLIENT_ID: "slows or frees every client of this id, whoever it is",
+    IP: "slows new connections of every client behind this address, at every broker",
     BROKER: "replication takes more or less of what clients of this broker share",
     TOPIC: "other replicas of this topic are throttled than before",
     CLIENT_METRICS: "the clients it matches push more or fewer metrics",
     BROKER_LOGGER: "its broker writes a line per request: disk, and time of its threads",
+}
+
+_RISKS_OF_KEYS = {
+    PRODUCER_ID_EXPIRATION_MS.key: (
+        "a producer that pauses for longer gets a new id: what it retries late may be stored twice"
+    ),
 }
 
 
@@ -101,7 +110,8 @@ class Change:
         """The harm that it may do."""
         if self.operation.name == RENEW:
             return "none: what stands goes on"
-        return _RISKS[self.desired.entity_type]
+        row = self.desired
+        return _RISKS_OF_KEYS.get(row.config_key) or _RISKS[row.entity_type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from quotaflow.schemas.configs import BROKER, BROKER_LOGGER, ENTITY_TYPES
+from quotaflow.schemas.configs import BROKER, BROKER_LOGGER, ENTITY_TYPES, IP
+from quotaflow.udfs.rules.address import normalized
 
 _NULLS_FIRST = ""
 _BROKER_ID = re.compile("[0-9]{1,10}")
@@ -12,7 +13,7 @@ _BROKER_ID = re.compile("[0-9]{1,10}")
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntity:
-    """The owner of a dynamic config: a user, client id, broker, topic or client-metrics resource.
+    """The owner of a dynamic config: a user, client id, address, broker, topic or other resource.
 
     Without an `entity_name` it is the default of its type. `client_id` narrows a client quota of a
     user to that user's clients of this id (KIP-55).
@@ -25,10 +26,18 @@ class ConfigEntity:
 
     @property
     def can_be(self) -> bool:
-        """Whether a cluster can have it: its type is known, and a broker's name is a number."""
-        is_broker = self.entity_type in {BROKER, BROKER_LOGGER}
-        is_named = not is_broker or not self.entity_name or _BROKER_ID.fullmatch(self.entity_name)
-        return self.entity_type in ENTITY_TYPES and bool(is_named)
+        """Whether a cluster can have it: its type is known, and its name is of that type.
+
+        A broker's name is a number. That of an address is its usual text: Kafka would look up the
+        name of a host, and keeps a quota for each text of one address.
+        """
+        if self.entity_type not in ENTITY_TYPES:
+            return False
+        if not self.entity_name:
+            return True
+        if self.entity_type in {BROKER, BROKER_LOGGER}:
+            return _BROKER_ID.fullmatch(self.entity_name) is not None
+        return self.entity_type != IP or normalized(self.entity_name) == self.entity_name
 
     @property
     def order(self) -> tuple[str, ...]:

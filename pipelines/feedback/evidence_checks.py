@@ -31,7 +31,8 @@ _RESULT_JOBS = ("request_results", "fetch_results", "active_producer_results", "
 """The jobs that compute results: a test compares them with the registry, which needs pyspark."""
 
 PROPOSED_BY = {
-    "producer_id_rates": "recent_violations",
+    "producer_id_offenders": "producer_id_offenders",
+    "producer_id_heap": "expiration_proposals",
     "metric_alerts": "subscription_proposals",
     "current_configs": "subscription_proposals",
     "quota_advice": "quota_proposals",

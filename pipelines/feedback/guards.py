@@ -18,6 +18,7 @@ from quotaflow.schemas.configs import (
     BROKER,
     CLIENT_METRICS,
     CONFIGS,
+    IP,
     LOGGING_LEVELS,
     REQUEST_LOGGER,
     TOPIC,
@@ -40,7 +41,7 @@ a value that was written for another reason is restored."""
 
 _MOVES = ("replication_traffic", "replication_throttles")
 RESULT_TABLES = {
-    "producer_id_rates": ("producer_id_rates",),
+    "producer_id_offenders": ("producer_id_rates", "address_clients"),
     "quota_advice": ("quota_usage",),
     "metric_alerts": ("metric_alert_events",),
     "replication_rate_advice": _MOVES,
@@ -195,7 +196,9 @@ def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
     if config is None or not config.binds(entity.entity_type):
         return f"{config_key} of a {entity.entity_type} is no config that may be written"
     if not entity.can_be:
-        return f"{entity.entity_name!r} is no {entity.entity_type}: brokers have numbers"
+        kind = "an address in its usual form (2001:db8::1)"
+        kind = kind if entity.entity_type == IP else "a number"
+        return f"{entity.entity_name!r} is no {entity.entity_type}: its name is {kind}"
     return None
 
 
@@ -309,7 +312,7 @@ def _cooldown_reason(
 
 def _has_cooldown(row: DesiredConfig, current: CurrentConfig) -> bool:
     """Whether a change waits until the effect of the last one shows: true of quotas and rates."""
-    is_limit = CONFIGS[row.config_key].entity_type in {USER, BROKER}
+    is_limit = CONFIGS[row.config_key].entity_type in {USER, IP, BROKER}
     return is_limit and not is_same_value(row.config_key, row.config_value, current.value)
 
 

@@ -28,11 +28,10 @@ from quotaflow.schemas.configs import (
     CLIENT_ID,
     CLIENT_METRICS,
     CONFIGS,
+    QUOTA_ENTITIES,
     TOPIC,
-    USER,
 )
 
-_QUOTA_ENTITIES = (USER, CLIENT_ID)
 _KINDS = {
     TOPIC: ConfigResourceType.TOPIC,
     BROKER: ConfigResourceType.BROKER,
@@ -171,7 +170,7 @@ def _parts(entity: ConfigEntity) -> list[tuple[str, str | None]]:
 
 
 def _has_quotas(entity: ConfigEntity) -> bool:
-    return entity.entity_type in _QUOTA_ENTITIES
+    return entity.entity_type in QUOTA_ENTITIES
 
 
 def _node(entity: ConfigEntity) -> int | None:

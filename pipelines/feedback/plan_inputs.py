@@ -8,13 +8,12 @@ from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, IP, PROBE, REFUSED, TOPIC, USER
+from quotaflow.udfs.rules.address import normalized
 
 _WORDED = {"reason", "blocked_reason"}
 _FIELDS = tuple(
-    name
-    for name in DesiredConfig.__dataclass_fields__
-    if name not in {"entity_client_id", *_WORDED}
+    name for name in DesiredConfig.__dataclass_fields__ if name not in {"entity_name", *_WORDED}
 )
 MOVED = """
     SELECT DISTINCT topic, partition, broker_id
@@ -29,24 +28,35 @@ ENTITY_COUNTS = """
             SELECT count(DISTINCT principal) FROM quota_usage
             WHERE event_time > now() - INTERVAL '1 days' AND {0}
         ) AS users,
+        (
+            SELECT count(DISTINCT client_address) FROM address_clients
+            WHERE event_time > now() - INTERVAL '1 days' AND {0}
+        ) AS ips,
         (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,
         (SELECT count(*) FROM current_topics WHERE {0}) AS topics
 """
-_COUNTED = (USER, BROKER, TOPIC)
+_COUNTED = (USER, IP, BROKER, TOPIC)
 _PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 
 
 def desired_configs(tables: Tables) -> list[DesiredConfig]:
     """The rows of desired_configs as they are now."""
-    return [_worded(row) for row in tables.rows("SELECT * FROM desired_configs")]
+    return [worded(row) for row in tables.rows("SELECT * FROM desired_configs")]
 
 
-def _worded(row: dict[str, Any]) -> DesiredConfig:
+def worded(row: dict[str, Any]) -> DesiredConfig:
+    """A row of desired_configs with its codes in words."""
     return DesiredConfig(
         **{name: row[name] for name in _FIELDS if name in row},
+        entity_name=named(row["entity_type"], row["entity_name"]),
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
     )
+
+
+def named(entity_type: str, name: str | None) -> str | None:
+    """The name of an entity; an address in its usual form, which the request log has not."""
+    return normalized(name) or name if entity_type == IP and name else name
 
 
 def protected_principals(tables: Tables, cluster: str) -> dict[str, str]:
@@ -74,7 +84,7 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
 
 
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
-    """How many users, brokers and topics the cluster has."""
+    """How many users, addresses, brokers and topics the cluster has."""
     (counts,) = tables.rows(ENTITY_COUNTS.format(cluster))
     return {entity_type: counts[ENTITY_TYPES[entity_type]] for entity_type in _COUNTED}
 

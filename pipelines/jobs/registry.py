@@ -17,6 +17,7 @@ from quotaflow.pipelines.results import (
     traffic,
 )
 from quotaflow.pipelines.results.producer_ids import (
+    address_clients,
     producer_id_activations,
     producer_id_rates,
     producer_id_uses,
@@ -115,6 +116,7 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
     return (
         producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
+        address_clients.result(),
         traffic.result(conf.racks),
         topic_names.result(),
         quota_usage.result(conf.quotas),

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.schemas.tables.answers.producer_ids import PRODUCER_ID_BURSTS
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
@@ -20,6 +22,7 @@ from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
 QUOTA_WITHOUT_GAIN = "quota_without_gain"
+PRODUCER_IDS = "producer_ids_accused"
 
 Row = Mapping[str, Any]
 _MAX_ROWS = 10_000
@@ -44,7 +47,10 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table with events: which rows, their key columns, further columns, kind and text."""
+    """A table with events: which rows, their key columns, further columns, kind and text.
+
+    `time` is the column with the time of the event.
+    """
 
     table: str
     where: str
@@ -52,6 +58,7 @@ class Source:
     columns: tuple[str, ...]
     kind: Callable[[Row], str]
     text: Callable[[Row], str]
+    time: str = "event_time"
 
 
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
@@ -69,13 +76,16 @@ def _from_source(
 ) -> Iterator[Notification]:
     if source.table not in TABLES or not tables.is_made(source.table):
         return
-    chosen = ", ".join(dict.fromkeys(("cluster_id", "event_time", *source.key, *source.columns)))
+    time = source.time
+    chosen = ", ".join(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
     sql = (
-        f"SELECT {chosen} FROM {source.table} WHERE {source.where} AND {_within(since, until)} "
-        f"ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
+        f"SELECT {chosen} FROM {source.table} "
+        f"WHERE {source.where} AND {_within(since, until, time)} "
+        f"ORDER BY {time} DESC LIMIT {_MAX_ROWS}"
     )
     for row in tables.rows(sql):
-        yield _notice(row, source.kind(row), [row[name] for name in source.key], source.text(row))
+        key = [row[name] for name in source.key]
+        yield _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
 
 
 def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notification]:
@@ -109,8 +119,8 @@ def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notific
             yield _notice(row, PLAN_WAITING, key, text)
 
 
-def _within(since: datetime, until: datetime) -> str:
-    return f"event_time > {literal(since)} AND event_time <= {literal(until)}"
+def _within(since: datetime, until: datetime, time: str = "event_time") -> str:
+    return f"{time} > {literal(since)} AND {time} <= {literal(until)}"
 
 
 def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
@@ -216,6 +226,16 @@ SOURCES = (
         columns=("checked_rows", "failed_rows"),
         kind=lambda _: CHECK_FAILED,
         text=_check,
+    ),
+    # A burst that goes on is the same event: only its end moves.
+    Source(
+        table=PRODUCER_ID_BURSTS.name,
+        where="is_accused",
+        key=("principal", "started_at"),
+        columns=("cause", "source", "source_address", "source_ids", "ids", "hosts"),
+        kind=lambda _: PRODUCER_IDS,
+        text=accused_burst,
+        time="ended_at",
     ),
 )
 """All events but plans, which are events because nothing was done."""

@@ -18,7 +18,10 @@ from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
 from quotaflow.pipelines.reasons.producer_id_bursts import (
     BURSTS,
     RECOMMENDATIONS,
+    accusation,
+    accused_burst,
     burst,
+    cure,
     recommendation,
 )
 from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
@@ -33,8 +36,11 @@ __all__ = [
     "TRADE_OFFS",
     "WORDINGS",
     "Wording",
+    "accusation",
+    "accused_burst",
     "blocked_reason",
     "burst",
+    "cure",
     "reason",
     "recommendation",
     "trace",

@@ -1,5 +1,6 @@
 """The codes of desired_configs: why a config should change, and what blocks a row."""
 
+from quotaflow.pipelines.reasons import producer_id_limits
 from quotaflow.pipelines.reasons.wording import (
     Row,
     Wording,
@@ -32,20 +33,6 @@ def _megabytes(row: Row, column: str) -> str:
 
 def _unit(row: Row) -> str:
     return "" if row["unit"] is None else f" {cut(row['unit'])}"
-
-
-def _producer_ids_over_quota(row: Row) -> str:
-    cause = (
-        ""
-        if row["reason_detail"] is None
-        else (f"; cause: {name(row, 'reason_detail')}, by {name(row, 'subject')}")
-    )
-    return (
-        f"User:{name(row, 'entity_name')} took new producer ids at {number(row, 'observed', 3)} "
-        f"per second on broker {number(row, 'broker_id')}, its quota is "
-        f"{number(row, 'bound', 3)}: over it for {number(row, 'matching')} s, at worst by a "
-        f"throttle of {number(row, 'throttle_time_ms')} ms{cause}"
-    )
 
 
 def _alert_open(row: Row) -> str:
@@ -216,21 +203,7 @@ _RATE_MEANINGS = {
 
 REASONS = by_code(
     (
-        Wording(
-            "producer_ids_over_quota",
-            "A user takes new producer ids faster than its quota.",
-            (
-                "observed",
-                "bound",
-                "unit",
-                "matching",
-                "broker_id",
-                "throttle_time_ms",
-                "reason_detail",
-                "subject",
-            ),
-            _producer_ids_over_quota,
-        ),
+        *producer_id_limits.REASONS,
         Wording(
             "alert_open",
             "An alert is open; its clients are asked for more metrics.",
@@ -302,6 +275,7 @@ REASONS = by_code(
 
 BLOCKED_REASONS = by_code(
     (
+        *producer_id_limits.BLOCKED_REASONS,
         Wording(
             "usage_estimated",
             "Brokers charge more request time than the request log has.",

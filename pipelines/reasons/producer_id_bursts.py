@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from quotaflow.pipelines.reasons.wording import (
+    UNKNOWN,
     Row,
     Wording,
     by_code,
@@ -21,6 +22,31 @@ def burst(row: Row) -> str:
 def recommendation(row: Row) -> str:
     """Which number of a row of producer_id_advice its recommended rate comes from."""
     return worded(RECOMMENDATIONS, row["recommended_by"], row)
+
+
+def cure(cause: str | None) -> str | None:
+    """What the owner of a program should do about a cause; None where nobody is accused."""
+    return _CURES.get(cause or "")
+
+
+def accusation(offender: str, ids: str, cause: str | None) -> str:
+    """Who takes producer ids, why it is taken for, and what its owner should do."""
+    return f"{offender} took {ids} producer ids; cause: {cause or UNKNOWN}: {cure(cause) or _SEE}"
+
+
+def accused_burst(row: Row) -> str:
+    """The same for an accused row of producer_id_bursts."""
+    offender = f"{name(row, 'principal')} as {name(row, 'source')}"
+    return accusation(offender, number(row, "source_ids"), row["cause"])
+
+
+_SEE = "see producer_id_bursts"
+_CURES = {
+    "producer_per_batch": "keep one producer and close it at the end",
+    "producer_churn": "keep one producer per process, whatever its client id",
+    "restart_loop": "fix what ends it, and let its supervisor wait longer each time",
+    "transactional_id_churn": "name transactional.ids by a fixed pool",
+}
 
 
 def _burst(row: Row) -> str:
@@ -56,6 +82,7 @@ BURSTS = by_code(
     for code, meaning in (
         ("transactional_id_churn", "New transactional.ids come again and again."),
         ("producer_per_batch", "A new producer is made for every few requests."),
+        ("producer_churn", "A host takes new ids all the time, under any name."),
         ("restart_loop", "One client after another ends early, or works and ends."),
         ("deploy_burst", "Many clients start, and each takes one or two ids."),
         ("unknown", "The numbers fit no other cause."),

@@ -93,11 +93,6 @@ WHERE cluster_id = {cluster}
 ORDER BY forecast_bytes DESC, broker_id
 LIMIT 20
 """
-_CAUSES = {
-    "producer_per_batch": "keep one producer and close it at the end",
-    "restart_loop": "mend what it dies of, and let its supervisor back off",
-    "transactional_id_churn": "name transactional.ids by a fixed pool",
-}
 
 
 def _recommendation(row: Row) -> str:
@@ -131,7 +126,7 @@ def section(scope: Scope) -> ReportSection:
     if not rows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     accused = [row for row in rows if row["is_accused"]]
-    causes = {row["cause"]: _CAUSES[row["cause"]] for row in accused if row["cause"] in _CAUSES}
+    causes = {row["cause"]: reasons.cure(row["cause"]) for row in accused}
     first = rows[0]
     sentence = (
         f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
@@ -170,7 +165,7 @@ def _fit(violators: int) -> str:
 
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
     return tuple(
-        f"{texts.listed(row['principal'])}, {row['cause']}: "
+        f"{texts.listed(reasons.accused_burst(row), texts.SENTENCE_CHARS)}: "
         f"{texts.listed(reasons.burst(row), texts.SENTENCE_CHARS)}."
         for row in accused[:3]
     )

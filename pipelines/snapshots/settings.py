@@ -8,6 +8,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.schemas.configs import PROBE, PRODUCER_IDS_RATE, REFUSED
+from quotaflow.udfs.rules.pseudonym import COLUMNS
 
 KEYS = (
     "prices.currency",
@@ -32,6 +33,15 @@ KEYS = (
     "replication.manage",
     "replication.lease_s",
     "plan.violation_lookback_s",
+    "plan.offence_period_s",
+    "plan.offence_share",
+    "plan.address_history_s",
+    "producer_ids.broker_heap_bytes",
+    "producer_ids.max_heap_share",
+    "producer_ids.max_heap_bytes",
+    "producer_ids.limited_addresses",
+    "producer_ids.protected_addresses",
+    "producer_ids.manage_expiration",
 )
 OWN_PRINCIPAL = "own_principal"
 """The setting with the principal of this conf's login, if conf has it."""
@@ -43,6 +53,9 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         value = attrgetter(key)(conf)
         if value is not None:
             yield {"setting": key, "setting_value": _text(value)}
+    for column in COLUMNS:
+        hides = conf.privacy.hides(column)
+        yield {"setting": f"privacy.hides.{column}", "setting_value": str(hides)}
     for network, rack in conf.racks.items():
         yield {"setting": f"racks.{network}", "setting_value": rack}
     for broker_id, capacity in conf.replication.brokers.items():

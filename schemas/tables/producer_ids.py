@@ -100,3 +100,50 @@ PRODUCER_ID_USES = Table(
     time="event_time",
     partitioning=("event_date",),
 )
+
+ADDRESS_CLIENTS = Table(
+    name="address_clients",
+    comment=(
+        "One row per minute, address, principal and program (client ids that differ only in "
+        "numbers or random parts). Requests of all APIs count: who uses an address is "
+        "known before a limit is set on it"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        *(column for column in CLIENT if column.name == "client_address"),
+        CLIENT[0],
+        Column(
+            "client_pattern",
+            STRING,
+            "client_id with * for numbers and random parts: what instances of one program share",
+        ),
+        Column("is_follower", BOOLEAN, "fetches of a follower that its broker answered"),
+        Column("first_seen", TIMESTAMP, "first such request"),
+        Column("last_seen", TIMESTAMP, "last such request"),
+        Column("requests", LONG, "such requests"),
+        Column("producer_ids", LONG, "different producer ids that INIT_PRODUCER_ID gave them"),
+        Column(
+            "allocating_connections",
+            LONG,
+            "connections on which those ids were given; fewer than ids: a connection is kept",
+        ),
+        Column(
+            "max_weight",
+            LONG,
+            "requests that one line stands for, at most; over 1: ingest sampled an API, so that a "
+            "client may have no row",
+        ),
+    ),
+    key=(
+        "cluster_id",
+        "event_time",
+        "client_address",
+        "principal",
+        "client_pattern",
+        "is_follower",
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

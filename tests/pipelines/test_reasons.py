@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import reasons
+from quotaflow.pipelines.reasons import producer_id_limits
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
@@ -18,7 +19,7 @@ from ..delta_tables import NOON
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")
-MORE_READ = {"reason_code", "entity_name", "evidence_table"}
+MORE_READ = {"reason_code", "entity_type", "entity_name", "config_value", "evidence_table"}
 """Columns of every row, which a sentence may read beside its evidence."""
 
 RATE = {
@@ -71,22 +72,50 @@ ADVISED = {
     **{code: f"{code}: {RATE_TEXT}" for code in ("cooldown", "floor_exceeds_capacity")},
 }
 
+LIMIT = {
+    "entity_type": "ip",
+    "config_value": "1",
+    "matching": 1_200,
+    "total": 3,
+    "broker_id": 2,
+    "reason_detail": "producer_per_batch",
+    "subject": "User:eve as app at 10.0.0.5",
+}
+LIMIT_TEXT = (
+    "User:eve as app at 10.0.0.5 took 1200 producer ids; cause: producer_per_batch: keep one "
+    "producer and close it at the end"
+)
+EXPECTED = (
+    "; every broker takes 1 new connection per second from the address then, which is 3 per second "
+    "at all 3 brokers"
+)
 Case = tuple[Mapping[str, Any], str]
 REASONS: dict[str, Case] = {
     "producer_ids_over_quota": (
+        LIMIT | {"observed": 20.0, "bound": 1.5},
+        f"{LIMIT_TEXT}; that is 20.000 per second on broker 2, its quota is 1.500{EXPECTED}",
+    ),
+    "producer_ids_fill_heap": (
+        LIMIT | {"observed": 458e6, "bound": 67.1e6},
+        f"{LIMIT_TEXT}; producer ids come to 458.0 MB of heap at broker 2, and 67.1 MB are the "
+        f"bound{EXPECTED}",
+    ),
+    "producer_ids_slow_clients": (
+        LIMIT | SLOW | {"entity_type": "user"},
+        f"{LIMIT_TEXT}; clients of broker 2 wait: p99 of PRODUCE 2000 ms, usually 10, of FETCH ? "
+        "ms, usually ?, partitions down to their min.insync.replicas 2",
+    ),
+    "producer_ids_outlast_heap": (
         {
-            "entity_name": "eve",
-            "observed": 20.0,
-            "bound": 1.5,
-            "matching": 2,
+            "observed": 458e6,
+            "bound": 67.1e6,
+            "matching": 86_400_000,
+            "total": 21_600_000,
             "broker_id": 2,
-            "throttle_time_ms": 9_000,
-            "reason_detail": "restart_loop",
-            "subject": "app at 10.0.0.1",
         },
-        "User:eve took new producer ids at 20.000 per second on broker 2, its quota is 1.500: "
-        "over it for 2 s, at worst by a throttle of 9000 ms; cause: restart_loop, by app at "
-        "10.0.0.1",
+        "producer ids come to 458.0 MB of heap at broker 2 before they expire, and 67.1 MB are the "
+        "bound; they expire after 24.0 h now, and 6.0 h cost no producer its id that snapshots "
+        "have seen. The price: what a producer retries after a longer pause may be stored twice",
     ),
     "alert_open": (
         {
@@ -149,6 +178,8 @@ REASONS: dict[str, Case] = {
         "a rate of 2.0 MB/s is set",
     ),
 }
+LIMITS = {each.code: each for each in producer_id_limits.BLOCKED_REASONS}
+"""What forbids a limit: each has fixed words."""
 FITS = RATE | {"reason_code": "headroom", "config_value": "4000000"}
 BLOCKED: dict[str, Case] = {
     "usage_estimated": (
@@ -165,6 +196,7 @@ BLOCKED: dict[str, Case] = {
         "all raised quotas together would be more than quotas.raise_budget_share of the capacity "
         "of a broker",
     ),
+    **{code: ({}, wording.words({})) for code, wording in LIMITS.items()},
     "capacity_unknown": (
         {},
         "no capacity in conf (replication), and no traffic it could be learned from",
@@ -295,7 +327,7 @@ def given(tokens: list[str]) -> Iterator[str]:
 @pytest.mark.parametrize(("view", "column"), reasons.WORDINGS)
 def test_codes_of_a_view_and_codes_with_words_are_the_same(view: str, column: str) -> None:
     texts = {each.name: each.sql for each in (*views.load().values(), *ANSWERS)}
-    of_plan = ("desired_configs", "proposals", "replication_rate_advice")
+    of_plan = ("desired_configs", "proposals", "replication_rate_advice", "producer_id_offenders")
     read = [name for name in texts if name.endswith(of_plan)]
     names = read if view == "desired_configs" else [view]
     assert codes([texts[name] for name in names], column) == reasons.WORDINGS[view, column].keys()

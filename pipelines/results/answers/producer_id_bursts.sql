@@ -11,8 +11,13 @@ WITH thresholds AS (
         5e-1 AS least_requests,        -- PRODUCE requests per id: under it, it died first
         3 AS most_batch_requests,     -- up to it, a producer per batch
         20 AS least_work_requests,    -- over it, it worked for a while
+        60000 AS least_churn_ms,      -- a host that takes so many, for so long, at such a rate
+        100 AS least_churn_ids,       -- is accused whatever its clients are named, and whatever
+        1e0 AS least_churn_per_s,     -- work they do in between
         5 AS least_clients,           -- a deploy is of many
-        2 AS most_ids_per_client      -- of which each takes few
+        2 AS most_ids_per_client,     -- of which each takes few
+        300000 AS most_deploy_ms,     -- it is over soon
+        100 AS most_ids_per_host      -- and of so many on one host
 ),
 newest AS (
     SELECT cluster_id, max(last_seen) AS last_seen
@@ -71,6 +76,8 @@ by_source AS (
         principal,
         burst,
         source,
+        max(client_address) AS source_address,
+        max(coalesce(client_pattern, '')) AS source_pattern,
         count(*) AS source_ids,
         count(DISTINCT coalesce(client_id, '')) AS source_clients,
         count(CASE WHEN is_new_transactional_id THEN 1 END) AS new_transactional_ids,
@@ -82,6 +89,20 @@ by_source AS (
         ) AS nth
     FROM gaps
     GROUP BY cluster_id, principal, burst, source
+),
+by_host AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        client_address AS host,
+        count(*) AS host_ids,
+        max(at_ms) - min(at_ms) AS host_duration_ms,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, burst ORDER BY count(*) DESC, client_address
+        ) AS nth
+    FROM gaps
+    GROUP BY cluster_id, principal, burst, client_address
 ),
 produced AS (
     SELECT
@@ -107,7 +128,12 @@ features AS (
     SELECT
         bursts.*,
         by_source.source,
+        by_source.source_address,
+        by_source.source_pattern,
         by_source.source_ids,
+        host,
+        host_ids,
+        host_duration_ms,
         source_clients,
         new_transactional_ids,
         abandoned_ids,
@@ -121,6 +147,11 @@ features AS (
             AND bursts.principal = by_source.principal
             AND bursts.burst = by_source.burst
             AND by_source.nth = 1
+    INNER JOIN by_host
+        ON bursts.cluster_id = by_host.cluster_id
+            AND bursts.principal = by_host.principal
+            AND bursts.burst = by_host.burst
+            AND by_host.nth = 1
     LEFT JOIN produced AS of_source
         ON by_source.cluster_id = of_source.cluster_id
             AND by_source.principal = of_source.principal
@@ -154,19 +185,53 @@ judged AS (
                 AND source_ids >= least_ids_per_client * source_clients
                 AND (requests_per_id < least_requests OR requests_per_id > least_work_requests)
                 THEN 'restart_loop'
+            -- Names and work are what a client chooses: its address and its ids are not.
+            WHEN host_ids >= least_churn_ids AND host_duration_ms >= least_churn_ms
+                AND host_ids * 1e3 >= least_churn_per_s * host_duration_ms
+                THEN 'producer_churn'
             WHEN clients >= least_clients AND ids <= most_ids_per_client * clients
                 AND (
                     hosts >= least_clients OR requests_per_id_of_all > most_batch_requests
                 )
+                AND unix_millis(ended_at) - unix_millis(started_at) <= most_deploy_ms
+                AND host_ids <= most_ids_per_host
                 THEN 'deploy_burst'
             ELSE 'unknown'
-        END AS cause
+        END AS likely_cause
     FROM features
     INNER JOIN newest ON features.cluster_id = newest.cluster_id
     CROSS JOIN thresholds
     WHERE
         ids >= least_ids
         AND unix_millis(features.ended_at) > unix_millis(newest.last_seen) - 604800000
+),
+repeated AS (
+    SELECT
+        judged.*,
+        -- By name and by host, because the client chooses the name.
+        -- Kept as a constant, because a range needs one: within an hour a second deploy is in doubt,
+        -- and a third is a fleet that restarts again and again.
+        sum(CASE likely_cause WHEN 'deploy_burst' THEN 1 ELSE 0 END) OVER (
+            PARTITION BY cluster_id, principal, source_pattern ORDER BY unix_millis(started_at)
+            RANGE BETWEEN 3600000 PRECEDING AND CURRENT ROW
+        ) AS deploys_of_program,
+        sum(CASE likely_cause WHEN 'deploy_burst' THEN 1 ELSE 0 END) OVER (
+            PARTITION BY cluster_id, principal, host ORDER BY unix_millis(started_at)
+            RANGE BETWEEN 3600000 PRECEDING AND CURRENT ROW
+        ) AS deploys_of_host
+    FROM judged
+),
+named AS (
+    SELECT
+        *,
+        CASE
+            WHEN likely_cause = 'deploy_burst' AND (deploys_of_program > 2 OR deploys_of_host > 2)
+                THEN 'restart_loop'
+            WHEN likely_cause = 'deploy_burst' AND (deploys_of_program > 1 OR deploys_of_host > 1)
+                THEN 'unknown'
+            ELSE likely_cause
+        END AS cause
+    FROM repeated
 )
 
 SELECT
@@ -175,12 +240,14 @@ SELECT
     started_at,
     ended_at,
     cause,
-    cause IN ('transactional_id_churn', 'producer_per_batch', 'restart_loop') AS is_accused,
+    cause IN ('transactional_id_churn', 'producer_per_batch', 'producer_churn', 'restart_loop')
+        AS is_accused,
     ids,
     clients,
     hosts,
     sources,
     source,
+    CASE cause WHEN 'producer_churn' THEN host ELSE source_address END AS source_address,
     source_ids,
     source_clients,
     source_duration_ms,
@@ -188,4 +255,4 @@ SELECT
     requests_per_id,
     new_transactional_ids,
     abandoned_ids
-FROM judged
+FROM named

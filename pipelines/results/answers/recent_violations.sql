@@ -31,12 +31,14 @@ explained AS (
     SELECT
         violating.*,
         bursts.cause,
+        bursts.is_accused,
         bursts.source,
+        bursts.source_address,
         row_number() OVER (
             PARTITION BY
                 violating.cluster_id, violating.principal, violating.broker_id, violating.event_time
             ORDER BY
-                CASE bursts.cause WHEN 'deploy_burst' THEN 1 ELSE 0 END,
+                CASE WHEN bursts.is_accused THEN 0 ELSE 1 END,
                 bursts.ids DESC,
                 bursts.started_at
         ) AS nth
@@ -61,6 +63,7 @@ SELECT
     quota_per_s,
     throttle_time_ms,
     cause,
-    source
+    source,
+    source_address
 FROM explained
-WHERE nth = 1 AND coalesce(cause, 'unknown') <> 'deploy_burst'
+WHERE nth = 1 AND is_accused

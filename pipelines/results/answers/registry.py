@@ -20,6 +20,14 @@ _TEN_MINUTES, _HOUR = Lookback(timedelta(minutes=10)), Lookback(timedelta(hours=
 _A_DAY, _TWO_DAYS = Lookback(_DAYS), Lookback(2 * _DAYS)
 _A_WEEK, _TWO_WEEKS = Lookback(7 * _DAYS), Lookback(14 * _DAYS)
 _ADVICE_DAYS = Lookback(7 * _DAYS, "quotas.advice_days", _DAYS)
+# Twice the history that is needed: whether all of it is there shows only by what came before.
+_ADDRESSES = Lookback(14 * _DAYS, "plan.address_history_s", timedelta(seconds=2))
+_PRODUCER_SNAPSHOTS = {
+    "active_producers": _TWO_WEEKS,
+    "producer_id_uses": _TWO_WEEKS,
+    "pipeline_progress": _TWO_WEEKS,
+}
+"""Inputs of the view producer_id_heap: ids that nobody writes with are gone by then."""
 _VIOLATIONS = Lookback(timedelta(hours=1), "plan.violation_lookback_s")
 _STALE_THROTTLES = Lookback(timedelta(minutes=10), "replication.stale_throttle_s")
 
@@ -103,5 +111,11 @@ ANSWERS: tuple[Answer, ...] = (
         reads.READ_PROBLEMS,
         {"fetch_faults": _TWO_DAYS, "offset_lookups": _TWO_DAYS, "preferred_replicas": _A_DAY},
     ),
+    # After broker_degradation, which it reads.
+    _answer(
+        producer_ids.PRODUCER_ID_OFFENDERS,
+        {"address_clients": _ADDRESSES, **_PRODUCER_SNAPSHOTS},
+    ),
+    _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
     _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),
 )

@@ -27,9 +27,7 @@ with_allocations AS (
 SELECT
     cluster_id, CAST(minute AS DATE) AS event_date, minute AS event_time, broker_id,
     principal, client_id, client_software_name, client_software_version, client_address,
-    -- What client ids of one program share: producer-1 and producer-2 are both producer-*. Numbers
-    -- vary, and hexadecimal text of eight characters and more, as in UUIDs and in names of pods.
-    regexp_replace(left(client_id, 200), '(?i)\b[0-9a-f]{8,}\b|\d+', '*', 'g') AS client_pattern,
+    program_of(client_id) AS client_pattern,
     transactional_id, producer_id, producer_epoch, first_seen, last_seen,
     requests, allocations, produce_requests
 FROM with_allocations

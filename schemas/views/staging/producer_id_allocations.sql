@@ -6,7 +6,7 @@
 --   from producer_id_uses: cluster_id, producer_id, broker_id, principal, client_id, client_address
 --   source: program and host that received the id, as "client_pattern at client_address": client ids
 --     that differ only in numbers or random parts are one source
---   from producer_id_uses: client_software_name, client_software_version, transactional_id
+--   from producer_id_uses: client_pattern, client_software_name, client_software_version, transactional_id
 --   is_new_transactional_id: no id was given to this transactional.id before; null for idempotent
 --     producers
 --   allocated_at: time of the first request that received the id
@@ -44,6 +44,7 @@ SELECT
     client_id,
     client_address,
     source,
+    client_pattern,
     client_software_name,
     client_software_version,
     transactional_id,

@@ -19,6 +19,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, violation
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -39,8 +40,7 @@ def test_changes_wait_with_exit_code_three(
 ) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
-    rates = [violation(principal, of_late) for principal in principals]
-    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
+    make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
     assert plan(warehouse) == 3
     printed = capsys.readouterr()
     assert "1 change waits in plan " in printed.err
@@ -52,8 +52,8 @@ def test_changes_wait_with_exit_code_three(
 
 
 def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
-    rates = [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]
-    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
+    content = offenders(["User:mallory"], datetime.now(UTC) - HALF_AN_HOUR)
+    make_tables_and_answers(warehouse, seen_now(content))
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\n"
@@ -71,8 +71,8 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
 
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
-    rates = [violation(f"User:{number}-{'x' * 200}", of_late) for number in range(100)]
-    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
+    principals = [f"User:{number}-{'x' * 200}" for number in range(100)]
+    make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
     place = f"--set {path} --set plan.max_entities=100"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
@@ -86,8 +86,9 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
 def test_json_is_one_object_a_change_and_the_same_again(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    rates = [violation(f"User:{name}", datetime.now(UTC) - HALF_AN_HOUR) for name in "cab"]
-    make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
+    principals = [f"User:{name}" for name in "cab"]
+    content = offenders(principals, datetime.now(UTC) - HALF_AN_HOUR)
+    make_tables_and_answers(warehouse, seen_now(content))
     texts = []
     for _ in range(2):
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
@@ -111,7 +112,7 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     lease |= {"config_value": "2.02", "operand": "2.02", "reason": "", "evidence_key": ""}
     lease |= {"expires_at": began + timedelta(hours=1), "evidence_table": "producer_id_proxies"}
     content = {
-        "producer_id_rates": [violation("User:mallory", of_late)],
+        **offenders(["User:mallory"], of_late),
         "quota_usage": [used | {"quota_type": "request_percentage"}],
         "settings": [probed, setting("producer_ids.proxy", "request_percentage")],
         "config_changes": [lease],
@@ -120,7 +121,7 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     assert plan(warehouse) == 0
     printed = capsys.readouterr()
     assert printed.out == "no changes wait\n"
-    assert "this cluster refuses producer_ids_rate: 42 Invalid configuration key" in printed.err
+    assert "blocked: ip 10.0.3.0 in cluster c1: over its quota in less than" in printed.err
     assert "request_percentage" not in printed.err
 
 
@@ -142,11 +143,8 @@ def test_what_somebody_else_set_last_is_not_planned(
 ) -> None:
     of_late = datetime.now(UTC) - HALF_AN_HOUR
     removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
-    content = {
-        "producer_id_rates": [violation("User:mallory", of_late)],
-        "config_alterations": [removed],
-        "settings": [setting("own_principal", "User:us")],
-    }
+    content = offenders(["User:mallory"], of_late) | {"config_alterations": [removed]}
+    content["settings"].append(setting("own_principal", "User:us"))
     make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse, "--set", way) == (3 if is_planned else 0)
     line = "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it, so it is theirs"
@@ -213,9 +211,7 @@ def test_a_plan_on_old_tables_is_frozen(
     age_s: tuple[int | None, ...],
     why: str,
 ) -> None:
-    content = seen_now(
-        {"producer_id_rates": [violation("User:mallory", datetime.now(UTC) - HALF_AN_HOUR)]}
-    )
+    content = seen_now(offenders(["User:mallory"], datetime.now(UTC) - HALF_AN_HOUR))
     progress = zip(content["pipeline_progress"], age_s, strict=True)
     aged = [
         row | {"event_time": row["event_time"] - timedelta(seconds=age)}
@@ -242,9 +238,7 @@ def test_who_stopped_is_not_asked_to_be_held_for_ever(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     ago = datetime.now(UTC) - timedelta(seconds=3_601)
-    make_tables_and_answers(
-        warehouse, seen_now({"producer_id_rates": [violation("User:mallory", ago)]})
-    )
+    make_tables_and_answers(warehouse, seen_now(offenders(["User:mallory"], ago)))
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"
 

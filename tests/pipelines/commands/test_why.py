@@ -11,8 +11,9 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import violation
 from ...schemas.views.filled_views import FILLED
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import HOSTILE, Row, at, request
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
 Why = Callable[..., tuple[int, str, str]]
@@ -176,6 +177,17 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     content = {"quota_usage": [used(0, 1.0)], "producer_id_rates": [violation("User:dave", at(3))]}
     _, out, _ = why(content, "dave")
     assert "dave took new producer ids at 12.3 per second at broker 1, and conf allows 1.5" in out
+    assert "cause:" not in out
+
+
+def test_who_is_accused_reads_program_host_cause_and_cure(warehouse: Warehouse, why: Why) -> None:
+    content = {"quota_usage": [used(0, 1.0)], **offenders(["User:dave"], at(20))}
+    make_tables_and_answers(warehouse, content)
+    _, out, _ = why({}, "dave")
+    assert (
+        "User:dave as loop at 10.0.0.5 took 12 producer ids; cause: producer_per_batch: keep one "
+        "producer and close it at the end" in " ".join(out.split())
+    )
 
 
 @pytest.mark.parametrize(

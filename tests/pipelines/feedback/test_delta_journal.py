@@ -27,7 +27,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
-from ...delta_tables import violation
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import fresh
 from ...schemas.views.view_tables import make_tables_and_answers
 from .delta_scene import Folder, Opened, apply, changes, ledger
@@ -152,10 +152,8 @@ def test_nothing_is_written_to_the_cluster_that_cannot_be_recorded(
     conf: Conf, opened: Opened, folder: Folder, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     now = datetime.now(UTC)
-    rates = [violation("User:mallory", now - timedelta(minutes=30))]
-    make_tables_and_answers(
-        Warehouse(conf.warehouse), {"producer_id_rates": rates, "pipeline_progress": fresh(now)}
-    )
+    content = offenders(["User:mallory"], now - timedelta(minutes=30))
+    make_tables_and_answers(Warehouse(conf.warehouse), content | {"pipeline_progress": fresh(now)})
     words = ["apply", "--yes", "--set", f"warehouse.path={conf.warehouse.folder}"]
     configs = Failing(after="refusal", then=getattr(folder, how))
     opened(configs)

@@ -132,24 +132,28 @@ def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
 def broken_violations(warehouse: Warehouse) -> None:
     """All answers, and an error of the one that proposes limits of producer ids."""
     make_tables(warehouse, {})
-    broken = (replace(a, sql="SELECT 1") if a.name == "recent_violations" else a for a in ANSWERS)
+    broken = (
+        replace(a, sql="SELECT 1") if a.name == "producer_id_offenders" else a for a in ANSWERS
+    )
     refresh(warehouse.conf, no_session, NOON, lambda _: None, tuple(broken))
 
 
 def test_a_row_of_an_answer_that_failed_is_not_planned(warehouse: Warehouse) -> None:
     broken_violations(warehouse)
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    evidence = {"producer_id_rates", "quota_advice", "throttle_checks"}
+    evidence = {"producer_id_offenders", "quota_advice", "throttle_checks"}
     problems = evidence_checks.unusable(here, Reader(warehouse), evidence, NOON)
-    assert problems.keys() == {"producer_id_rates"}
-    assert problems["producer_id_rates"].startswith("recent_violations is not up to date: ")
+    assert problems.keys() == {"producer_id_offenders"}
+    why = problems["producer_id_offenders"]
+    assert why.startswith("producer_id_offenders is not up to date: ")
 
 
 def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
     broken_violations(warehouse)
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
-    with pytest.raises(FeedbackError, match="of producer_id_rates, recent_violations is not up"):
+    row = desired(evidence_table="producer_id_offenders")
+    made = plan([row], NOON, PlanPolicy(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_offenders, producer_id_offenders is"):
         apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
 
 

@@ -93,7 +93,7 @@ def test_who_may_not_be_planned_takes_nobody_s_place() -> None:
 
 NEW = {REQUESTS: 0, RESULTS: 0, TELEMETRY: 0, SNAPSHOT: 0}
 NEW |= {"producer_id_rates": 0, "metric_alert_events": 0}
-BY_RATES, BY_ALERTS, BY_SNAPSHOT = "producer_id_rates", "metric_alerts", "current_configs"
+BY_RATES, BY_ALERTS, BY_SNAPSHOT = "producer_id_offenders", "metric_alerts", "current_configs"
 
 
 def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:

@@ -28,7 +28,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...schemas.views.view_rows import CLIENT, HOSTILE, at
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_table, make_tables
 
 NOW = at(3_600)
 PATH = "/services/T000/TOPSECRET"
@@ -180,6 +180,22 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
     assert body["details"]["client_id"] == "orders"
     assert notifier.deliver(conf, NOW).sent == 0
     assert len(server.came) == 4
+
+
+def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: Server) -> None:
+    burst = {"cluster_id": "c1", "principal": "User:eve", "cause": "restart_loop", "ids": 40}
+    burst |= {"is_accused": True, "started_at": at(1), "ended_at": at(5), "source_ids": 39}
+    burst |= {"source": "app-* at 10.0.0.5", "source_address": "10.0.0.5", "hosts": 1}
+    deploy = burst | {"principal": "User:g", "cause": "deploy_burst", "is_accused": False}
+    folder = Warehouse(conf.warehouse)
+    for ended_s in (5, 9):
+        ongoing = [burst | {"ended_at": at(ended_s)}, deploy]
+        make_table(folder, TABLES["producer_id_bursts"], ongoing)
+        notifier.deliver(conf, NOW)
+    assert server.texts == [
+        "User:eve as app-* at 10.0.0.5 took 39 producer ids; cause: restart_loop: fix what ends "
+        "it, and let its supervisor wait longer each time"
+    ]
 
 
 def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -> None:

@@ -16,12 +16,14 @@ UNSET = {
     "prices.produced_per_gib",
     "prices.consumed_per_gib",
     "prices.cross_rack_per_gib",
+    "producer_ids.broker_heap_bytes",
     "replication.network_bytes_per_s",
     "replication.capacity_bytes_per_s",
 }
 """Keys without a value by default: they have no row."""
 SET = {key for key in settings.KEYS if key not in UNSET}
 LISTED = "plan.excluded_principals"
+HIDDEN = {"privacy.hides.client_address": "False", "privacy.hides.client_id": "False"}
 LOGIN = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
 
 
@@ -39,7 +41,7 @@ def test_conf_tells_whom_brokers_take_a_login_for_where_its_properties_do_not() 
 
 
 def test_each_key_is_told_once() -> None:
-    assert set(settings_of(config.Conf())) == {*SET, *EXCLUDED}
+    assert set(settings_of(config.Conf())) == {*SET, *EXCLUDED, *HIDDEN}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
     assert {key: values[f"replication.cleanup.{key}"] for key in principals} == principals
     assert values[settings.OWN_PRINCIPAL] == "User:quotaflow"
     of_exclusion = {*EXCLUDED, "excluded.User:quotaflow"}
-    assert len(values) == len(SET) + 2 + len(principals) + len(of_exclusion)
+    assert len(values) == len(SET) + 4 + len(principals) + len(of_exclusion)
     assert values["replication.brokers.3"] == "5000000.0"
     assert "env:QF_UNSET" not in values.values()
 

@@ -17,6 +17,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...delta_tables import NOON, Fill, violation
 from ...schemas.views import view_rows
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_tables import make_tables_and_answers
 
 
@@ -80,46 +81,35 @@ def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> N
 def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -> None:
     worst = violation("User:eve", NOON, throttle_time_ms=9_000, broker_id=2, rate_per_s=20.0)
     rates = [
-        violation("User:eve", NOON - timedelta(seconds=9)),
-        violation("User:eve", NOON - timedelta(seconds=9), broker_id=3),
+        violation("User:eve", NOON - timedelta(seconds=5)),
+        violation("User:eve", NOON - timedelta(seconds=5), broker_id=3),
         worst,
         violation("User:eve", NOON, is_violating=False, broker_id=3, throttle_time_ms=99_000),
         violation("Group:eve", NOON),
     ]
-    make_tables_and_answers(warehouse, {"producer_id_rates": rates})
+    content = offenders(["User:eve"], NOON) | {"producer_id_rates": rates}
+    make_tables_and_answers(warehouse, content)
     (row,) = answer(Reader(warehouse), "SELECT * FROM desired_configs")
-    assert row == {
+    nothing = {name: None for name, value in row.items() if value is None}
+    assert row == nothing | {
         "cluster_id": "c1",
         "entity_type": "user",
         "entity_name": "eve",
         "config_key": "producer_ids_rate",
         "config_value": "1.5",
-        "prior_value": None,
-        "reason_code": "producer_ids_over_quota",
-        "observed": 20.0,
-        "bound": 1.5,
-        "unit": "ids/s",
-        "matching": 2,
-        "total": None,
-        "reason_detail": None,
-        "subject": None,
-        "broker_id": 2,
+        "reason_code": "producer_ids_fill_heap",
+        "observed": 424.0,
+        "bound": 1.0,
+        "unit": "bytes",
+        "matching": 120,
+        "reason_detail": "producer_per_batch",
+        "subject": "User:eve as loop at 10.0.3.0",
+        "broker_id": 1,
         "throttle_time_ms": 9_000,
-        "pushes_per_s": None,
-        "wire_bytes_per_s": None,
-        "written_bytes_per_s": None,
-        "rate_bytes_per_s": None,
-        "produce_p99_ms": None,
-        "usual_produce_p99_ms": None,
-        "fetch_p99_ms": None,
-        "usual_fetch_p99_ms": None,
-        "shrunk_partitions": None,
-        "evidence_table": "producer_id_rates",
-        "evidence_key": "principal=User:eve broker_id=2 kind=allocation",
-        "since": NOON - timedelta(seconds=9),
+        "evidence_table": "producer_id_offenders",
+        "evidence_key": "principal=User:eve client_address=10.0.3.0",
+        "since": NOON - timedelta(seconds=5),
         "priority": 10,
-        "blocked_reason": None,
-        "lease_s": None,
         "renew_only": False,
     }
 

@@ -185,6 +185,7 @@ FILLED: dict[str, list[Row]] = {
         setting("replication.cleanup.User:admin", "conf"),
         setting("own_principal", "User:us"),
         setting("probe.producer_ids_rate", "refused: 42"),
+        setting("producer_ids.max_heap_bytes", 1_000),
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),
@@ -299,9 +300,17 @@ FILLED: dict[str, list[Row]] = {
         {"cluster_id": "c1", "event_time": at(5), "target": "requests", "reason": "not_json"}
         | {"detail": HOSTILE, "size_bytes": 9, "source_topic": "logs", "source_offset": 7}
     ],
+    "address_clients": [
+        {"cluster_id": "c1", "event_time": at(n), "event_date": at(n).date()}
+        | {"client_address": "10.0.0.7", "principal": "User:" + HOSTILE}
+        | {"client_pattern": HOSTILE, "is_follower": False, "first_seen": at(n)}
+        | {"last_seen": at(n + 59), "requests": 300, "producer_ids": 120}
+        | {"allocating_connections": 120, "max_weight": 1}
+        for n in (0, 60)
+    ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],
     "producer_id_uses": [
-        *(use(n / 4, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),
+        *(use(n / 2, n, client_id=HOSTILE, principal="User:" + HOSTILE) for n in range(12)),
         use(1, None, client_id=HOSTILE, principal="User:" + HOSTILE, produce_requests=12),
         use(5, 20, transactional_id="t", client_id=None, client_pattern=None),
         use(6, 20, transactional_id="t", allocations=0),

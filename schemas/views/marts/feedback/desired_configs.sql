@@ -1,12 +1,14 @@
 -- kind: mart
 -- grain: one row per dynamic config that the results propose to change or to keep
 -- description: What a plan can set: the value, the reason, and the rows that show it. The newest
---   rows can still change, so plan waits until they settle. A principal that only deployed many clients
---   at once is left alone.
+--   rows can still change, so plan waits until they settle. Who takes producer ids too fast is limited
+--   only for an accused cause, over a span of time, and where the ids do harm.
 -- columns:
 --   from replication_proposals: cluster_id
---   entity_type: user, broker, topic or client-metrics
---   entity_name: name of the user, topic or client-metrics resource, or node id of the broker
+--   entity_type: user, ip, broker, topic or client-metrics
+--   entity_name: name of the user, topic or client-metrics resource, the address, or node id of the
+--     broker
+--   entity_client_id: client id that narrows a client quota of the user; null: none. Untrusted text
 --   config_key: name of the dynamic config or client quota
 --   config_value: desired value; null: the config is to be removed, or, if blocked_reason is
 --     set, no value is right
@@ -14,15 +16,19 @@
 --     to do
 --   reason_code: why, as a code: docs/reasons.md says what each means and which of the next columns
 --     are its evidence
---   observed: what was measured, in unit: rate of new ids, usage, or other traffic of the broker
---   bound: what it is compared with, in unit: quota, bound of the alert, or capacity of the broker
+--   observed: what was measured, in unit: rate of new ids, heap that ids will take, p99 of requests,
+--     usage, or other traffic of the broker
+--   bound: what it is compared with, in unit: quota, bound of the heap or alert, usual p99, or capacity
+--     of the broker
 --   unit: unit of observed and bound
---   matching: how many seconds, clients, windows, replicas or entries the reason is about
---   total: of how many; null: not counted
+--   matching: how many ids, clients, windows, replicas or entries the reason is about; for
+--     producer.id.expiration.ms its value now, in ms
+--   total: of how many; for limits of producer ids the number of brokers, and for
+--     producer.id.expiration.ms its least safe value, in ms; null: not counted
 --   reason_detail: cause of the burst, rule of the alert, or source of the capacity
---   subject: program and host that took most ids, metric of the alert, or principal that set the rate
---     or the entries: untrusted text
---   broker_id: broker where that was measured, for new ids
+--   subject: principal, program and address that took most ids, metric of the alert, or principal that
+--     set the rate or the entries: untrusted text
+--   broker_id: broker where that was measured, for producer ids
 --   throttle_time_ms: longest throttle time that the quota would give, in ms
 --   pushes_per_s: pushes per second that the change would cause
 --   wire_bytes_per_s: bytes per second on the wire that it would cause; null: not known
@@ -38,34 +44,13 @@
 --     the config; null: none, or not asked
 --   quota_level: level of the entity that sets it, 1 to 8
 --   direction: tighten (a plan computes the value), raise, or null: a first value, or no client quota
-WITH violating AS (
-    SELECT
-        cluster_id,
-        principal,
-        kind,
-        broker_id,
-        event_time,
-        rate_per_s,
-        quota_per_s,
-        throttle_time_ms,
-        cause,
-        source,
-        min(event_time) OVER (PARTITION BY cluster_id, principal) AS since,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal
-            ORDER BY throttle_time_ms DESC, event_time, broker_id, kind
-        ) AS worst,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal, event_time ORDER BY broker_id, kind
-        ) AS nth_of_second
-    FROM recent_violations
-),
-counted AS (
-    SELECT
-        *,
-        sum(CASE nth_of_second WHEN 1 THEN 1 ELSE 0 END) OVER (PARTITION BY cluster_id, principal)
-            AS seconds
-    FROM violating
+WITH address_quotas AS (
+    SELECT cluster_id, ip, CAST(CAST(quota AS BIGINT) AS STRING) AS config_value
+    FROM current_client_quotas
+    WHERE
+        ip IS NOT NULL AND config_key = 'connection_creation_rate'
+        -- A rate that others set is never raised.
+        AND quota < 2147483648
 ),
 subscriptions AS (
     SELECT
@@ -97,28 +82,46 @@ own_quotas AS (
 ),
 proposals AS (
     SELECT
-        cluster_id,
+        limits.cluster_id,
         'user' AS entity_type,
-        substr(principal, 6) AS entity_name,
+        substr(limits.principal, 6) AS entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
         'producer_ids_rate' AS config_key,
-        CAST(quota_per_s AS STRING) AS config_value,
+        CAST(limits.quota_per_s AS STRING) AS config_value,
         CAST(NULL AS STRING) AS prior_value,
-        'producer_ids_over_quota' AS reason_code,
-        rate_per_s AS observed,
-        quota_per_s AS bound,
-        'ids/s' AS unit,
-        CAST(seconds AS BIGINT) AS matching,
-        CAST(NULL AS BIGINT) AS total,
-        cause AS reason_detail,
-        source AS subject,
-        broker_id,
-        throttle_time_ms,
+        CASE
+            WHEN limits.harm = 'heap' THEN 'producer_ids_fill_heap'
+            WHEN limits.harm = 'latency' THEN 'producer_ids_slow_clients'
+            ELSE 'producer_ids_over_quota'
+        END AS reason_code,
+        CASE
+            WHEN limits.harm = 'heap' THEN CAST(limits.forecast_bytes AS DOUBLE)
+            WHEN limits.harm = 'latency' THEN limits.produce_p99_ms
+            ELSE limits.rate_per_s
+        END AS observed,
+        CASE
+            WHEN limits.harm = 'heap' THEN limits.bound_bytes
+            WHEN limits.harm = 'latency' THEN limits.usual_produce_p99_ms
+            ELSE limits.quota_per_s
+        END AS bound,
+        CASE limits.harm WHEN 'heap' THEN 'bytes' WHEN 'latency' THEN 'ms' ELSE 'ids/s' END AS unit,
+        limits.producer_ids AS matching,
+        limits.brokers AS total,
+        limits.cause AS reason_detail,
+        concat(limits.principal, ' as ', limits.source) AS subject,
+        limits.broker_id,
+        limits.throttle_time_ms,
         CAST(NULL AS DOUBLE) AS pushes_per_s,
         CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
-        'producer_id_rates' AS evidence_table,
-        concat('principal=', principal, ' broker_id=', CAST(broker_id AS STRING), ' kind=', kind)
+        limits.produce_p99_ms,
+        limits.usual_produce_p99_ms,
+        limits.fetch_p99_ms,
+        limits.usual_fetch_p99_ms,
+        limits.shrunk_partitions,
+        'producer_id_offenders' AS evidence_table,
+        concat('principal=', limits.principal, ' client_address=', limits.client_address)
             AS evidence_key,
-        since,
+        limits.since,
         10 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
@@ -127,14 +130,163 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS quota_in_force,
         CAST(NULL AS INT) AS quota_level,
         CAST(NULL AS STRING) AS direction,
-        CAST(NULL AS STRING) AS blocked_reason
-    FROM counted
-    WHERE worst = 1
+        limits.blocked_reason
+    FROM producer_id_offenders AS limits
+    WHERE limits.step = 'producer_ids_rate' AND limits.nth_of_principal = 1
+    UNION ALL
+    SELECT
+        limits.cluster_id,
+        'ip' AS entity_type,
+        limits.client_address AS entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
+        'connection_creation_rate' AS config_key,
+        '1' AS config_value,
+        address_quotas.config_value AS prior_value,
+        CASE
+            WHEN limits.harm = 'heap' THEN 'producer_ids_fill_heap'
+            WHEN limits.harm = 'latency' THEN 'producer_ids_slow_clients'
+            ELSE 'producer_ids_over_quota'
+        END AS reason_code,
+        CASE
+            WHEN limits.harm = 'heap' THEN CAST(limits.forecast_bytes AS DOUBLE)
+            WHEN limits.harm = 'latency' THEN limits.produce_p99_ms
+            ELSE limits.rate_per_s
+        END AS observed,
+        CASE
+            WHEN limits.harm = 'heap' THEN limits.bound_bytes
+            WHEN limits.harm = 'latency' THEN limits.usual_produce_p99_ms
+            ELSE limits.quota_per_s
+        END AS bound,
+        CASE limits.harm WHEN 'heap' THEN 'bytes' WHEN 'latency' THEN 'ms' ELSE 'ids/s' END AS unit,
+        limits.producer_ids AS matching,
+        limits.brokers AS total,
+        limits.cause AS reason_detail,
+        concat(limits.principal, ' as ', limits.source) AS subject,
+        limits.broker_id,
+        limits.throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        limits.produce_p99_ms,
+        limits.usual_produce_p99_ms,
+        limits.fetch_p99_ms,
+        limits.usual_fetch_p99_ms,
+        limits.shrunk_partitions,
+        'producer_id_offenders' AS evidence_table,
+        concat('principal=', limits.principal, ' client_address=', limits.client_address)
+            AS evidence_key,
+        limits.since,
+        10 AS priority,
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        limits.blocked_reason
+    FROM producer_id_offenders AS limits
+    LEFT JOIN address_quotas
+        ON limits.cluster_id = address_quotas.cluster_id
+            AND limits.client_address = address_quotas.ip
+    WHERE limits.step = 'address'
+    UNION ALL
+    SELECT
+        limits.cluster_id,
+        'user' AS entity_type,
+        substr(limits.principal, 6) AS entity_name,
+        limits.client_pattern AS entity_client_id,
+        'request_percentage' AS config_key,
+        CAST(NULL AS STRING) AS config_value,
+        CAST(NULL AS STRING) AS prior_value,
+        CASE
+            WHEN limits.harm = 'heap' THEN 'producer_ids_fill_heap'
+            WHEN limits.harm = 'latency' THEN 'producer_ids_slow_clients'
+            ELSE 'producer_ids_over_quota'
+        END AS reason_code,
+        CASE
+            WHEN limits.harm = 'heap' THEN CAST(limits.forecast_bytes AS DOUBLE)
+            WHEN limits.harm = 'latency' THEN limits.produce_p99_ms
+            ELSE limits.rate_per_s
+        END AS observed,
+        CASE
+            WHEN limits.harm = 'heap' THEN limits.bound_bytes
+            WHEN limits.harm = 'latency' THEN limits.usual_produce_p99_ms
+            ELSE limits.quota_per_s
+        END AS bound,
+        CASE limits.harm WHEN 'heap' THEN 'bytes' WHEN 'latency' THEN 'ms' ELSE 'ids/s' END AS unit,
+        limits.producer_ids AS matching,
+        limits.brokers AS total,
+        limits.cause AS reason_detail,
+        concat(limits.principal, ' as ', limits.source) AS subject,
+        limits.broker_id,
+        limits.throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        limits.produce_p99_ms,
+        limits.usual_produce_p99_ms,
+        limits.fetch_p99_ms,
+        limits.usual_fetch_p99_ms,
+        limits.shrunk_partitions,
+        'producer_id_offenders' AS evidence_table,
+        concat('principal=', limits.principal, ' client_address=', limits.client_address)
+            AS evidence_key,
+        limits.since,
+        10 AS priority,
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        limits.blocked_reason
+    FROM producer_id_offenders AS limits
+    WHERE limits.step = 'client_quota'
+    UNION ALL
+    SELECT
+        cluster_id,
+        'broker' AS entity_type,
+        CAST(broker_id AS STRING) AS entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
+        'producer.id.expiration.ms' AS config_key,
+        CAST(recommended_expiration_ms AS STRING) AS config_value,
+        prior_value,
+        'producer_ids_outlast_heap' AS reason_code,
+        CAST(forecast_bytes AS DOUBLE) AS observed,
+        bound_bytes AS bound,
+        'bytes' AS unit,
+        expiration_ms AS matching,
+        least_expiration_ms AS total,
+        CAST(NULL AS STRING) AS reason_detail,
+        CAST(NULL AS STRING) AS subject,
+        broker_id,
+        CAST(NULL AS BIGINT) AS throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        CAST(NULL AS BIGINT) AS shrunk_partitions,
+        'producer_id_heap' AS evidence_table,
+        concat('broker_id=', CAST(broker_id AS STRING)) AS evidence_key,
+        since,
+        15 AS priority,
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        blocked_reason
+    FROM expiration_proposals
     UNION ALL
     SELECT
         subscriptions.cluster_id,
         'client-metrics' AS entity_type,
         subscriptions.entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
         subscriptions.config_key,
         subscriptions.config_value,
         existing.config_value AS prior_value,
@@ -150,6 +302,11 @@ proposals AS (
         CAST(NULL AS BIGINT) AS throttle_time_ms,
         subscriptions.pushes_per_s,
         subscriptions.wire_bytes_per_s,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        CAST(NULL AS BIGINT) AS shrunk_partitions,
         'metric_alerts' AS evidence_table,
         concat('rule=', rule, ' is_open') AS evidence_key,
         since,
@@ -172,6 +329,7 @@ proposals AS (
         existing.cluster_id,
         'client-metrics' AS entity_type,
         existing.entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
         existing.config_key,
         CAST(NULL AS STRING) AS config_value,
         existing.config_value AS prior_value,
@@ -190,6 +348,11 @@ proposals AS (
         CAST(NULL AS BIGINT) AS throttle_time_ms,
         CAST(NULL AS DOUBLE) AS pushes_per_s,
         CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        CAST(NULL AS BIGINT) AS shrunk_partitions,
         'current_configs' AS evidence_table,
         concat('entity_name=', existing.entity_name) AS evidence_key,
         existing.valid_from AS since,
@@ -214,6 +377,7 @@ proposals AS (
         proposed.cluster_id,
         'user' AS entity_type,
         proposed.entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
         proposed.config_key,
         CASE
             WHEN proposed.advice IN ('keep', 'wait') THEN own_quotas.config_value
@@ -240,6 +404,11 @@ proposals AS (
         CAST(NULL AS BIGINT) AS throttle_time_ms,
         CAST(NULL AS DOUBLE) AS pushes_per_s,
         CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        CAST(NULL AS BIGINT) AS shrunk_partitions,
         'quota_advice' AS evidence_table,
         concat('user=', proposed.entity_name, ' quota_type=', proposed.config_key) AS evidence_key,
         proposed.since,
@@ -265,6 +434,7 @@ SELECT
     cluster_id,
     entity_type,
     entity_name,
+    entity_client_id,
     config_key,
     config_value,
     prior_value,
@@ -282,11 +452,11 @@ SELECT
     wire_bytes_per_s,
     CAST(NULL AS DOUBLE) AS written_bytes_per_s,
     CAST(NULL AS DOUBLE) AS rate_bytes_per_s,
-    CAST(NULL AS DOUBLE) AS produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS fetch_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
-    CAST(NULL AS BIGINT) AS shrunk_partitions,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    shrunk_partitions,
     evidence_table,
     evidence_key,
     since,
@@ -306,6 +476,7 @@ SELECT
     cluster_id,
     entity_type,
     entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     config_key,
     config_value,
     prior_value,

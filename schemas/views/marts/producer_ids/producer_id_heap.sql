@@ -1,8 +1,8 @@
 -- kind: mart
 -- grain: one row per broker that leads partitions with producers, as of the last snapshot
 -- description: The heap that producer ids take on a broker now, the heap they will take if new ones
---   come at the same pace, and the producer.id.expiration.ms that limits it to 64 MiB. An entry is an
---   id on a partition, and its followers have it too. An entry is taken as 424 bytes, as measured for
+--   come at the same pace, and the producer.id.expiration.ms that limits it to the bound of conf. An
+--   entry is an id on a partition, and its followers have it too. It is taken as 424 bytes, as measured for
 --   Kafka 4.3.1's ProducerStateEntry with five batches, its key and its place in the map, with
 --   compressed pointers.
 -- columns:
@@ -11,20 +11,65 @@
 --   entries: entries it has now
 --   ids: different producer ids among them
 --   ids_of_unknown_owner: those ids that the request log does not show a principal for
---   entries_per_s: entries first seen after the first snapshot, per second since then; null: there is
---     one snapshot only
+--   entries_per_s: entries first seen in the last hour, or since the snapshot before it, per second;
+--     null: there is one snapshot only
 --   expiration_ms: producer.id.expiration.ms of the broker, in ms; Kafka's default of a day if no
 --     snapshot has it
 --   heap_bytes: heap that the entries take now, in bytes
 --   forecast_entries: entries after expiration_ms at this pace: the greater of entries and
 --     entries_per_s x expiration_ms / 1000
 --   forecast_bytes: heap that those take, in bytes: forecast_entries x bytes_per_entry
---   recommended_expiration_ms: producer.id.expiration.ms that limits the forecast to 64 MiB, in ms, at
---     least an hour, because a producer that pauses longer gets a new id; null: the forecast fits
+--   bound_bytes: heap that producer ids may take, in bytes: conf's producer_ids.max_heap_share of
+--     producer_ids.broker_heap_bytes, or producer_ids.max_heap_bytes if that is not known
+--   longest_pause_ms: longest time between two writes of one id on one partition that snapshots show,
+--     in ms; null: none shows two
+--   least_expiration_ms: shortest expiration that costs no live producer its id, in ms: the greatest of
+--     six hours, 3 x longest_pause_ms and the broker's transaction.max.timeout.ms
+--   recommended_expiration_ms: producer.id.expiration.ms that limits the forecast to bound_bytes, in ms,
+--     at least least_expiration_ms, because a producer that pauses longer gets a new id; null: the
+--     forecast fits, or no shorter one is safe
 --   bytes_per_entry: heap that one entry takes, in bytes
 --   snapshot_time: time of the last snapshot of producers
 WITH sizes AS (
-    SELECT 424 AS bytes_per_entry, 64 * 1024 * 1024 AS budget_bytes, 3600000 AS least_ms
+    SELECT 424 AS bytes_per_entry, 21600000 AS least_ms, 900000 AS transaction_timeout_ms
+),
+heap_policy AS (
+    SELECT
+        cluster_id,
+        max(
+            CASE
+                WHEN setting = 'producer_ids.broker_heap_bytes' AND setting_value <> 'None'
+                    THEN CAST(setting_value AS DOUBLE)
+            END
+        ) AS broker_heap_bytes,
+        max(
+            CASE
+                WHEN setting = 'producer_ids.max_heap_share' THEN CAST(setting_value AS DOUBLE)
+            END
+        ) AS max_heap_share,
+        max(
+            CASE
+                WHEN setting = 'producer_ids.max_heap_bytes' THEN CAST(setting_value AS DOUBLE)
+            END
+        ) AS max_heap_bytes
+    FROM current_settings
+    GROUP BY cluster_id
+),
+pauses AS (
+    SELECT
+        cluster_id,
+        max(unix_millis(last_timestamp) - unix_millis(before_at)) AS longest_pause_ms
+    FROM (
+        SELECT
+            cluster_id,
+            last_timestamp,
+            lag(last_timestamp) OVER (
+                PARTITION BY cluster_id, topic, partition, producer_id ORDER BY event_time
+            ) AS before_at
+        FROM active_producers
+        WHERE NOT is_removed
+    ) AS writes
+    GROUP BY cluster_id
 ),
 newest AS (
     SELECT
@@ -43,9 +88,20 @@ expirations AS (
     SELECT
         cluster_id,
         entity_name,
-        max(TRY_CAST(config_value AS BIGINT)) AS expiration_ms
+        max(
+            CASE config_key
+                WHEN 'producer.id.expiration.ms' THEN TRY_CAST(config_value AS BIGINT)
+            END
+        ) AS expiration_ms,
+        max(
+            CASE config_key
+                WHEN 'transaction.max.timeout.ms' THEN TRY_CAST(config_value AS BIGINT)
+            END
+        ) AS transaction_timeout_ms
     FROM current_configs
-    WHERE entity_type = 'broker' AND config_key = 'producer.id.expiration.ms'
+    WHERE
+        entity_type = 'broker'
+        AND config_key IN ('producer.id.expiration.ms', 'transaction.max.timeout.ms')
     GROUP BY cluster_id, entity_name
 ),
 brokers_now AS (
@@ -59,8 +115,8 @@ brokers_now AS (
                 WHEN NOT is_removed AND owners.producer_id IS NULL THEN newest.producer_id
             END
         ) AS ids_of_unknown_owner,
-        count(CASE WHEN first_held_at > first_at THEN 1 END) AS new_entries,
-        max(first_at) AS first_at,
+        count(CASE WHEN first_held_at > paced_since THEN 1 END) AS new_entries,
+        max(paced_since) AS paced_since,
         max(snapshots.snapshot_time) AS snapshot_time
     FROM newest
     INNER JOIN producer_snapshots AS snapshots ON newest.cluster_id = snapshots.cluster_id
@@ -76,19 +132,28 @@ paced AS (
     SELECT
         brokers_now.*,
         coalesce(expiration_ms, 86400000) AS expiration_ms,
+        transaction_timeout_ms AS broker_timeout_ms,
+        longest_pause_ms,
         CASE
-            WHEN snapshot_time > first_at
-                THEN new_entries * 1e3 / (unix_millis(snapshot_time) - unix_millis(first_at))
+            WHEN broker_heap_bytes IS NOT NULL
+                THEN broker_heap_bytes * coalesce(max_heap_share, 1e-1)
+            ELSE coalesce(max_heap_bytes, 6.7108864e7)
+        END AS bound_bytes,
+        CASE
+            WHEN snapshot_time > paced_since
+                THEN new_entries * 1e3 / (unix_millis(snapshot_time) - unix_millis(paced_since))
         END AS entries_per_s
     FROM brokers_now
     LEFT JOIN expirations
         ON brokers_now.cluster_id = expirations.cluster_id
             AND CAST(brokers_now.broker_id AS STRING) = expirations.entity_name
+    LEFT JOIN heap_policy ON brokers_now.cluster_id = heap_policy.cluster_id
+    LEFT JOIN pauses ON brokers_now.cluster_id = pauses.cluster_id
 ),
 forecast AS (
     SELECT
         paced.*,
-        sizes.*,
+        sizes.bytes_per_entry,
         CAST(
             CASE
                 WHEN entries_per_s * expiration_ms / 1e3 > entries
@@ -97,9 +162,14 @@ forecast AS (
             END AS BIGINT
         ) AS forecast_entries,
         CASE
-            WHEN entries_per_s > 0 AND entries_per_s * expiration_ms / 1e3 * bytes_per_entry > budget_bytes
-                THEN CAST(floor(budget_bytes / (entries_per_s * bytes_per_entry) * 1e3) AS BIGINT)
-        END AS fitting_ms
+            WHEN entries_per_s > 0 AND entries_per_s * expiration_ms / 1e3 * bytes_per_entry > bound_bytes
+                THEN CAST(floor(bound_bytes / (entries_per_s * bytes_per_entry) * 1e3) AS BIGINT)
+        END AS fitting_ms,
+        greatest(
+            least_ms,
+            coalesce(3 * longest_pause_ms, 0),
+            coalesce(broker_timeout_ms, sizes.transaction_timeout_ms)
+        ) AS least_expiration_ms
     FROM paced
     CROSS JOIN sizes
 )
@@ -115,7 +185,13 @@ SELECT
     entries * bytes_per_entry AS heap_bytes,
     forecast_entries,
     forecast_entries * bytes_per_entry AS forecast_bytes,
-    CASE WHEN fitting_ms < least_ms THEN least_ms ELSE fitting_ms END AS recommended_expiration_ms,
+    bound_bytes,
+    longest_pause_ms,
+    least_expiration_ms,
+    CASE
+        WHEN greatest(fitting_ms, least_expiration_ms) < expiration_ms AND fitting_ms IS NOT NULL
+            THEN greatest(fitting_ms, least_expiration_ms)
+    END AS recommended_expiration_ms,
     bytes_per_entry,
     snapshot_time
 FROM forecast

@@ -19,13 +19,14 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ....delta_tables import NOON, violation
 from ....schemas.views.filled_views import FILLED
-from ....schemas.views.view_rows import Row
+from ....schemas.views.view_rows import HOSTILE, Row
 from ....schemas.views.view_tables import make_inputs, no_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
+LATER = NOON + timedelta(seconds=1)
 NOW = NOON + timedelta(days=1)
 SCHEMA = "spark_catalog.answers"
 NAMES = [answer.name for answer in ANSWERS]
@@ -81,9 +82,10 @@ def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
         expected = reader.read(f"SELECT * FROM {name}", rows.schema)
         assert lines(rows) == lines(expected), name
     assert refreshed() == set()
-    add(spark, catalog, "producer_id_rates", [violation("User:new", NOON)])
+    add(spark, catalog, "producer_id_rates", [violation("User:" + HOSTILE, LATER)])
     old = not_up_to_date(catalog.conf, lambda: spark, NOW + timedelta(hours=1), timedelta(0), names)
-    assert old.keys() == {"recent_violations"}
+    # With the one that reads it.
+    assert old.keys() == {"recent_violations", "producer_id_offenders"} & set(names)
     assert refreshed() == {"recent_violations"}
     assert not spark.catalog.tableExists("producer_id_rates")
 

@@ -21,9 +21,10 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ....delta_tables import NOON, Fill, violation
 from ....schemas.views.filled_views import FILLED
-from ....schemas.views.view_rows import alert, use, used
+from ....schemas.views.view_rows import HOSTILE, alert, use, used
 from ....schemas.views.view_tables import make_inputs, no_session, temporary_folder
 
+LATER = NOON + timedelta(seconds=1)
 NOW = NOON + timedelta(days=1)
 BY_NAME = {answer.name: answer for answer in ANSWERS}
 BROKEN = "SELECT no_column FROM producer_id_uses"
@@ -106,7 +107,7 @@ def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) ->
         ),
         pytest.param(
             "producer_id_rates",
-            violation("User:new", NOON),
+            violation("User:" + HOSTILE, LATER),
             {"recent_violations"},
             id="one that nothing else reads",
         ),
@@ -169,7 +170,7 @@ def test_after_a_crash_before_the_state_the_same_rows_are_not_written_again(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     make_refreshed(warehouse)
-    fill("producer_id_rates", [violation("User:new", NOON)])
+    fill("producer_id_rates", [violation("User:" + HOSTILE, LATER)])
     before = versions(warehouse)["answer_state"]
     assert refreshed(warehouse) == {"recent_violations"}
     DeltaTable(warehouse.folder("answer_state")).restore(before)

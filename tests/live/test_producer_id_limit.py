@@ -1,0 +1,140 @@
+"""A limit of new connections holds the loop at its address, and nobody else (KIP-612)."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import pytest
+from confluent_kafka import Producer
+
+from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.raw_producer import RawProducer
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+
+from .test_feedback import apply, current, give_back, rows
+
+USER, LOOP, ADDRESS = "erin", "limited-loop", "127.0.0.77"
+TOPIC = "limited-innocent"
+LIMIT = {"connection_creation_rate": "1"}
+RECORDS_PER_S = 50
+SETTLES_S, MEASURED_S = 2.0, 20.0
+"""A broker counts connections of the last 11 seconds, so a fast loop gets ten at once and then
+waits: 20 seconds have two such bursts at most."""
+
+
+class Loop:
+    """Makes a producer for each id, at every broker, from an address of its own."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.given = [0, 0, 0]
+        self._cluster = cluster
+        self._stop = Event()
+        self._threads = [Thread(target=self._run, args=(n,), daemon=True) for n in range(3)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(40)
+            assert not thread.is_alive()
+
+    def _run(self, broker: int) -> None:
+        while not self._stop.is_set():
+            try:
+                with RawProducer(self._cluster, USER, LOOP, broker, ADDRESS) as producer:
+                    self.given[broker] += producer.init() is not None
+            except (OSError, KafkaError):
+                # The broker closed a connection over the rate.
+                time.sleep(0.02)
+
+
+class Innocent:
+    """The same user elsewhere, with one producer at an even pace."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        login = cluster.librdkafka_properties(USER)
+        settings = {"client.id": "limited-calm", "enable.idempotence": True, "linger.ms": 0}
+        self._producer = Producer({**login, **settings, "enable.metrics.push": False})
+        self._send()
+        assert self._producer.flush(30) == 0
+
+    def p99_s(self, seconds: float) -> float:
+        """The p99 of the time to an acknowledgement; every record must have one."""
+        waited: list[float] = []
+        sent, began_s = 0, time.monotonic()
+        while time.monotonic() - began_s < seconds:
+            self._send(waited)
+            sent += 1
+            while time.monotonic() < began_s + sent / RECORDS_PER_S:
+                self._producer.poll(0.001)
+        assert self._producer.flush(30) == 0
+        assert len(waited) == sent
+        return sorted(waited)[int(sent * 0.99)]
+
+    def close(self) -> None:
+        """End the producer: it would look for the brokers after they stopped."""
+        del self._producer
+
+    def _send(self, waited: list[float] | None = None) -> None:
+        at_s = time.monotonic()
+
+        def acked(error: object, _: object) -> None:
+            assert error is None
+            if waited is not None:
+                waited.append(time.monotonic() - at_s)
+
+        self._producer.produce(TOPIC, b"x" * 1_000, on_delivery=acked)
+
+
+@contextmanager
+def looping(cluster: LocalCluster) -> Iterator[Loop]:
+    loop = Loop(cluster)
+    loop.start()
+    try:
+        yield loop
+    finally:
+        loop.stop()
+
+
+def rates(loop: Loop, innocent: Innocent, seconds: float) -> tuple[list[float], float]:
+    """Ids per second that each broker gave the loop, and the innocent's p99 meanwhile."""
+    before, began_s = list(loop.given), time.monotonic()
+    p99_s = innocent.p99_s(seconds)
+    lasted_s = time.monotonic() - began_s
+    given = zip(loop.given, before, strict=True)
+    return [(now - then) / lasted_s for now, then in given], p99_s
+
+
+@pytest.fixture
+def innocent(cluster: LocalCluster) -> Iterator[Innocent]:
+    cluster.create_topics([TOPIC], partitions=3, replication_factor=1)
+    calm = Innocent(cluster)
+    yield calm
+    calm.close()
+
+
+def test_a_loop_is_limited_and_an_innocent_of_its_user_keeps_its_p99(
+    conf: Conf, cluster: LocalCluster, innocent: Innocent
+) -> None:
+    address = ConfigEntity(cluster.cluster_id, "ip", ADDRESS)
+    with looping(cluster) as loop:
+        free, usual_s = rates(loop, innocent, SETTLES_S)
+        assert min(free) > 5
+        outcomes = apply(conf, rows(cluster.cluster_id, address, LIMIT))
+        assert [outcome.step for outcome in outcomes] == ["done"]
+        with current(conf) as read:
+            assert read(address) == LIMIT
+        innocent.p99_s(SETTLES_S)
+        limited, p99_s = rates(loop, innocent, MEASURED_S)
+        given_back = give_back(conf)
+    assert max(limited) <= 1.2
+    assert p99_s <= 3 * usual_s
+    assert [outcome.step for outcome in given_back] == ["done"]
+    with current(conf) as read:
+        assert read(address) == {}

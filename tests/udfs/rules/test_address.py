@@ -1,0 +1,40 @@
+"""One text for each address, and none for a host."""
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.udfs.rules.address import normalized
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("10.0.0.7", "10.0.0.7", id="IPv4"),
+        pytest.param("2001:db8:0:0:0:0:0:1", "2001:db8::1", id="IPv6 as Java prints it"),
+        pytest.param("2001:DB8::1", "2001:db8::1", id="capitals"),
+        pytest.param("::ffff:10.0.0.7", "10.0.0.7", id="IPv4 in IPv6"),
+        pytest.param("fe80::1%eth0", None, id="a zone"),
+        pytest.param("app-1.internal", None, id="a host"),
+        pytest.param("010.0.0.7", None, id="a leading zero, which some read as octal"),
+        pytest.param("10.0.7", None, id="a short form, which Java resolves to another"),
+        pytest.param("10.0.0.0/8", None, id="a network"),
+        pytest.param("hmac.k1.0123456789abcdef01234567", None, id="a pseudonym"),
+        pytest.param(" 10.0.0.7", None, id="a blank"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_an_address_has_one_text(text: str, expected: str | None) -> None:
+    assert normalized(text) == expected
+
+
+@given(st.ip_addresses())
+def test_what_is_normal_stays_and_means_the_same(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> None:
+    text = normalized(address.exploded)
+    if getattr(address, "scope_id", None) is None:
+        assert text is not None
+        assert normalized(text) == text
