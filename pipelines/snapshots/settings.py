@@ -55,7 +55,7 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
             yield {"setting": key, "setting_value": _text(value)}
     for column in COLUMNS:
         hides = conf.privacy.hides(column)
-        yield {"setting": f"privacy.hides.{column}", "setting_value": str(hides)}
+        yield {"setting": f"privacy.hides.{column}", "setting_value": _text(hides)}
     for network, rack in conf.racks.items():
         yield {"setting": f"racks.{network}", "setting_value": rack}
     for broker_id, capacity in conf.replication.brokers.items():

@@ -7,12 +7,14 @@ import random
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from quotaflow.pipelines.feedback.change import APPLY, SET
 from quotaflow.pipelines.feedback.ledger import DONE, RELEASED, Record
 
+from . import summary
 from .simulator import (
     CYCLE,
     DAY,
@@ -178,3 +180,8 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert runs[0].writes
     assert runs[0].journal.records == runs[1].journal.records
     assert {r.step for r in runs[0].journal.records} >= {DONE}
+
+
+def test_the_page_has_the_table_of_the_simulation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "feedback.md").read_text(encoding="utf-8")
+    assert "\n".join(summary.lines()) in page

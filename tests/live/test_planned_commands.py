@@ -7,9 +7,11 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.kafka import client_metrics
 
+from ..pipelines.feedback.fake_configs import forged
 from . import printed_command
 
 NAME = "quotaflow-alert-live"
@@ -39,10 +41,10 @@ def rows(*, removed: bool = False) -> list[DesiredConfig]:
     ]
 
 
-def run(cluster: LocalCluster, desired: list[DesiredConfig]) -> None:
+def run(cluster: LocalCluster, desired: list[DesiredConfig], ledger: Ledger) -> None:
     """The one command of these rows."""
     connection = Connection(cluster.bootstrap_servers, needs_login=True)
-    made = plan(desired, datetime.now(UTC), PlanPolicy(), connection)
+    made = plan(desired, datetime.now(UTC), PlanPolicy(), connection, ledger)
     assert len(made.changes) == len(desired)
     (command,) = {change.command for change in made.changes}
     printed_command.run(cluster, command)
@@ -50,7 +52,9 @@ def run(cluster: LocalCluster, desired: list[DesiredConfig]) -> None:
 
 def test_kafka_configs_takes_what_is_planned(cluster: LocalCluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
-    run(cluster, rows())
+    run(cluster, rows(), Ledger())
     assert client_metrics.read(properties)[NAME] == DESIRED
-    run(cluster, rows(removed=True))
+    # A resource that our ledger does not have is somebody else's.
+    ours = [forged(row.entity, row.config_key, row.config_value, None) for row in rows()]
+    run(cluster, rows(removed=True), Ledger.from_records(ours))
     assert NAME not in client_metrics.read(properties)

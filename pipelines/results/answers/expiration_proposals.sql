@@ -9,7 +9,7 @@ SELECT
     heap.bound_bytes,
     heap.snapshot_time AS since,
     CASE
-        WHEN coalesce(settings.setting_value, 'False') <> 'True' THEN 'expiration_not_managed'
+        WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'expiration_not_managed'
     END AS blocked_reason
 FROM producer_id_heap AS heap
 LEFT JOIN current_configs AS configs

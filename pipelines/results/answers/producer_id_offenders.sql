@@ -26,7 +26,7 @@ policy AS (
             AS protected_addresses,
         max(CASE WHEN name = 'probe.producer_ids_rate' AND value = 'accepted' THEN 1 ELSE 0 END)
             AS takes_producer_ids_rate,
-        max(CASE WHEN name LIKE 'privacy.hides.%' AND value = 'True' THEN 1 ELSE 0 END)
+        max(CASE WHEN name LIKE 'privacy.hides.%' AND lower(value) = 'true' THEN 1 ELSE 0 END)
             AS hides_clients
     FROM stored
     GROUP BY cluster_id
@@ -151,19 +151,6 @@ ranked AS (
         count(*) OVER (PARTITION BY cluster_id, principal, client_pattern) AS program_addresses
     FROM programs
 ),
-excluded AS (
-    SELECT
-        cluster_id,
-        substr(setting, 10) AS principal
-    FROM current_settings
-    WHERE setting LIKE 'excluded.%'
-    UNION
-    SELECT
-        cluster_id,
-        principal
-    FROM programs
-    WHERE is_follower = 1
-),
 neighbours AS (
     SELECT
         offences.cluster_id,
@@ -182,7 +169,7 @@ neighbours AS (
                     THEN 1
             END
         ) AS other_programs,
-        max(CASE WHEN excluded.principal IS NOT NULL OR ranked.is_follower = 1 THEN 1 ELSE 0 END)
+        max(CASE WHEN protected.principal IS NOT NULL OR ranked.is_follower = 1 THEN 1 ELSE 0 END)
             AS is_excluded
     FROM offences
     INNER JOIN (
@@ -198,8 +185,8 @@ neighbours AS (
         ON offences.cluster_id = ranked.cluster_id
             AND offences.client_address = ranked.client_address
             AND offences.principal = ranked.offender
-    LEFT JOIN excluded
-        ON ranked.cluster_id = excluded.cluster_id AND ranked.principal = excluded.principal
+    LEFT JOIN protected_principals AS protected
+        ON ranked.cluster_id = protected.cluster_id AND ranked.principal = protected.principal
     INNER JOIN bounds ON offences.cluster_id = bounds.cluster_id
     CROSS JOIN thresholds
     GROUP BY offences.cluster_id, offences.principal, offences.client_address

@@ -8,8 +8,8 @@ rules AS (
         cluster_id,
         max(
             CASE
-                WHEN setting = 'replication.capacity_bytes_per_s' AND setting_value <> 'None'
-                    THEN CAST(setting_value AS DOUBLE)
+                WHEN setting = 'replication.capacity_bytes_per_s'
+                    THEN TRY_CAST(setting_value AS DOUBLE)
             END
         ) AS capacity,
         min(CASE WHEN setting LIKE 'replication.brokers.%' THEN CAST(setting_value AS DOUBLE) END)

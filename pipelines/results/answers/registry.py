@@ -114,7 +114,7 @@ ANSWERS: tuple[Answer, ...] = (
     # After broker_degradation, which it reads.
     _answer(
         producer_ids.PRODUCER_ID_OFFENDERS,
-        {"address_clients": _ADDRESSES, **_PRODUCER_SNAPSHOTS},
+        {"address_clients": _ADDRESSES, "fetch_sizes": _A_WEEK, **_PRODUCER_SNAPSHOTS},
     ),
     _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
     _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),

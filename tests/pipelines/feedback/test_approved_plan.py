@@ -12,7 +12,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback import exclusive_section
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...delta_tables import violation
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import fresh, limited
 from ...schemas.views.view_tables import make_tables_and_answers
 from .fake_configs import DictConfigs, desired
@@ -30,8 +30,8 @@ class Operator:
 
     def seen(self, *users: str, **tables: Any) -> None:
         now = datetime.now(UTC)
-        rates = [violation(f"User:{user}", now - timedelta(minutes=30)) for user in users]
-        content = {"producer_id_rates": rates, "pipeline_progress": fresh(now)} | tables
+        content = offenders([f"User:{user}" for user in users], now - timedelta(minutes=30))
+        content |= {"pipeline_progress": fresh(now)} | tables
         make_tables_and_answers(self.warehouse, content)
 
     def run(self, *words: str) -> tuple[int, str]:

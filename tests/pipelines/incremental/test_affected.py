@@ -111,7 +111,7 @@ def stored(spark: SparkSession, warehouse: Warehouse) -> Callable[[Table], DataF
         (
             "request_results",
             REQUESTS,
-            {"api", "error_code", "principal", "producer_id", "replica_id"},
+            {"api", "client_address", "error_code", "principal", "producer_id", "replica_id"},
         ),
         ("fetch_results", FETCHES, {"replica_id"}),
     ],

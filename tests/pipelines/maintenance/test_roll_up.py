@@ -336,7 +336,10 @@ def test_quotas_are_advised_from_rolled_up_rows_as_from_windows(tmp_path: Path) 
     assert {row["rolled_up_s"] for row in place.rows()} == {None, 60, 3_600}
 
 
-ADVICE_TABLES = ("settings", "fetch_sizes", "config_changes", "config_alterations", "client_quotas")
+ADVICE_TABLES = (
+    *("settings", "fetch_sizes", "config_changes", "config_alterations", "configs"),
+    "client_quotas",
+)
 USERS = {"User:alice": {"quota": None}, "User:bob": {"quota": 5e4, "quota_level": 3}}
 
 

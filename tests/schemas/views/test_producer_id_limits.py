@@ -107,11 +107,11 @@ OFFENDERS = {
         *("address", "protected_address"),
     ),
     "addresses are pseudonyms": (
-        cluster(settings=settings(privacy__hides__client_address="True")),
+        cluster(settings=settings(privacy__hides__client_address="true")),
         *("address", "clients_hidden"),
     ),
     "client ids are pseudonyms": (
-        cluster(settings=settings(privacy__hides__client_id="True")),
+        cluster(settings=settings(privacy__hides__client_id="true")),
         *("address", "clients_hidden"),
     ),
     "an old pseudonym": (
@@ -304,7 +304,7 @@ def _expiring(*more: Row, **settings_of: object) -> dict[str, list[Row]]:
 
 
 EXPIRES = (("producer.id.expiration.ms", "86400000"), ("transaction.max.timeout.ms", "900000"))
-_MANAGED = {"producer_ids__manage_expiration": "True"}
+_MANAGED = {"producer_ids__manage_expiration": "true"}
 EXPIRATIONS = {
     "conf does not let plans": (_expiring(), [("31655124", "expiration_not_managed")]),
     "what fits": (_expiring(**_MANAGED), [("31655124", None)]),

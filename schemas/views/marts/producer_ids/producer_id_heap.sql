@@ -38,8 +38,8 @@ heap_policy AS (
         cluster_id,
         max(
             CASE
-                WHEN setting = 'producer_ids.broker_heap_bytes' AND setting_value <> 'None'
-                    THEN CAST(setting_value AS DOUBLE)
+                WHEN setting = 'producer_ids.broker_heap_bytes'
+                    THEN TRY_CAST(setting_value AS DOUBLE)
             END
         ) AS broker_heap_bytes,
         max(
