@@ -12,16 +12,21 @@ from datetime import datetime, timedelta
 from quotaflow.pipelines.feedback import holds, restore_plan
 from quotaflow.pipelines.feedback.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.change import APPLY, SET, Change
+from quotaflow.pipelines.feedback.change_writer import Journal
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.holds import Alteration, SeenConfig
 from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
 from quotaflow.pipelines.feedback.ledger import DONE, YIELDED, Ledger, Record
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
+from quotaflow.pipelines.feedback.signed_journal import open_journal
+from quotaflow.pipelines.feedback.signing import Signer
+from quotaflow.pipelines.feedback.trust import TrustedLedger, judge
 from quotaflow.udfs.rules.quota_step import TIGHTEN, StepLimits
 
-from ..pipelines.feedback.fake_configs import NOON, DictConfigs, ListJournal, applying
+from ..pipelines.feedback.fake_configs import NOON, DictConfigs, ListJournal, ListTopic, applying
 
 KEY = "producer_byte_rate"
 CYCLE, DEAD_TIME = timedelta(minutes=10), timedelta(minutes=20)
@@ -145,6 +150,11 @@ class Simulation:
     dice: random.Random
     cluster: Cluster = field(default_factory=Cluster)
     journal: ListJournal = field(default_factory=ListJournal)
+    """The rows of config_changes: whoever can write tables can change them."""
+    topic: ListTopic = field(default_factory=ListTopic)
+    deployment: str = "one"
+    is_signed: bool = True
+    """Without signatures a run takes a tenth of the time: rules need none."""
     now: datetime = NOON
     cycle: int = 0
     writes: list[Write] = field(default_factory=list)
@@ -152,9 +162,26 @@ class Simulation:
     offences: dict[str, list[float]] = field(default_factory=dict)
 
     @property
+    def signer(self) -> Signer:
+        """Signs with the key that all deployments share."""
+        return Signer((b"key",), self.deployment)
+
+    @property
+    def book(self) -> LeaseBook:
+        """The leases of the cluster."""
+        return read_book(self.topic.reader().read(), self.signer, "c1")
+
+    @property
+    def trusted(self) -> TrustedLedger:
+        """What of the rows and leases is believed."""
+        if not self.is_signed:
+            return TrustedLedger(self.journal.ledger)
+        return judge(self.journal.records, self.signer, self.book, "c1")
+
+    @property
     def ledger(self) -> Ledger:
-        """What the journal adds up to."""
-        return self.journal.ledger
+        """What the rows and leases that are believed add up to."""
+        return self.trusted.ledger
 
     def run(self, cycles: int, operator: Callable[["Simulation"], None] = lambda _: None) -> None:
         """Go on for some cycles; `operator` acts in each before the product does."""
@@ -220,7 +247,12 @@ class Simulation:
         )
 
     def _apply(self, rows: Sequence[DesiredConfig]) -> None:
-        made = plan(rows, self.now, self._policy(rows), _PLAIN, self.ledger)
+        trusted = self.trusted
+        if trusted.unstored or trusted.unleased.owned:
+            return  # as apply does, until a person adopts
+        others = self.book.others if self.is_signed else {}
+        free = [row for row in rows if row.key not in others]
+        made = plan(free, self.now, self._policy(free), _PLAIN, trusted.ledger)
         self._write(made.changes, f"plan{self.cycle}")
 
     def _restore(self) -> None:
@@ -232,8 +264,8 @@ class Simulation:
             if key in owned and last.altered_at > owned[key].since
         }
         restore = restore_plan.plan_restore(owned, actual, setters, _PLAIN)
-        for number, each in enumerate(restore.yielded):
-            self.journal.add([_yielded(each.owned.record, self.now, number)])
+        yielded = [_yielded(e.owned.record, self.now, n) for n, e in enumerate(restore.yielded)]
+        self.store().add(yielded)
         self._write(restore.changes, f"restore{self.cycle}")
 
     def _write(self, changes: Sequence[Change], run_id: str) -> None:
@@ -242,12 +274,23 @@ class Simulation:
         before = {
             c.desired.key: self.cluster.read(c.entity).get(c.desired.config_key) for c in changes
         }
-        outcomes = applying(self.cluster, self.journal, run_id, lambda: self.now).run("p", changes)
+        if not changes:
+            return
+        run_id = f"{self.deployment}-{run_id}"
+        writer = applying(self.cluster, self.store(), run_id, lambda: self.now)
+        outcomes = writer.run("p", changes)
         for outcome in outcomes:
             key = outcome.change.desired.key
             after = self.cluster.read(key[0]).get(key[1])
             if outcome.step == DONE and after != before[key]:
                 self._check(Write(self.now, outcome.change, before[key], after, None))
+
+    def store(self) -> Journal:
+        """The journal of one run of a command."""
+        if not self.is_signed:
+            return self.journal
+        topic = self.topic.reader()
+        return open_journal(self.journal.records, self.signer, "c1", topic, self.journal)
 
     def _check(self, write: Write) -> None:
         key = write.change.desired.key

@@ -28,7 +28,7 @@ def _row(plant: str) -> tuple[str, ...]:
     for seed in range(RUNS):
         dice = random.Random(seed)
         one = offender(dice, plant, seed, CYCLES)
-        simulation = Simulation([one], dice)
+        simulation = Simulation([one], dice, is_signed=False)
         simulation.run(CYCLES)
         hours.append(simulation.limited[one.name] * CYCLE.total_seconds() / 3_600)
         applied = [w for w in simulation.writes if w.change.purpose == APPLY]

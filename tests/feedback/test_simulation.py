@@ -14,6 +14,7 @@ import pytest
 from quotaflow.pipelines.feedback.change import APPLY, SET
 from quotaflow.pipelines.feedback.ledger import DONE, RELEASED, Record
 
+from ..pipelines.feedback.fake_configs import forged
 from . import summary
 from .simulator import (
     CYCLE,
@@ -28,6 +29,8 @@ from .simulator import (
 SEEDS = [random.SystemRandom().randrange(2**32) for _ in range(6)]
 CYCLES, CALM = 60, 40
 """Cycles with offences, and after them: long enough to give back in steps, and by lease."""
+GIVEN_BACK = 24
+"""Cycles in which the steps of twelve cycles are given back."""
 _SURRENDER = 6
 """Decisions after which a limit without effect has ended. Each takes two dead times."""
 
@@ -35,7 +38,8 @@ _SURRENDER = 6
 def played(seed: int, plants: list[str], **others: object) -> Simulation:
     dice = random.Random(seed)
     offenders = [offender(dice, plant, n, CYCLES) for n, plant in enumerate(plants)]
-    return Simulation(offenders, dice, **others)  # type: ignore[arg-type]
+    options = {"is_signed": False} | others
+    return Simulation(offenders, dice, **options)  # type: ignore[arg-type]
 
 
 def changed(simulation: Simulation, one: Offender) -> list[str | None]:
@@ -101,6 +105,56 @@ def test_the_hand_of_an_operator_survives_every_cycle(seed: int) -> None:
         assert simulation.cluster.configs.get(entity, {}).get(key) == value
 
 
+def attack(dice: random.Random, simulation: Simulation) -> None:
+    """What somebody who can write the tables may do to config_changes."""
+    rows = simulation.journal.records
+    one = dice.choice(simulation.offenders)
+    now = simulation.value(one)
+    claim = forged(one.entity, KEY, now, dice.choice(["1", None, "9000000000"]))
+    claim = replace(claim, event_time=simulation.now - timedelta(hours=2))
+    if rows and dice.random() < 0.5:
+        n = dice.randrange(len(rows))
+        rows[n] = replace(rows[n], prior_value="1", config_value=dice.choice(["1", now]))
+    signed = {"sequence": dice.randrange(100), "deployment": "one", "mac": "0" * 64}
+    rows.append(dice.choice([claim, replace(claim, **signed), *rows[-1:]]))  # type: ignore[arg-type]
+    if dice.random() < 0.3:
+        rows.pop(dice.randrange(len(rows)))
+
+
+@pytest.mark.parametrize("seed", SEEDS[:1])
+def test_a_writer_of_tables_can_stop_changes_and_not_make_one(seed: int) -> None:
+    simulation = played(seed, ["right", "noisy"], is_signed=True)
+    simulation.run(6)
+    dice = random.Random(seed)
+    simulation.run(6, lambda now: attack(dice, now))
+    for one in simulation.offenders:
+        one.ends = simulation.cycle
+    simulation.run(GIVEN_BACK)
+    # Each write was checked when it was made. What was ours comes back by the leases.
+    assert {simulation.value(one) for one in simulation.offenders} == {None}
+    assert simulation.book.ledger.owned == {}
+
+
+@pytest.mark.parametrize("seed", SEEDS[:1])
+def test_of_two_deployments_one_changes_a_config_at_a_time(seed: int) -> None:
+    first = played(seed, ["right", "noisy", "no effect"], is_signed=True)
+    second = played(seed, ["right", "noisy", "no effect"], is_signed=True, deployment="two")
+    second.cluster, second.topic = first.cluster, first.topic
+    for _ in range(12):
+        for each in random.Random(f"{seed} {first.cycle}").sample([first, second], 2):
+            each.step()
+            both = [set(each.book.ledger.owned) for each in (first, second)]
+            assert not both[0] & both[1]
+    for each in (first, second):
+        for one in each.offenders:
+            one.ends = first.cycle
+    for _ in range(GIVEN_BACK):
+        first.step()
+        second.step()
+    assert first.writes
+    assert {first.value(one) for one in first.offenders} == {None}
+
+
 def test_what_a_person_released_is_planned_again_until_somebody_alters_it() -> None:
     simulation = played(1, ["right"])
     (one,) = simulation.offenders
@@ -110,7 +164,7 @@ def test_what_a_person_released_is_planned_again_until_somebody_alters_it() -> N
     simulation.now += CYCLE
     simulation.run(3)
     assert simulation.writes == []
-    simulation.journal.add([released(one, simulation)])
+    simulation.store().add([released(one, simulation)])
     del simulation.cluster.of_people[one.entity, KEY]
     simulation.now += CYCLE
     simulation.run(2)
