@@ -89,7 +89,7 @@ def test_who_is_protected(actual: dict[str, list[Row]], case: str) -> None:
     assert principals == CASES[case][1]
 
 
-OF_NO_PRINCIPAL = {"replication_proposals", "subscription_proposals"}
+OF_NO_PRINCIPAL = {"expiration_proposals", "replication_proposals", "subscription_proposals"}
 """They propose configs of topics, brokers and client-metrics resources: no principal has these."""
 ADVICE = ["producer_id_advice", "quota_advice"]
 
