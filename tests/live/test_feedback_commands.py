@@ -43,6 +43,7 @@ class Operator:
                 "cooldown_s": 0,
                 "canary": False,
                 "max_entity_share": 1.0,
+                "max_entities_per_day": 1_000,
             },
         }
         self.file.write_text(yaml.safe_dump(on_cluster))
