@@ -6,6 +6,7 @@ would pass to all its tables, so it is granted table by table.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables import answers
@@ -37,21 +38,39 @@ SHARED_TABLES = frozenset(
 upkeep counts the rows that it removes."""
 
 
-def statements(catalog: str, schema: str, jobs: str, operator: str) -> Iterator[str]:
-    """GRANT statements for two principals, without a semicolon; the tables must exist."""
-    place = f"{_name(catalog)}.{_name(schema)}"
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A schema of a catalog."""
+
+    catalog: str
+    schema: str
+
+    def __str__(self) -> str:
+        return f"{_name(self.catalog)}.{_name(self.schema)}"
+
+
+def statements(place: Place, ledger: Place, jobs: str, operator: str) -> Iterator[str]:
+    """GRANT statements for two principals, without a semicolon; the tables must exist.
+
+    `ledger` has the tables of the operator.
+    """
     for principal in (jobs, operator):
-        yield f"GRANT USE CATALOG ON CATALOG {_name(catalog)} TO {_name(principal)}"
-        yield f"GRANT USE SCHEMA, SELECT ON SCHEMA {place} TO {_name(principal)}"
+        for catalog in dict.fromkeys((place.catalog, ledger.catalog)):
+            yield f"GRANT USE CATALOG ON CATALOG {_name(catalog)} TO {_name(principal)}"
+        for each in dict.fromkeys((place, ledger)):
+            yield f"GRANT USE SCHEMA, SELECT ON SCHEMA {each} TO {_name(principal)}"
+    if ledger != place:
+        yield f"GRANT CREATE TABLE ON SCHEMA {ledger} TO {_name(operator)}"
     checkpoints, files = (f"{place}.{_name(volume)}" for volume in ("checkpoints", "files"))
     yield f"GRANT READ VOLUME, WRITE VOLUME ON VOLUME {checkpoints} TO {_name(jobs)}"
     yield f"GRANT READ VOLUME ON VOLUME {checkpoints} TO {_name(operator)}"
     for principal in (jobs, operator):
         yield f"GRANT READ VOLUME ON VOLUME {files} TO {_name(principal)}"
     for table in sorted(TABLES):
+        named = f"{ledger if table in OPERATOR_TABLES else place}.{_name(table)}"
         for principal, may_write in ((jobs, jobs_write(table)), (operator, operator_writes(table))):
             if may_write:
-                yield f"GRANT MODIFY ON TABLE {place}.{_name(table)} TO {_name(principal)}"
+                yield f"GRANT MODIFY ON TABLE {named} TO {_name(principal)}"
 
 
 def jobs_write(table: str) -> bool:

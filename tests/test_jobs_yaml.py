@@ -153,6 +153,7 @@ def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
     names = {
         target: (
             resources["schemas"]["tables"]["name"],
+            resources["schemas"]["ledger"]["name"],
             resources["volumes"]["files"]["schema_name"],
             resources["secret_scopes"]["kafka"]["name"],
             resources["secret_scopes"]["operator"]["name"],
@@ -163,11 +164,12 @@ def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
     assert names == {
         DEV: (
             "dev_you_quotaflow",
+            "dev_you_quotaflow_ledger",
             "dev_you_quotaflow",
             "quotaflow_dev_you",
             "quotaflow_operator_dev_you",
         ),
-        PROD: ("quotaflow", "quotaflow", "quotaflow", "quotaflow_operator"),
+        PROD: ("quotaflow", "quotaflow_ledger", "quotaflow", "quotaflow", "quotaflow_operator"),
     }
 
 
@@ -300,8 +302,8 @@ def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
 
 def test_what_the_catalog_holds_is_declared_as_the_catalog_names_it() -> None:
     resources = resources_of(PROD)
-    (schema,) = resources["schemas"].values()
-    assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == []
+    for schema in resources["schemas"].values():
+        assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == []
     for volume in resources["volumes"].values():
         assert lost(volume, VolumeInfo.from_dict(volume).as_dict()) == []
 
@@ -321,6 +323,8 @@ def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name(
         file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
         conf = config.load(ROOT / file, overrides)
         assert conf.warehouse.catalog_schema == f"main.{schema}"
+        ledger = resources["schemas"]["ledger"]["name"]
+        assert conf.warehouse.ledger_schema == f"main.{ledger}"
         assert str(conf.warehouse.checkpoint_folder) == path_of(resources, "checkpoints")
         assert conf.kafka.properties["sasl.password"] == f"secret:{scope}/kafka-password"
         # The certificate of Kafka's CA is no secret, and the same for both.

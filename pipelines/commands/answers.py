@@ -35,11 +35,20 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
     return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
 
 
-def create_statements(name: str | None) -> Iterator[str]:
-    """CREATE statements of one table or view, or of all, in Spark's SQL."""
+def create_statements(name: str | None, ledger_schema: str | None = None) -> Iterator[str]:
+    """CREATE statements of one table or view, or of all, in Spark's SQL.
+
+    Tables of a ledger in another schema have views under their names, which other views read.
+    """
     for each in _names(name):
         table = TABLES.get(each)
-        yield f"{ddl.create(table, each) if table else ddl.create_view(views.load()[each])};"
+        if table is None:
+            yield f"{ddl.create_view(views.load()[each])};"
+        elif ledger_schema is None or each not in grants.OPERATOR_TABLES:
+            yield f"{ddl.create(table, each)};"
+        else:
+            yield f"{ddl.create(table, f'{ledger_schema}.{each}')};"
+            yield f"CREATE OR REPLACE VIEW {each} AS SELECT * FROM {ledger_schema}.{each};"
 
 
 def grant_statements(conf: Conf, jobs: str, operator: str) -> Iterator[str]:
@@ -50,8 +59,9 @@ def grant_statements(conf: Conf, jobs: str, operator: str) -> Iterator[str]:
             "the tables are in a folder, which has no grants: name a catalog with "
             "--set warehouse.catalog_schema=CATALOG.SCHEMA"
         )
-    catalog, schema = place.split(".")
-    for statement in grants.statements(catalog, schema, jobs, operator):
+    tables = grants.Place(*place.split("."))
+    ledger = grants.Place(*(conf.warehouse.ledger_schema or place).split("."))
+    for statement in grants.statements(tables, ledger, jobs, operator):
         yield f"{statement};"
 
 

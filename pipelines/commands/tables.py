@@ -164,7 +164,10 @@ def print_ddl(
     if grants:
         output.lines(answers.grant_statements(options.conf(conf, overrides), jobs, operator))
     elif dialect == Dialect.SPARK:
-        output.lines(answers.create_statements(table))
+        # Names depend on conf only where the ledger has a schema of its own.
+        is_given = conf is not None or bool(overrides)
+        ledger = options.conf(conf, overrides).warehouse.ledger_schema if is_given else None
+        output.lines(answers.create_statements(table, ledger))
     else:
         settings = options.conf(conf, overrides)
         output.lines(answers.create_statements_of_duckdb(table, settings))

@@ -34,6 +34,8 @@ class WarehouseSection(Section):
     """The places of Delta tables (a folder, or a Unity Catalog schema) and of their checkpoints.
 
     With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema.
+    `ledger_schema` has plans and records of writes to brokers, so that those who fill the other
+    tables have no right to create or change these; null: they are in `catalog_schema`.
     `query_memory_mb` (MiB) and `query_timeout_s` bound each query that this machine answers over a
     folder; what exceeds the memory goes to a temporary folder.
     """
@@ -41,6 +43,10 @@ class WarehouseSection(Section):
     path: str | None = None
     catalog_schema: (
         Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
+    ) = None
+    ledger_schema: (
+        Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow_ledger")]
+        | None
     ) = None
     checkpoints: str | None = None
     query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
@@ -60,6 +66,8 @@ class WarehouseSection(Section):
     def _one_place(self) -> "WarehouseSection":
         if self.path and self.catalog_schema:
             raise ValueError("path and catalog_schema exclude each other: name one")
+        if self.ledger_schema and not self.catalog_schema:
+            raise ValueError("ledger_schema is a part of a catalog: name catalog_schema, too")
         return self
 
     @property

@@ -21,6 +21,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.pipelines.warehouse import clustering, folder_tables, private_folder
 from quotaflow.schemas import ddl, migrations
+from quotaflow.schemas.grants import OPERATOR_TABLES
 from quotaflow.schemas.table import Table, sql_type
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Warehouse:
     def target(self, table: str) -> str:
         """The table's name in Spark SQL."""
         if self.conf.catalog_schema:
-            return f"{self.conf.catalog_schema}.{table}"
+            is_ledger = self.conf.ledger_schema is not None and table in OPERATOR_TABLES
+            return f"{self.conf.ledger_schema if is_ledger else self.conf.catalog_schema}.{table}"
         escaped = str(self.folder(table)).replace("`", "``")
         return f"delta.`{escaped}`"
 

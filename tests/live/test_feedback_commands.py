@@ -131,6 +131,25 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
     assert operator.quotas() == [{}] * 3
 
 
+def test_a_quota_that_an_operator_set_survives_ten_plans(
+    operator: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert operator.run("apply", "--yes") == 0
+    with operator.cluster.admin() as admin:
+        set_quota(admin, USERS[1], 5e6)
+        for number in range(10):
+            if number == 5:
+                operator.run("restore", "--all", "--yes")
+            capsys.readouterr()
+            operator.run("apply", "--yes")
+            assert operator.quotas()[1] == {BYTES: "5000000"}
+        error_text = capsys.readouterr().err
+        assert operator.run("restore", "--all", "--yes") == 0
+        assert operator.quotas() == [{}, {BYTES: "5000000"}, {}]
+        set_quota(admin, USERS[1], None)
+    assert "quotaflow release user/feedback-mal producer_byte_rate" in error_text
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

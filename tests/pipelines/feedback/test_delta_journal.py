@@ -210,21 +210,26 @@ def test_in_a_catalog_records_are_stored_by_spark(
 ) -> None:
     monkeypatch.setattr(session, "get", lambda *_: spark)
     section = config.WarehouseSection(
-        catalog_schema="spark_catalog.journal", checkpoints=str(tmp_path / "checkpoints")
+        catalog_schema="spark_catalog.journal",
+        ledger_schema="spark_catalog.ledger",
+        checkpoints=str(tmp_path / "checkpoints"),
     )
     monkeypatch.setenv("SIGNING_KEY", "k" * 32)
     feedback = config.FeedbackSection(signing_keys=["env:SIGNING_KEY"])
     conf = config.Conf(warehouse=section, feedback=feedback)
     configs = DictConfigs()
     opened(configs)
-    spark.sql(f"CREATE DATABASE journal LOCATION '{tmp_path / 'journal'}'")
+    for name in ("journal", "ledger"):
+        spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / name}'")
     try:
         assert apply(conf, "mallory") == [DONE]
         records: list[Record] = []
         with exclusive_section.acquired(conf, print) as again:
             records = [owned.record for owned in again.ledger.owned.values()]
         assert [(each.step, each.config_value) for each in records] == [(DONE, "1000")]
-        assert spark.table("spark_catalog.journal.feedback_locks").count() == 0
+        assert spark.table("spark_catalog.ledger.feedback_locks").count() == 0
+        assert not spark.catalog.tableExists("spark_catalog.journal.config_changes")
     finally:
-        spark.sql("DROP DATABASE journal CASCADE")
+        for name in ("journal", "ledger"):
+            spark.sql(f"DROP DATABASE {name} CASCADE")
         spark.catalog.dropTempView("config_changes")
