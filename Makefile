@@ -15,7 +15,7 @@ WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 VIEWS := tests/schemas/views
 QUERIES := tests/docs/test_view_queries.py
-# Four at a time, the longest first: tests that wait for brokers or a JVM leave the cores to others.
+# Three at a time, the longest first: live tests mostly wait for brokers, and leave a core to others.
 LANES := unit live spark views queries types lint
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
@@ -30,7 +30,7 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=4 $(LANES)
+	@$(MAKE) --no-print-directory --jobs=3 $(LANES)
 
 lint: $(READY)
 	$(BIN)/ruff check .
