@@ -13,6 +13,7 @@ from quotaflow.pipelines.feedback import (
     frozen_plans,
     guards,
     halt,
+    journal,
     plan_policy,
     planning,
     restore_run,
@@ -74,7 +75,7 @@ def apply_plan(
             return plan, _run(conf, taken, plan, plan.changes, None)
         altered = _altered(conf, taken.tables, approved_plan)
         left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
-        radius = plan_policy.for_plan(conf, taken.tables, now).blast_radius
+        radius = plan_policy.for_plan(conf, taken.tables, now, taken.ledger).blast_radius
         room = None if radius is None else Room(radius, taken.ledger, now)
         return plan, [*ended, *_run(conf, taken, plan, left, room)]
 
@@ -92,7 +93,8 @@ def _run(
 
     def fresh() -> Plan:
         tables = open_tables(conf, section.rows.open_session)
-        return planning.make(conf, tables, datetime.now(UTC), is_bounded=False)
+        ledger = exclusive_section.trusted_ledger(conf, section, tables)
+        return planning.make(conf, tables, datetime.now(UTC), ledger, is_bounded=False)
 
     recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
     return replace(apply, veto=recheck).run(plan.plan_id, changes)
@@ -126,9 +128,10 @@ def _plan(
         )
     for name, why in sorted(evidence_checks.unusable(conf, tables, evidence, now).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
-    bounds = plan_policy.for_plan(conf, tables, now)
+    ours = journal.read_ledger(tables) if ledger is None else ledger
+    bounds = plan_policy.for_plan(conf, tables, now, ours)
     rows = [change.desired for change in plan.changes]
-    bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at)
+    bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at, ledger=ours)
     operator = bounds.user_operator
     if operator is not None and any(map(strimzi.is_concerned, plan.changes)):
         raise FeedbackError(f"plan {plan.plan_id}: {operator} writes quotas of users: plan again")

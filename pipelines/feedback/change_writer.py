@@ -38,7 +38,7 @@ from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 _READS, _PAUSE_S = 6, 0.1
 _ENDS_PER_COMMIT = 50
 _RECORD_WITHIN = timedelta(seconds=30)
-"""Ends are recorded together. The last record of a killed run tells until when a write of it may
+"""Ends are recorded together. The last record of a killed run shows until when a write of it may
 still land, so it must not be much older than the last write (outcome.MAY_LAND_FOR)."""
 
 

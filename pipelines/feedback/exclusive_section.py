@@ -145,7 +145,7 @@ def acquired(
 
     `stopped` says why nothing more may be written. `on_step` is called after each step. Raises
     LockedError while another process writes, FeedbackError if nothing may be written, JobError if a
-    folder's table cannot be written. With the purpose APPLY, whatever makes the ledger doubtful is
+    folder's table cannot be written. With the purpose APPLY, all that makes the ledger doubtful is
     an error too.
     """
     check_stop_file(conf)
@@ -186,11 +186,9 @@ def warehouse_section(
             apply = ChangeWriter(
                 configs,
                 signed,
-                run_id=run_id,
-                clock=lambda: next_record_time(newest_at, datetime.now(UTC)),
-                stop_reason=lambda: (
-                    stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
-                ),
+                run_id,
+                clock=partial(_record_time, newest_at),
+                stop_reason=partial(_stop_reason, conf, stopped, since),
                 on_step=on_step,
                 leased_elsewhere=leased_elsewhere(signed.book),
             )
@@ -204,6 +202,22 @@ def warehouse_section(
             yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
+
+
+def _record_time(newest_at: datetime | None) -> datetime:
+    return next_record_time(newest_at, datetime.now(UTC))
+
+
+def _stop_reason(conf: Conf, stopped: Callable[[], str | None], since: datetime) -> str | None:
+    return stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
+
+
+def trusted_ledger(conf: Conf, section: ExclusiveSection, tables: Tables) -> Ledger:
+    """What is believed now of these tables and of the leases, with what the section has written."""
+    if section.leases is None:
+        return section.ledger
+    signer, book = deployment.signer(conf), section.leases.book
+    return judge(journal.read_records(tables), signer, book, section.cluster_id).ledger
 
 
 @contextmanager

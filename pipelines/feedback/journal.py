@@ -27,7 +27,7 @@ SELECT = f"""
 def read_ledger(tables: Tables) -> Ledger:
     """What we wrote to all clusters, by the journal; empty before the first apply.
 
-    Whoever may write the table can forge it: what writes to the cluster takes trust.judge instead.
+    Who may write the table can forge it: what writes to the cluster takes trust.judge instead.
     """
     return Ledger.from_records(read_records(tables))
 

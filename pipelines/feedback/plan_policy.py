@@ -11,7 +11,6 @@ from quotaflow.pipelines.feedback import (
     dead_time,
     holds,
     input_ages,
-    journal,
     other_writers,
     plan_inputs,
     preflight,
@@ -20,6 +19,7 @@ from quotaflow.pipelines.feedback.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
 from quotaflow.pipelines.feedback.guards import RESULTS, PlanPolicy
 from quotaflow.pipelines.feedback.holds import SeenConfig
+from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, USER
@@ -57,9 +57,11 @@ def from_conf(conf: Conf) -> PlanPolicy:
     )
 
 
-def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
+def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanPolicy:
     """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
+
+    What writes to the cluster passes a ledger that is verified: a forged row could end a halt.
     """
     cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     checks = _Preflights(cache(partial(preflight.read, tables)))
@@ -69,7 +71,6 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     policy = from_conf(conf)
     dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
     dead = max(dead, 2 * lags.get(RESULTS, timedelta(0)))
-    ledger = journal.read_ledger(tables)
     operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
@@ -79,16 +80,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
         protected=plan_inputs.protected_principals(tables, cluster),
         inputs_at=inputs_at,
         max_input_ages=input_ages.allowed(lags, conf.plan),
-        blast_radius=BlastRadius(
-            section.max_entities,
-            section.max_entities_per_day,
-            section.max_entity_share,
-            plan_inputs.entity_counts(tables, cluster),
-            plan_inputs.moves(tables, cluster),
-            dead,
-            results_at,
-            section.canary,
-        ),
+        blast_radius=_blast_radius(conf, tables, dead, results_at),
         halt=cluster_watch.halted(
             tables,
             ledger,
@@ -108,18 +100,36 @@ def for_plan(conf: Conf, tables: Tables, now: datetime) -> PlanPolicy:
     )
 
 
+def _blast_radius(
+    conf: Conf, tables: Tables, dead: timedelta, results_at: datetime | None
+) -> BlastRadius:
+    cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
+    return BlastRadius(
+        section.max_entities,
+        section.max_entities_per_day,
+        section.max_entity_share,
+        plan_inputs.entity_counts(tables, cluster),
+        plan_inputs.moves(tables, cluster),
+        dead,
+        results_at,
+        section.canary,
+    )
+
+
 def with_holds(
     policy: PlanPolicy,
     conf: Conf,
     tables: Tables,
     rows: Iterable[DesiredConfig],
     seen_at: datetime | None,
+    *,
+    ledger: Ledger,
 ) -> PlanPolicy:
     """The policy with the configs of these rows that somebody else set last.
 
-    `seen_at`: when the prior values of the rows were seen.
+    `seen_at`: when the prior values of the rows were seen. The ledger says what a person released,
+    so what writes to the cluster passes one that is verified.
     """
-    ledger = journal.read_ledger(tables)
     seen = {
         row.key: SeenConfig(ledger.current_value(*row.key, row.prior_value, seen_at), seen_at)
         for row in rows

@@ -101,7 +101,7 @@ def _step_back(
 ) -> DesiredConfig:
     value = _text(row.config_key, advice.value)
     if is_same_value(row.config_key, value, owned.prior_value):
-        value = owned.prior_value  # as somebody else set it, whatever its form
+        value = owned.prior_value  # in the form in which somebody else set it
     words = quota_steps.why(advice.reason, row, limits)
     return replace(
         row,

@@ -1,7 +1,7 @@
 """A journal that signs records, and keeps the leases of the cluster in step with the tables.
 
 A lease is in the topic before its config is altered, and until the tables have the end. So
-whatever the tables own has a lease in the topic, also after kill -9 between any two steps.
+all that the tables own has a lease in the topic, also after kill -9 between any two steps.
 """
 
 from collections.abc import Iterable, Sequence

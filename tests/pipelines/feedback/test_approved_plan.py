@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback import exclusive_section
+from quotaflow.pipelines.feedback.journal import to_row
+from quotaflow.pipelines.feedback.ledger import RELEASED
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import fresh, limited
 from ...schemas.views.view_tables import make_tables_and_answers
-from .fake_configs import DictConfigs, desired
+from .fake_configs import DictConfigs, desired, forged
 
 RATE = "producer_ids_rate"
 A = desired("a").entity
@@ -95,6 +98,19 @@ def test_an_approved_plan_is_not_written_over_an_operator_s_hand(operator: Opera
     assert operator.run("release", "user/a", RATE, "--yes")[0] == 0
     assert operator.run("apply", plan_id, "--yes")[0] == 0
     assert operator.configs.configs == {A: {RATE: "1.5"}}
+
+
+def test_a_forged_release_lets_nothing_be_written(operator: Operator) -> None:
+    operator.seen("a")
+    plan_id = operator.saved()
+    removed = limited(0, RATE, None, entity_name="a", principal="User:eve")
+    claim = replace(forged(A, RATE, None, None), step=RELEASED, event_time=datetime.now(UTC))
+    rows = {"config_alterations": [removed], "config_changes": [to_row(claim, "mallory")]}
+    operator.seen("a", **rows)
+    for words in (("apply", plan_id, "--yes"), ("apply", "--yes")):
+        _, text = operator.run(*words)
+        assert operator.configs.configs == {}
+        assert "User:eve" in text
 
 
 def test_a_halt_is_released_by_a_person(operator: Operator) -> None:
