@@ -82,7 +82,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "alerts": _ALERTS,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
-            # Which no broker tells.
+            # No broker reports it.
             "producer_ids": config.ProducerIdsSection(broker_heap_bytes=BROKER_HEAP_MB * 2**20),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},

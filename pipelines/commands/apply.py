@@ -133,15 +133,21 @@ def restore(
         return
     if all_deployments:
         raise ConfigError("--all-deployments needs --panic")
+    from quotaflow.pipelines.feedback import restore_run  # noqa: PLC0415
+
+    if yes:
+        _restore(settings, everything=everything, as_json=as_json)
+        return
+    preview = restore_run.preview(settings, datetime.now(UTC), everything=everything)
+    _show_preview(preview, as_json=as_json)
+
+
+def _restore(conf: "Conf", *, everything: bool, as_json: bool) -> None:
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
-    if not yes:
-        preview = restore_run.preview(settings, datetime.now(UTC), everything=everything)
-        _show_preview(preview, as_json=as_json)
-        return
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
-            settings, output.note, interrupts.stop_reason(is_over), everything=everything
+            conf, output.note, interrupts.stop_reason(is_over), everything=everything
         )
         _restored(restore_plan, outcomes, as_json=as_json)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]

@@ -64,22 +64,22 @@ def upkeep(
         UpkeepOutcome,
         run_upkeep,
     )
-    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
 
-    for name in [*(tables or []), *(skipped or [])]:
-        if name not in TABLES:
-            raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
-    done = run_upkeep(
-        settings,
-        tables or [],
-        datetime.now(UTC),
-        output.note,
-        skipped=skipped or [],
-        dry=dry_run,
-    )
+    chosen, left_out = tables or [], skipped or []
+    _check_tables([*chosen, *left_out])
+    now = datetime.now(UTC)
+    done = run_upkeep(settings, chosen, now, output.note, skipped=left_out, dry=dry_run)
     names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
+
+
+def _check_tables(names: list[str]) -> None:
+    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
+
+    for name in names:
+        if name not in TABLES:
+            raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
 
 
 def rebuild(

@@ -24,7 +24,7 @@ Manager = Literal[
 """The kinds of programs that the view other_config_managers distinguishes."""
 
 DEFAULT_EXCLUDED = ("User:ANONYMOUS", "User:admin", "User:broker")
-"""Principals that are excluded whatever conf says."""
+"""Principals that are excluded under any conf."""
 
 
 class PlanSection(Section):

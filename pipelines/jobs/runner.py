@@ -1,7 +1,7 @@
 """Runs jobs: checks their checkpoints, starts their queries, watches them, and stops them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -71,12 +71,7 @@ def run(
         with failures.as_job_error("making the tables"):
             warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
         written = identity.batches_written(spark, warehouse)
-        for job in chosen:
-            checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})
-            if job.appends:
-                identity.check_tables(checkpoint, batches, accept_new=accept_new_topic)
-            else:
-                identity.check_result(checkpoint, batches)
+        _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
         for gap in gaps:
             lost = offset_gaps.accept(environment, gap, JOBS[gap.job].fills, datetime.now(UTC))
             report(f"{gap.job}: going on behind {lost} lost records of {gap.topic}")
@@ -84,6 +79,22 @@ def run(
             return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s
             )
+
+
+def _check_batches(
+    chosen: list[Job],
+    written: Mapping[str, dict[str, int]],
+    warehouse: Warehouse,
+    *,
+    accept_new: bool,
+) -> None:
+    """Raise CheckpointError if a checkpoint does not fit the batches that its tables have."""
+    for job in chosen:
+        checkpoint, batches = warehouse.checkpoint(job.name), written.get(job.name, {})
+        if job.appends:
+            identity.check_tables(checkpoint, batches, accept_new=accept_new)
+        else:
+            identity.check_result(checkpoint, batches)
 
 
 def _check_state(chosen: list[Job], warehouse: Warehouse) -> None:

@@ -43,7 +43,7 @@ def accused_burst(row: Row) -> str:
 _SEE = "see producer_id_bursts"
 _CURES = {
     "producer_per_batch": "keep one producer and close it at the end",
-    "producer_churn": "keep one producer per process, whatever its client id",
+    "producer_churn": "keep one producer per process, under any client id",
     "restart_loop": "fix what ends it, and let its supervisor wait longer each time",
     "transactional_id_churn": "name transactional.ids by a fixed pool",
 }

@@ -150,7 +150,7 @@ class Simulation:
     dice: random.Random
     cluster: Cluster = field(default_factory=Cluster)
     journal: ListJournal = field(default_factory=ListJournal)
-    """The rows of config_changes: whoever can write tables can change them."""
+    """The rows of config_changes: who can write tables can change them."""
     topic: ListTopic = field(default_factory=ListTopic)
     deployment: str = "one"
     is_signed: bool = True

@@ -12,8 +12,8 @@ WITH thresholds AS (
         3 AS most_batch_requests,     -- up to it, a producer per batch
         20 AS least_work_requests,    -- over it, it worked for a while
         60000 AS least_churn_ms,      -- a host that takes so many, for so long, at such a rate
-        100 AS least_churn_ids,       -- is accused whatever its clients are named, and whatever
-        1e0 AS least_churn_per_s,     -- work they do in between
+        100 AS least_churn_ids,       -- is accused under any names of its clients, and with any
+        1e0 AS least_churn_per_s,     -- work that they do in between
         5 AS least_clients,           -- a deploy is of many
         2 AS most_ids_per_client,     -- of which each takes few
         300000 AS most_deploy_ms,     -- it is over soon

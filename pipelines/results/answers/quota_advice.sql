@@ -117,7 +117,7 @@ busiest AS (
         principal,
         quota_type,
         max(percentile_usage) AS percentile_usage,
-        -- A first quota is no lower than this, whatever conf says: it must not slow the user down.
+        -- A first quota is no lower than this under any conf: it must not slow the user down.
         greatest(
             max(usage_p99),
             max(usage_median) / 2,

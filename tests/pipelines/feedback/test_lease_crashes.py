@@ -1,4 +1,4 @@
-"""Wherever a run is killed, and whatever is copied in the topic, ours is known and given back."""
+"""After a kill at any point, and a copy of any record, our leases are known and given back."""
 
 from contextlib import suppress
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Leases in the topic: what is ours is known from the cluster alone, whoever forges or copies."""
+"""Leases in the topic: the cluster alone shows what is ours, also after a forgery or a copy."""
 
 import json
 from dataclasses import replace

@@ -55,7 +55,7 @@ def test_conf_bounds_first_values_and_steps() -> None:
         pytest.param(
             offending(prior_value="1000000", usage_p99=3e6),
             "800000",
-            id="never above its own, whatever it used",
+            id="never above its own, also if it used more",
         ),
         pytest.param(
             offending(quota_in_force=1e6, quota_level=4, usage_p99=3e6),

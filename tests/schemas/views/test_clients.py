@@ -166,7 +166,7 @@ PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unk
             SHARED,
             [request(1, "PRODUCE")],
             [(0, 0, None, "shared_client_id")] * 2,
-            id="requests of two instances cannot be told apart",
+            id="requests of two instances cannot be distinguished",
         ),
         pytest.param(
             [latency(5, "max", 8)],

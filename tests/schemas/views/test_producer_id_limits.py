@@ -348,7 +348,7 @@ CHOSEN = st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=12, max_size=12)
 @hyp.settings(deadline=None, max_examples=2, phases=[hyp.Phase.explicit, hyp.Phase.generate])
 @hyp.given(CHOSEN)
 def test_what_a_client_writes_moves_nobody(chosen: list[tuple[str, str, str]]) -> None:
-    """Whatever names it gives itself, the offender is the one that is limited, and nobody else."""
+    """Under any names the offender is the one that is limited, and nobody else."""
     innocent = [
         *(seen(n, client_address="10.0.0.6", client_pattern="calm", **_OTHER) for n in (-9e4, 0)),
         *(seen(n, client_address="10.0.0.7", principal="User:dora", **_OTHER) for n in (-9e4, 0)),

@@ -335,7 +335,7 @@ def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
             lives(20, 0.2), fleet(30, 1, 0.0), ["producer_per_batch"], id="a deploy before"
         ),
         pytest.param(fleet(30, 1, 0.0), lives(20, 0.2), [], id="a deploy now, and a loop before"),
-        pytest.param([], fleet(30, 1, 0.0), [], id="nothing tells why"),
+        pytest.param([], fleet(30, 1, 0.0), [], id="nothing shows why"),
         pytest.param(lives(20, 0.05, 0), [], [], id="a cause that is not known"),
     ],
 )

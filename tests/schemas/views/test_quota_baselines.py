@@ -33,7 +33,7 @@ def free(second: float, usage: float, **others: Any) -> Row:
 
 CASES: dict[str, tuple[list[Row], list[tuple[Any, ...]]]] = {
     "no usage": ([], []),
-    "the broker with the greatest p99, whatever is used elsewhere": (
+    "the broker with the greatest p99, also if others are used more": (
         [
             free(0, 1.0, broker_id=1),
             *(free(n, 5e6, broker_id=2) for n in (0, 11)),
