@@ -71,10 +71,8 @@ def apply(
     Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
     settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.feedback import (  # noqa: PLC0415  imports pyarrow
-        apply_run,
-        frozen_plans,
-    )
+    # They import pyarrow.
+    from quotaflow.pipelines.feedback import apply_run, frozen_plans  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     tables = open_tables(settings)
@@ -130,15 +128,18 @@ def restore(
     settings = options.conf(conf, overrides)
     if panic:
         _panic(settings, yes=yes, as_json=as_json, all_deployments=all_deployments)
-        return
-    if all_deployments:
+    elif all_deployments:
         raise ConfigError("--all-deployments needs --panic")
+    elif yes:
+        _restore(settings, everything=everything, as_json=as_json)
+    else:
+        _preview(settings, everything=everything, as_json=as_json)
+
+
+def _preview(conf: "Conf", *, everything: bool, as_json: bool) -> None:
     from quotaflow.pipelines.feedback import restore_run  # noqa: PLC0415
 
-    if yes:
-        _restore(settings, everything=everything, as_json=as_json)
-        return
-    preview = restore_run.preview(settings, datetime.now(UTC), everything=everything)
+    preview = restore_run.preview(conf, datetime.now(UTC), everything=everything)
     _show_preview(preview, as_json=as_json)
 
 

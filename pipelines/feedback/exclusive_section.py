@@ -182,19 +182,17 @@ def warehouse_section(
             signed = open_journal(records, signer, cluster_id, topic, stored)
             tables = opened()
             trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
-            newest_at = trust.ledger.newest_at
             apply = ChangeWriter(
                 configs,
                 signed,
                 run_id,
-                clock=partial(_record_time, newest_at),
+                clock=partial(_record_time, trust.ledger.newest_at),
                 stop_reason=partial(_stop_reason, conf, stopped, since),
                 on_step=on_step,
                 leased_elsewhere=leased_elsewhere(signed.book),
             )
             if purpose == APPLY:
-                for why in trust.problems:
-                    report(values.visible(f"refused: {why}"))
+                _report_refused(trust, report)
                 _check_new_writes(trust, signed.book, topic, datetime.now(UTC))
             if apply.finish(trust.ledger):
                 tables = opened()
@@ -202,6 +200,11 @@ def warehouse_section(
             yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
+
+
+def _report_refused(trust: TrustedLedger, report: Callable[[str], None]) -> None:
+    for why in trust.problems:
+        report(values.visible(f"refused: {why}"))
 
 
 def _record_time(newest_at: datetime | None) -> datetime:
