@@ -176,10 +176,9 @@ def warehouse_section(
         run_id, since = uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
             signer = deployment.signer(conf, make=purpose != RESTORE)
-            stored = DeltaJournal(rows, whoami())
             # Only now, under the lock: an earlier reading could lack another run's records.
             records = journal.read_records(opened())
-            signed = open_journal(records, signer, cluster_id, topic, stored)
+            signed = open_journal(records, signer, cluster_id, topic, DeltaJournal(rows, whoami()))
             tables = opened()
             trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
             apply = ChangeWriter(
