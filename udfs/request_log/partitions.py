@@ -84,7 +84,6 @@ def _structs(
     requested: pa.Table, answered: pa.Table, of_request: Ints, of_response: Ints
 ) -> pa.StructArray:
     request, response = _taker(requested, of_request), _taker(answered, of_response)
-    starts = request("requested_log_start")
     columns = {
         "topic": pc.coalesce(request("topic"), response("topic")),
         "topic_id": pc.coalesce(request("topic_id"), response("topic_id")),
@@ -93,17 +92,21 @@ def _structs(
         "in_response": pa.array(of_response >= 0),
         "fetch_offset": request("fetch_offset"),
         "partition_max_bytes": request("partition_max_bytes"),
-        "high_watermark": response("high_watermark"),
-        "last_stable_offset": response("last_stable_offset"),
-        "log_start_offset": response("log_start_offset"),
-        # A consumer has none: -1.
-        "follower_log_start_offset": pc.if_else(pc.equal(starts, -1), None, starts),
+        "high_watermark": _offsets(response("high_watermark")),
+        "last_stable_offset": _offsets(response("last_stable_offset")),
+        "log_start_offset": _offsets(response("log_start_offset")),
+        "follower_log_start_offset": _offsets(request("requested_log_start")),
         "preferred_read_replica": response("preferred_read_replica"),
         "bytes": pc.coalesce(request("requested_bytes"), response("answered_bytes")),
         "error_code": response("error_code"),
     }
     arrays = [columns[field.name].cast(field.type) for field in PARTITION]
     return pa.StructArray.from_arrays(arrays, fields=list(PARTITION))
+
+
+def _offsets(values: pa.Array) -> pa.Array:
+    """Offsets with null for -1: a consumer has no log start, and an error no high watermark."""
+    return pc.if_else(pc.equal(values, -1), None, values)
 
 
 def _taker(side: pa.Table, rows: Ints):  # type: ignore[no-untyped-def]

@@ -19,6 +19,13 @@ _FETCH_RESPONSE = {
     "preferredReadReplica": "preferred_read_replica",
 }
 _RESPONSE = {"logStartOffset": "log_start_offset", "errorCode": "error_code"}
+_OFFSETS_OR_NONE = (
+    "high_watermark",
+    "last_stable_offset",
+    "log_start_offset",
+    "follower_log_start_offset",
+)
+"""A broker writes -1 for those that it does not have."""
 _NONE = dict.fromkeys([*_FETCH_REQUEST.values(), *_FETCH_RESPONSE.values(), *_RESPONSE.values()])
 
 
@@ -101,11 +108,11 @@ def merged_row(api: str, requested: Any, answered: Any) -> Fields:
     merged |= {"in_request": requested is not None, "in_response": answered is not None, **_NONE}
     if requested and is_fetch:
         merged |= {name: part.get(field) for field, name in _FETCH_REQUEST.items()}
-        if part.get("logStartOffset") == -1:
-            merged["follower_log_start_offset"] = None
     if answered:
         fields = _RESPONSE | (_FETCH_RESPONSE if is_fetch else {})
         merged |= {name: answered[2].get(field) for field, name in fields.items()}
+    for name in _OFFSETS_OR_NONE:
+        merged[name] = None if merged[name] == -1 else merged[name]
     sized = answered if is_fetch else requested
     return merged | {"bytes": sized[2].get("recordsSizeInBytes") if sized else None}
 
