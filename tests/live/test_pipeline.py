@@ -21,6 +21,8 @@ from quotaflow.pipelines.warehouse import spark_reader, views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..invariants.computed import everything
+from ..invariants.statements import problems
 from . import raw_client
 from .drive import Run
 from .tables_read import query
@@ -208,6 +210,11 @@ def test_subscriptions_are_what_clients_were_answered(filled: Path) -> None:
     ids = "subscription_id = expected_subscription_id AS same"
     (same,) = query(filled, f"SELECT DISTINCT {ids} FROM telemetry_subscriptions")
     assert same == {"same": True}
+
+
+def test_statements_about_all_tables_and_views_are_true(filled: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(filled)))
+    assert problems(everything(warehouse)) == {}
 
 
 def test_no_secret_reached_a_table(filled: Path, cluster: LocalCluster) -> None:

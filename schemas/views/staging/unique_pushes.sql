@@ -24,7 +24,8 @@ ranked AS (
         *,
         row_number() OVER (
             PARTITION BY cluster_id, client_instance_id, payload_sha256, nth
-            ORDER BY CASE route WHEN 'request_log' THEN 0 ELSE 1 END
+            ORDER BY CASE route WHEN 'request_log' THEN 0 ELSE 1 END, route,
+                event_time, source_topic, source_partition, source_offset
         ) AS choice,
         max(push_interval_ms) OVER (
             PARTITION BY cluster_id, client_instance_id, payload_sha256, nth

@@ -14,7 +14,8 @@
 --   client_software_version: version of that library
 --   transactional_id: transactional.id of the owner; null for idempotent producers
 --   is_owner_known: a log line shows the owner
---   first_seen: first request with the id, or else first snapshot with it
+--   first_seen: first request with the id, or else first snapshot with it; its last write, if that is
+--     earlier
 --   last_seen: last request with the id, or its last write
 --   last_write_at: timestamp of its last batch; null: no snapshot has one
 --   leaders: brokers whose partitions have the id, sorted; null: none
@@ -89,7 +90,10 @@ ids AS (
         client_software_version,
         transactional_id,
         owners.producer_id IS NOT NULL AS is_owner_known,
-        coalesce(first_seen_at, first_active_at) AS first_seen,
+        CASE
+            WHEN last_write_at < coalesce(first_seen_at, first_active_at) THEN last_write_at
+            ELSE coalesce(first_seen_at, first_active_at)
+        END AS first_seen,
         CASE
             WHEN last_write_at > last_seen_at OR last_seen_at IS NULL THEN last_write_at
             ELSE last_seen_at
