@@ -101,7 +101,7 @@ def _count(
     _key: object, frames: Iterator[pd.DataFrame], state: GroupState
 ) -> Iterator[pd.DataFrame]:
     conf = ProducerIdsSection()
-    bounds = conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
+    bounds = conf.filter_items, conf.filter_false_positive_rate, conf.window_ms
     seen = pickle.loads(state.get[0]) if state.exists else TimedBloomFilter(*bounds)
     rows = pd.concat(frames).sort_values("event_ms")
     pairs = zip(rows["producer_id"], rows["event_ms"], strict=True)

@@ -82,8 +82,10 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "alerts": _ALERTS,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
-            # No broker reports it.
-            "producer_ids": config.ProducerIdsSection(broker_heap_bytes=BROKER_HEAP_MB * 2**20),
+            # No broker reports its heap. Without a quota of conf nobody exceeds one.
+            "producer_ids": config.ProducerIdsSection(
+                broker_heap_bytes=BROKER_HEAP_MB * 2**20, default_quota_per_s=1.0
+            ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
             "spark": config.SparkSection(conf=session.SHORT_LIVED),

@@ -51,7 +51,7 @@ class ThrottledSource:
 
 # A narrow terminal drops the last columns first.
 COLUMNS = [
-    *("principal", "broker_id", "source", "ids", "throttled_ids", "throttle_time_ms"),
+    *("principal", "broker_id", "source", "allocated_ids", "throttled_ids", "throttle_time_ms"),
     *("is_innocent", "longest_throttle_ms", "late_ms", "cluster_id"),
 ]
 
@@ -87,7 +87,7 @@ def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
         throttled = {row.source for row in rows}
         innocent = throttled - {row.source for row in rows if not row.outcome.is_innocent}
         yield (
-            f"{principal}: {ids} new ids would have waited {waited_s:.1f} s in all, of "
+            f"{principal}: {ids} allocated ids would have waited {waited_s:.1f} s in all, of "
             f"{len(throttled)} sources, {len(innocent)} of which would not have been throttled "
             "alone"
         )

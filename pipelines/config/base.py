@@ -67,6 +67,10 @@ _UNPRINTED = {
 }
 _FEWER = "it is removed: plan.max_entities bounds a plan. Leave the key out"
 _REMOVED = {
+    "producer_ids.filter_window_ms": (
+        "it is removed, because a filter of KIP-936 lasts producer.id.quota.window.size.seconds: "
+        "set producer_ids.window_ms"
+    ),
     "producer_ids.proxy": (
         "it is removed, because a quota of a user slows the well-behaved clients of that user and "
         "not the ones that create producers. Leave the key out. An operator can limit "

@@ -75,8 +75,10 @@ Address = Annotated[str, AfterValidator(_address)]
 class ProducerIdsSection(Section):
     """Producer-id quotas (KIP-936), which Kafka itself does not have, and the rule's windows.
 
-    `quotas` maps a user (alice, not User:alice) to producer ids per second and broker.
-    `filter_window_ms` is how long an id is remembered: between half and one and a half of it.
+    `quotas` maps a user (alice, not User:alice) to producer ids per second and broker. Without
+    `default_quota_per_s` all other users are unlimited. `num_windows` and `window_ms` are the KIP's
+    producer.id.quota.window.num and producer.id.quota.window.size.seconds. A filter starts in each
+    window, so an id is remembered for half to one and a half windows.
 
     A plan limits an offender only where its ids do harm. Forecast producer ids may take
     `max_heap_share` of a broker's heap of `broker_heap_bytes`, or `max_heap_bytes` if that is null.
@@ -84,11 +86,10 @@ class ProducerIdsSection(Section):
     one of `protected_addresses`. With `manage_expiration` a plan sets producer.id.expiration.ms.
     """
 
-    default_quota_per_s: PositiveRate = 1.0
+    default_quota_per_s: PositiveRate | None = None
     quotas: dict[str, PositiveRate] = Field(default_factory=dict)
     num_windows: Positive = 11
     window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
-    filter_window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 60_000
     filter_items: Positive = 10_000
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
     broker_heap_bytes: Positive | None = None

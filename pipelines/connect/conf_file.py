@@ -26,8 +26,8 @@ _REST = """\
 # warehouse:                    # where the tables are; --set warehouse.path=FOLDER does it too
 #   path: ~/.quotaflow/warehouse
 # producer_ids:                 # quotas for KIP-936, which stock Kafka does not have
-#   default_quota_per_s: 1.0
-#   quotas: {etl: 5.0}
+#   default_quota_per_s: null   # ids per second, user and broker; null: unlimited
+#   quotas: {}
 # alerts:                       # where quotaflow notify posts: the address by reference
 #   webhook: {url: "env:QUOTAFLOW_WEBHOOK"}
 # plan:                         # principals that no plan changes, beside the default ones

@@ -94,6 +94,12 @@ BURSTS = by_code(
 RECOMMENDATIONS = by_code(
     (
         Wording(
+            "no_ordinary_seconds",
+            "There is none: no second is outside accused bursts, and conf sets no quota.",
+            (),
+            fixed("none: no second outside accused bursts, and conf sets no quota"),
+        ),
+        Wording(
             "quota_of_conf",
             "There are no ordinary seconds: it is quota_per_s.",
             (),

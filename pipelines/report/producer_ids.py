@@ -63,6 +63,7 @@ SELECT
     recommended_by,
     sum(new_ids) OVER () AS all_new_ids,
     count(CASE WHEN is_violating THEN 1 END) OVER () AS violators,
+    count(quota_per_s) OVER () AS limited,
     count(*) OVER () AS of_all
 FROM seen
 LEFT JOIN advised ON seen.principal = advised.principal
@@ -128,17 +129,11 @@ def section(scope: Scope) -> ReportSection:
     accused = [row for row in rows if row["is_accused"]]
     causes = {row["cause"]: reasons.cure(row["cause"]) for row in accused}
     first = rows[0]
-    sentence = (
-        f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
-    )
-    sentence += f"{first['violators']:,} went over the quota of conf (producer_ids), which stock "
-    sentence += "brokers do not enforce."
     return ReportSection(
         TITLE,
         time_range=texts.time_range(*scope.extent(_TABLE)),
-        sentences=(sentence, *_blame(accused)),
-        advice="; ".join(f"{cause}: {what}" for cause, what in causes.items())
-        or _fit(first["violators"]),
+        sentences=(_taken(first), *_blame(accused)),
+        advice="; ".join(f"{cause}: {what}" for cause, what in causes.items()) or _fit(first),
         charts=(_chart(scope, rows),),
         grids=(
             grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
@@ -157,10 +152,22 @@ def section(scope: Scope) -> ReportSection:
     )
 
 
-def _fit(violators: int) -> str:
-    if not violators:
+def _taken(first: Row) -> str:
+    taken = f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
+    if not first["limited"]:
+        return taken + "conf sets no quota for them (producer_ids)."
+    return taken + (
+        f"{first['violators']:,} of {first['limited']:,} with a quota in conf (producer_ids) went "
+        "over it. Stock brokers do not enforce it."
+    )
+
+
+def _fit(first: Row) -> str:
+    if not first["limited"]:
+        return "Nothing: nobody is accused."
+    if not first["violators"]:
         return "Nothing: all stayed within their quota."
-    return "Nobody is accused; look whether the quota of conf fits those who went over it."
+    return "Nobody is accused; check whether the quota of conf fits those who went over it."
 
 
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:

@@ -30,7 +30,13 @@ PRODUCER_ID_RATES = Table(
             "leader had for the first time, by the snapshot. Do not add the kinds up",
         ),
         Column("sightings", LONG, "producer ids used in this second, repeats included"),
-        Column("new_ids", LONG, "ids the timed Bloom filter had not seen"),
+        Column(
+            "new_ids",
+            LONG,
+            "ids the timed Bloom filter had not seen. A filter starts in each window of conf "
+            "(producer.id.quota.window.size.seconds), so an id counts again after a pause of half "
+            "to one and a half windows",
+        ),
         Column("new_ids_exact", LONG, "ids new by exact count, beside the filter's"),
         Column(
             "rate_per_s",
@@ -41,21 +47,32 @@ PRODUCER_ID_RATES = Table(
         Column(
             "tokens",
             DOUBLE,
-            "token bucket: quota x windows x size at most; may be negative; null for activations",
+            "token bucket: quota x windows x size at most; may be negative; null for activations "
+            "and without a quota",
         ),
-        Column("quota_per_s", DOUBLE, "producer_ids_rate of this principal, from conf"),
+        Column(
+            "quota_per_s",
+            DOUBLE,
+            "producer_ids_rate of this principal, from conf; null: unlimited, the KIP's default",
+        ),
         Column(
             "throttle_time_ms",
             LONG,
-            "-tokens / quota in ms, 0 while tokens are left; null for activations",
+            "-tokens / quota in ms, 0 while tokens are left; null for activations and without a "
+            "quota",
         ),
         Column(
             "throttle_time_avg_ms",
             DOUBLE,
             "mean of the throttle times of the windows ending here, one for each second "
-            "with new ids over the quota; 0: there were none (the KIP's throttle-time)",
+            "with new ids over the quota; 0: there were none (the KIP's throttle-time); null "
+            "without a quota",
         ),
-        Column("is_violating", BOOLEAN, "tokens below zero; for activations, rate over quota"),
+        Column(
+            "is_violating",
+            BOOLEAN,
+            "tokens below zero; for activations, rate over quota; false without a quota",
+        ),
     ),
     key=("cluster_id", "event_time", "broker_id", "principal", "kind"),
     time="event_time",

@@ -238,6 +238,7 @@ BLOCKED: dict[str, Case] = {
 BURSTS: dict[str, Case] = dict.fromkeys(reasons.BURSTS, (BURST, BURST_TEXT))
 RECOMMENDATIONS: dict[str, Case] = {
     "quota_of_conf": ({}, "conf: no second outside accused bursts"),
+    "no_ordinary_seconds": ({}, "none: no second outside accused bursts, and conf sets no quota"),
     "p99": ({}, "99th percentile of ordinary seconds and a fifth"),
     "peak": ({}, "peak of ordinary seconds"),
     "protected": ({}, "none: no quota may slow this principal down"),

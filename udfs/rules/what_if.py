@@ -28,11 +28,12 @@ class ReplayQuota:
 class ReplayOutcome:
     """What a quota did to one source of new ids; times in ms.
 
-    `late_ms` is how much later than requested its last id came. `is_innocent`: it was throttled,
-    and alone under the quota it would not have been.
+    `allocated_ids` counts each id once, when a broker gives it. KIP-936 also counts ids of PRODUCE
+    requests, which stock brokers do not log, and an id again after a pause. `late_ms` is how much later than requested its last
+    id came. `is_innocent`: it was throttled, and alone under the quota it would not have been.
     """
 
-    ids: int = 0
+    allocated_ids: int = 0
     throttled_ids: int = 0
     throttle_time_ms: int = 0
     longest_throttle_ms: int = 0
@@ -83,7 +84,7 @@ def _shared(arrivals: Mapping[str, Iterable[int]], quota: ReplayQuota) -> dict[s
 
 
 def _count(outcome: ReplayOutcome, request: _QueuedRequest, throttle_ms: int) -> None:
-    outcome.ids += 1
+    outcome.allocated_ids += 1
     outcome.throttled_ids += throttle_ms > 0
     outcome.throttle_time_ms += throttle_ms
     outcome.longest_throttle_ms = max(outcome.longest_throttle_ms, throttle_ms)

@@ -40,7 +40,7 @@ rated AS (
     SELECT
         *,
         new_ids / interval_s AS rate_per_s,
-        coalesce(quota_milli, $default_quota_milli) / 1e3 AS quota_per_s
+        coalesce(quota_milli, $default_quota_milli::BIGINT) / 1e3 AS quota_per_s
     FROM counted
     JOIN snapshots USING (cluster_id, event_time)
     LEFT JOIN producer_id_quotas USING (principal)

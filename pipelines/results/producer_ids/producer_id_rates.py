@@ -27,12 +27,12 @@ def result(conf: ProducerIdsSection) -> Result:
     and shows none.
     """
     for user, quota in [("everybody else", conf.default_quota_per_s), *conf.quotas.items()]:
-        if not MIN_IDS_PER_S <= quota <= MAX_IDS_PER_S:
+        if quota is not None and not MIN_IDS_PER_S <= quota <= MAX_IDS_PER_S:
             raise ConfigError(
                 f"the producer-id quota of {user} is {quota} per second, and must be between "
                 f"{MIN_IDS_PER_S} and {MAX_IDS_PER_S}"
             )
-    remembered_s = 2 * conf.filter_window_ms // 1_000
+    remembered_s = 2 * conf.window_ms // 1_000
     return Result(
         table=PRODUCER_ID_RATES,
         rule=_rule(conf),
@@ -54,7 +54,7 @@ def _rule(conf: ProducerIdsSection) -> Rule:
         sql=texts.read("producer_ids/producer_id_sightings.sql"),
         schema=producer_ids.FLAGGED,
         function=producer_ids.flag_new_ids(
-            conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
+            conf.filter_items, conf.filter_false_positive_rate, conf.window_ms
         ),
     )
     return texts.rule(
@@ -62,7 +62,7 @@ def _rule(conf: ProducerIdsSection) -> Rule:
         "producer_ids/producer_id_rates.sql",
         parameters={
             **quotas_of_conf.parameters(conf),
-            "filter_window_ms": conf.filter_window_ms,
+            "window_ms": conf.window_ms,
             "window_s": conf.window_ms // 1_000,
             "rate_period_s": _rate_period_s(conf),
             "full_again_s": FULL_AGAIN_S,

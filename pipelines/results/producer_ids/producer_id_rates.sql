@@ -1,6 +1,7 @@
 -- New producer ids per principal, broker and second, their rate, and their token bucket (KIP-936,
 -- Kafka's TokenBucket). Each principal at each broker has a bucket. Its tokens are integers in
 -- thousandths here, so that sums are exact. A second has a row while its rate includes a sighting.
+-- A principal without a quota is unlimited: it has no tokens, and violates nothing.
 WITH
 -- A row per sighting: the last sighting of the same id before it.
 sightings AS (
@@ -9,12 +10,12 @@ sightings AS (
     WINDOW of_id AS (PARTITION BY cluster_id, broker_id, principal, producer_id ORDER BY event_ms)
 ),
 -- The same rows, with what a filter that makes no mistakes would answer. It remembers an id until
--- the end of the filter window, and in the first half of the next one.
+-- the end of the window, and in the first half of the next one.
 compared AS (
     SELECT
         *,
-        event_ms // $filter_window_ms - last_ms // $filter_window_ms AS windows_ago,
-        if(2 * (event_ms % $filter_window_ms) < $filter_window_ms, 1, 0) AS windows_remembered,
+        event_ms // $window_ms - last_ms // $window_ms AS windows_ago,
+        if(2 * (event_ms % $window_ms) < $window_ms, 1, 0) AS windows_remembered,
         coalesce(windows_ago > windows_remembered, true) AS is_new_exact
     FROM sightings
 ),
@@ -116,9 +117,10 @@ filled AS (
         least(
             quota_milli * $rate_period_s, left_milli + quota_milli * (row_second - second)
         ) AS tokens_milli,
-        if(
-            tokens_milli < 0, CAST(round(-tokens_milli * 1_000 / quota_milli) AS BIGINT), 0
-        ) AS throttle_time_ms,
+        CASE
+            WHEN tokens_milli < 0 THEN CAST(round(-tokens_milli * 1_000 / quota_milli) AS BIGINT)
+            WHEN tokens_milli >= 0 THEN 0
+        END AS throttle_time_ms,
         -- KIP-936 throttles requests with new ids; other seconds have no throttle time to average.
         CASE WHEN row_second = second AND new_ids > 0 AND tokens_milli < 0 THEN throttle_time_ms
         END AS measured_ms
@@ -133,8 +135,9 @@ SELECT
     tokens_milli / 1e3 AS tokens,
     quota_milli / 1e3 AS quota_per_s,
     throttle_time_ms,
-    coalesce(avg(measured_ms) OVER rate_period, 0) AS throttle_time_avg_ms,
-    tokens_milli < 0 AS is_violating
+    CASE WHEN quota_milli IS NOT NULL THEN coalesce(avg(measured_ms) OVER rate_period, 0) END
+        AS throttle_time_avg_ms,
+    coalesce(tokens_milli < 0, false) AS is_violating
 FROM filled
 -- The aligned windows, the last of which has this second.
 WINDOW rate_period AS (

@@ -21,9 +21,10 @@ def rows(conf: ProducerIdsSection) -> dict[str, pa.Table]:
     return {RELATION: pa.Table.from_pylist(quotas, schema=_SCHEMA)}
 
 
-def parameters(conf: ProducerIdsSection) -> dict[str, int]:
-    """The quota of all other principals: `$default_quota_milli`."""
-    return {"default_quota_milli": _milli(conf.default_quota_per_s)}
+def parameters(conf: ProducerIdsSection) -> dict[str, int | None]:
+    """The quota of all other principals: `$default_quota_milli`; None: they are unlimited."""
+    quota = conf.default_quota_per_s
+    return {"default_quota_milli": None if quota is None else _milli(quota)}
 
 
 def _milli(quota_per_s: float) -> int:

@@ -121,6 +121,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
             id="a removed key",
         ),
+        pytest.param(
+            "producer_ids: {filter_window_ms: 60000}",
+            r"is removed.*producer\.id\.quota\.window\.size\.seconds: set producer_ids\.window_ms",
+            id="a filter window apart from the KIP's",
+        ),
         pytest.param("producer_ids: {proxy: none}", "Leave the key out", id="its old default"),
         pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
         pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),

@@ -59,7 +59,7 @@ LATENESS_S = 300
 CONF = config.Conf(
     results=config.ResultsSection(max_lateness_s=LATENESS_S),
     producer_ids=ProducerIdsSection(
-        num_windows=3, filter_window_ms=20_000, filter_items=50, default_quota_per_s=0.5
+        num_windows=3, window_ms=10_000, filter_items=50, default_quota_per_s=0.5
     ),
     alerts=AlertsSection(
         rules=[

@@ -312,12 +312,21 @@ def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> N
     assert (advice["new_ids"], advice["max_rate_per_s"], advice["other_sources"]) == (231, 4.0, 0)
 
 
-def test_who_did_nothing_but_burst_is_recommended_what_conf_says(warehouse: Warehouse) -> None:
-    content = {"producer_id_rates": [rate(n, 4.0) for n in range(30)]}
+@pytest.mark.parametrize(
+    ("quota", "recommended_by"),
+    [
+        pytest.param(1.5, "quota_of_conf", id="a quota of conf"),
+        pytest.param(None, "no_ordinary_seconds", id="no quota"),
+    ],
+)
+def test_who_did_nothing_but_burst_is_recommended_what_conf_says(
+    warehouse: Warehouse, quota: float | None, recommended_by: str
+) -> None:
+    content = {"producer_id_rates": [rate(n, 4.0, quota_per_s=quota) for n in range(30)]}
     make_tables(warehouse, content | uses(lives(20, 0.2)))
     (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
-    assert picked([advice], "recommended_rate_per_s", "peak_rate_per_s") == [(1.5, None)]
-    assert advice["recommended_by"] == "quota_of_conf"
+    assert picked([advice], "recommended_rate_per_s", "peak_rate_per_s") == [(quota, None)]
+    assert advice["recommended_by"] == recommended_by
 
 
 def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:

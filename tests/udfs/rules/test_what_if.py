@@ -18,7 +18,9 @@ def every(apart_ms, count, begin_ms=0):
     [
         pytest.param({}, {}, id="nobody"),
         pytest.param({"a": []}, {"a": ReplayOutcome()}, id="who took no ids"),
-        pytest.param({"a": every(0, 11)}, {"a": ReplayOutcome(ids=11)}, id="the burst is free"),
+        pytest.param(
+            {"a": every(0, 11)}, {"a": ReplayOutcome(allocated_ids=11)}, id="the burst is free"
+        ),
         pytest.param(
             {"a": every(0, 13)},
             {"a": ReplayOutcome(13, 2, 2_000, 1_000, 2_000)},
@@ -59,7 +61,7 @@ QUOTAS = st.builds(
 def test_every_id_comes_once_and_never_early(arrivals, quota):
     outcomes = replay(arrivals, quota)
     for source, outcome in outcomes.items():
-        assert outcome.ids == len(arrivals[source])
+        assert outcome.allocated_ids == len(arrivals[source])
         assert 0 <= outcome.longest_throttle_ms <= outcome.throttle_time_ms
         assert outcome.late_ms >= 0
         assert (outcome.throttled_ids == 0) == (outcome.throttle_time_ms == 0)

@@ -16,15 +16,16 @@
 --     accused
 --   new_ids: new producer ids in all
 --   max_rate_per_s: greatest rate of new ids on a broker, per second
---   max_throttle_time_ms: longest throttle time that its quota would give, in ms
---   quota_per_s: its producer_ids_rate in conf now, in new ids per second
+--   max_throttle_time_ms: longest throttle time that its quota would give, in ms; null: it has none
+--   quota_per_s: its producer_ids_rate in conf now, in new ids per second; null: unlimited
 --   p99_rate_per_s: 99th percentile of the rate in its ordinary seconds, per second, on the broker
 --     where it is highest; null: there are none
 --   peak_rate_per_s: greatest rate in its ordinary seconds, per second; null: there are none
 --   recommended_rate_per_s: the greater of 1.2 x p99_rate_per_s and peak_rate_per_s, per second;
---     quota_per_s if there are no ordinary seconds; null: no quota may slow this principal down
+--     quota_per_s if there are no ordinary seconds; null: see recommended_by
 --   recommended_by: where recommended_rate_per_s is from: p99 (1.2 x p99_rate_per_s), peak
---     (peak_rate_per_s), quota_of_conf (there are no ordinary seconds), or protected (it is null: see
+--     (peak_rate_per_s), quota_of_conf (there are no ordinary seconds), no_ordinary_seconds (and conf
+--     sets no quota: it is null), or protected (no quota may slow this principal down: it is null, see
 --     protected_principals)
 WITH worst AS (
     SELECT
@@ -140,6 +141,7 @@ SELECT
     END AS recommended_rate_per_s,
     CASE
         WHEN protected.principal IS NOT NULL THEN 'protected'
+        WHEN peak_rate_per_s IS NULL AND quota_per_s IS NULL THEN 'no_ordinary_seconds'
         WHEN peak_rate_per_s IS NULL THEN 'quota_of_conf'
         WHEN 12e-1 * p99_rate_per_s > peak_rate_per_s THEN 'p99'
         ELSE 'peak'

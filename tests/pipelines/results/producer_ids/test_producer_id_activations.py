@@ -12,7 +12,7 @@ from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from ....rule_rows import Rows, compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-CONF = ProducerIdsSection(quotas={"alice": 0.02})
+CONF = ProducerIdsSection(default_quota_per_s=1.0, quotas={"alice": 0.02})
 
 
 def active(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
@@ -118,3 +118,11 @@ def test_columns_of_an_activation() -> None:
 def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
     (row,) = activations([active(0, 1)], owners)
     assert row["principal"] == principal
+
+
+def test_without_a_quota_of_conf_no_activation_violates_one() -> None:
+    result = producer_id_activations.result(ProducerIdsSection())
+    seen = [active(0.5, 1), *(active(1.5, n) for n in range(2, 90))]
+    rows = compute(result, active_producers=seen)
+    assert max(row["rate_per_s"] or 0 for row in rows) > 80
+    assert {(row["quota_per_s"], row["is_violating"]) for row in rows} == {(None, False)}

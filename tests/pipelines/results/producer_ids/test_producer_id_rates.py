@@ -23,11 +23,14 @@ from ..splits import assert_parts_equal_whole
 
 # A multiple of every window below, so that a test can speak of seconds since its start.
 START_MS = 1_795_262_400_000
-KIP_936 = ProducerIdsSection(quotas={"low": 0.001, "high": 1_000_000, "p1": 0.5})
-FEW_LONG_WINDOWS = ProducerIdsSection(
-    num_windows=3, window_ms=2_000, filter_window_ms=4_000, filter_items=5, quotas={"p1": 0.125}
+UNLIMITED = ProducerIdsSection(quotas={"low": 0.001})
+KIP_936 = ProducerIdsSection(
+    default_quota_per_s=1.0, quotas={"low": 0.001, "high": 1_000_000, "p1": 0.5}
 )
-ONE_WINDOW = ProducerIdsSection(num_windows=1, filter_window_ms=1_000, default_quota_per_s=2.5)
+FEW_LONG_WINDOWS = ProducerIdsSection(
+    default_quota_per_s=1.0, num_windows=3, window_ms=2_000, filter_items=5, quotas={"p1": 0.125}
+)
+ONE_WINDOW = ProducerIdsSection(num_windows=1, default_quota_per_s=2.5)
 Key = tuple[str, int, str]
 Sighting = tuple[Key, int, int]
 
@@ -92,19 +95,21 @@ def seconds_of(
         new_exact[time_ms // 1_000] += is_new_exact
     window_s, rate_period_s = conf.window_ms // 1_000, conf.num_windows * conf.window_ms // 1_000
     quota = conf.quotas.get(principal.removeprefix("User:"), conf.default_quota_per_s)
-    bucket, last = TokenBucket(quota, conf.num_windows, conf.window_ms), 0
+    # A bucket of another quota stands in where there is none: its numbers are not compared.
+    rate = quota or 1.0
+    bucket, last = TokenBucket(rate, conf.num_windows, conf.window_ms), 0
     waits = dict[int, int]()
     # A second has a row while any window still feels a sighting.
     felt = {t for s in seen for t in range(s, s // window_s * window_s + rate_period_s)}
     for second in sorted(felt):
         if second - last > producer_id_rates.FULL_AGAIN_S:
-            bucket = TokenBucket(quota, conf.num_windows, conf.window_ms)
+            bucket = TokenBucket(rate, conf.num_windows, conf.window_ms)
         last = second
         bucket.record(new[second], second * 1_000)
         tokens = bucket.measure(second * 1_000)
         first = second // window_s * window_s - rate_period_s + window_s
         if new[second] and tokens < -1e-9:
-            waits[second] = int(-tokens / quota * 1_000 + 0.5)
+            waits[second] = int(-tokens / rate * 1_000 + 0.5)
         recent = [waits[s] for s in range(first, second + 1) if s in waits]
         yield (
             second,
@@ -113,17 +118,17 @@ def seconds_of(
                 "new_ids": new[second],
                 "new_ids_exact": new_exact[second],
                 "rate_per_s": sum(new[s] for s in range(first, second + 1)) / rate_period_s,
-                "tokens": tokens,
+                "tokens": None if quota is None else tokens,
                 "quota_per_s": quota,
-                "throttle_time_avg_ms": sum(recent) / len(recent) if recent else 0.0,
+                "throttle_time_avg_ms": None
+                if quota is None
+                else (sum(recent) / len(recent) if recent else 0.0),
             },
         )
 
 
 def filtered(events: list[tuple[int, int]], conf: ProducerIdsSection) -> list[bool]:
-    rule = TimedBloomFilter(
-        conf.filter_items, conf.filter_false_positive_rate, conf.filter_window_ms
-    )
+    rule = TimedBloomFilter(conf.filter_items, conf.filter_false_positive_rate, conf.window_ms)
     return [rule.first_sighting(producer_id, time_ms) for time_ms, producer_id in events]
 
 
@@ -131,8 +136,8 @@ def exact(events: list[tuple[int, int]], conf: ProducerIdsSection) -> Iterator[b
     """Sets in place of filters: this window's ids, and in its first half those of the last one."""
     ids = defaultdict[int, set[int]](set)
     for time_ms, producer_id in events:
-        window, into_ms = divmod(time_ms, conf.filter_window_ms)
-        seen_ids = ids[window] | (ids[window - 1] if 2 * into_ms < conf.filter_window_ms else set())
+        window, into_ms = divmod(time_ms, conf.window_ms)
+        seen_ids = ids[window] | (ids[window - 1] if 2 * into_ms < conf.window_ms else set())
         ids[window].add(producer_id)
         yield producer_id not in seen_ids
 
@@ -170,30 +175,68 @@ EDGES = [
     "conf",
     [
         pytest.param(KIP_936, id="11 windows of a second"),
-        pytest.param(FEW_LONG_WINDOWS, id="3 windows of 2 s, filters of 4 s that overflow"),
-        pytest.param(ONE_WINDOW, id="1 window, filters of a second"),
+        pytest.param(FEW_LONG_WINDOWS, id="3 windows of 2 s, filters that overflow"),
+        pytest.param(ONE_WINDOW, id="1 window"),
+        pytest.param(UNLIMITED, id="no quota but of one user"),
     ],
 )
 def test_sql_says_what_the_rules_say(conf: ProducerIdsSection) -> None:
-    seen = made_up(conf.num_windows, conf.filter_window_ms) + EDGES
+    seen = made_up(conf.num_windows, conf.window_ms) + EDGES
     got = rates(seen, conf)
     rules = expected(seen, conf)
     assert got.keys() == rules.keys()
     differing = []
     for at, row in got.items():
-        tokens = row["tokens"]
-        throttle_ms = int(-tokens / row["quota_per_s"] * 1_000 + 0.5) if tokens < 0 else 0
-        derived = {"is_violating": tokens < 0, "throttle_time_ms": throttle_ms}
-        want = rules[at] | derived
-        if {name: row[name] for name in want} != pytest.approx(want, rel=1e-9, abs=1e-9):
+        want = rules[at] | of_tokens(row)
+        numbers = {name: value for name, value in want.items() if value is not None}
+        nulls = {name for name in want if row[name] is None}
+        if nulls != want.keys() - numbers.keys() or {
+            name: row[name] for name in numbers
+        } != pytest.approx(numbers, rel=1e-9, abs=1e-9):
             differing.append((at, row, want))
         assert row["event_date"] == row["event_time"].astimezone(UTC).date()
     assert differing == []
-    assert min(row["tokens"] for row in got.values()) < -5
-    assert max(row["throttle_time_avg_ms"] for row in got.values()) > 0
+    assert min(row["tokens"] for row in got.values() if row["tokens"] is not None) < -5
+    assert max(row["throttle_time_avg_ms"] or 0 for row in got.values()) > 0
     assert any(row["new_ids"] != row["new_ids_exact"] for row in got.values()) == (
         conf is FEW_LONG_WINDOWS
     )
+
+
+def of_tokens(row: dict[str, Any]) -> dict[str, Any]:
+    """What follows from the tokens of a row; without a quota nothing is throttled."""
+    tokens = row["tokens"]
+    if tokens is None:
+        return {"is_violating": False, "throttle_time_ms": None}
+    throttle_ms = int(-tokens / row["quota_per_s"] * 1_000 + 0.5) if tokens < 0 else 0
+    return {"is_violating": tokens < 0, "throttle_time_ms": throttle_ms}
+
+
+# (when an id is named, how many of these sightings are new), by KIP-936's defaults.
+DEFAULT_WINDOWS = [
+    pytest.param([0, 400, 800, 1_200, 1_600], 1, id="in steady use"),
+    pytest.param([0, 1_499], 1, id="again before 1.5 windows"),
+    pytest.param([0, 1_500], 2, id="again after 1.5 windows"),
+    pytest.param([999, 1_500], 2, id="again in the second half of the next window"),
+    pytest.param([10_000 * n for n in range(12)], 12, id="once in ten seconds"),
+]
+
+
+@pytest.mark.parametrize(("times_ms", "new_ids"), DEFAULT_WINDOWS)
+def test_by_default_filters_and_quota_are_those_of_the_kip(
+    times_ms: list[int], new_ids: int
+) -> None:
+    rows = rates(sightings("bob", [(time_ms, 7) for time_ms in times_ms]), ProducerIdsSection())
+    assert sum(row["new_ids"] for row in rows.values()) == new_ids
+    assert sum(row["new_ids_exact"] for row in rows.values()) == new_ids
+
+
+def test_without_a_quota_of_conf_nobody_violates_one() -> None:
+    rows = rates(sightings("eve", [(n, n) for n in range(500)]), ProducerIdsSection()).values()
+    assert max(row["rate_per_s"] for row in rows) > 40
+    names = ("quota_per_s", "tokens", "throttle_time_ms", "throttle_time_avg_ms")
+    assert {row[name] for row in rows for name in names} == {None}
+    assert not any(row["is_violating"] for row in rows)
 
 
 def test_columns_and_units() -> None:
@@ -260,7 +303,9 @@ MINUTES = st.sets(
 @settings(deadline=None, max_examples=12)
 @example(bursts=[("low", 0, 20, 0, 5), ("low", 0, 90, 7, 5)], minutes={1}, conf=KIP_936)
 @given(
-    bursts=BURSTS, minutes=MINUTES, conf=st.sampled_from([KIP_936, FEW_LONG_WINDOWS, ONE_WINDOW])
+    bursts=BURSTS,
+    minutes=MINUTES,
+    conf=st.sampled_from([KIP_936, FEW_LONG_WINDOWS, ONE_WINDOW, UNLIMITED]),
 )
 def test_parts_of_time_and_parts_of_keys_equal_the_whole(
     bursts: list[tuple[str, int, int, int, int]], minutes: set[int], conf: ProducerIdsSection
@@ -289,7 +334,7 @@ def test_what_was_spent_before_the_carried_row_is_not_spent_again() -> None:
 
 def test_the_declaration_says_how_far_back_the_rule_reads() -> None:
     result = producer_id_rates.result(FEW_LONG_WINDOWS)
-    assert (result.lookback_s, result.carry_s) == (8 + 6, 86_400)
+    assert (result.lookback_s, result.carry_s) == (4 + 6, 86_400)
 
 
 @pytest.mark.parametrize("quota", [0.0004, 1_000_001.0])
