@@ -20,6 +20,29 @@ LEVELS = (
 """How an entity selects (user, client id), the most specific first: level 1 to 8."""
 
 
+EXEMPT_APIS = (
+    "WRITE_TXN_MARKERS",
+    "ALTER_PARTITION",
+    "ALTER_ISR",  # ALTER_PARTITION's name before Kafka 3.2
+    "VOTE",
+    "BEGIN_QUORUM_EPOCH",
+    "END_QUORUM_EPOCH",
+    "FETCH_SNAPSHOT",
+    "UPDATE_RAFT_VOTER",
+    # Of controllers in ZooKeeper mode, to Kafka 3.9.
+    "LEADER_AND_ISR",
+    "STOP_REPLICA",
+    "UPDATE_METADATA",
+    "CONTROLLED_SHUTDOWN",
+)
+"""APIs between brokers and controllers whose time counts against no quota (KIP-124): they are
+answered by RequestHandlerHelper.sendResponseExemptThrottle. Fetches of followers are exempt too.
+A request that is refused with CLUSTER_AUTHORIZATION_FAILED is charged (handleError)."""
+
+CLUSTER_AUTHORIZATION_FAILED = 31
+"""The error code of a client without rights on the cluster."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
     """What a quota is set on, as Kafka's admin tools name it: a default part has no name."""

@@ -29,8 +29,9 @@ class ReplayOutcome:
     """What a quota did to one source of new ids; times in ms.
 
     `allocated_ids` counts each id once, when a broker gives it. KIP-936 also counts ids of PRODUCE
-    requests, which stock brokers do not log, and an id again after a pause. `late_ms` is how much later than requested its last
-    id came. `is_innocent`: it was throttled, and alone under the quota it would not have been.
+    requests, which stock brokers do not log, and an id again after a pause. `late_ms` is how much
+    later than requested its last id came. `is_innocent`: it was throttled, and alone under the
+    quota it would not have been.
     """
 
     allocated_ids: int = 0

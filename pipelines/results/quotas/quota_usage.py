@@ -8,16 +8,24 @@ from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
 from quotaflow.schemas.tables.topology import BROKERS, TOPICS
+from quotaflow.udfs.rules.quota import CLUSTER_AUTHORIZATION_FAILED, EXEMPT_APIS
 
 
 def result(conf: QuotasSection) -> Result:
-    """The declaration of the result. Followers' requests count against no client quota."""
+    """The declaration of the result.
+
+    Fetches of followers count against no client quota, nor do requests of EXEMPT_APIS.
+    """
     return Result(
         table=QUOTA_USAGE,
         rule=texts.rule(
             QUOTA_USAGE,
             "quotas/quota_usage.sql",
-            parameters={"rate_period_s": conf.rate_period_s},
+            parameters={
+                "rate_period_s": conf.rate_period_s,
+                "exempt_apis": list(EXEMPT_APIS),
+                "refused": CLUSTER_AUTHORIZATION_FAILED,
+            },
             rows={"quota_levels": quota_levels()},
         ),
         facts=REQUESTS,

@@ -6,7 +6,8 @@
 WITH charged AS (
     -- A row is a request, in its window. Times are whole microseconds: sums of these are exact in
     -- any order. A request that changes topics is one row too, also if its line has partitions, so
-    -- it is charged once.
+    -- it is charged once. What brokers and controllers exempt is left out; a throttle time shows that
+    -- a request was charged.
     SELECT
         cluster_id, broker_id, principal, coalesce(client_id, '') AS client_id, event_time, api,
         body, floored(event_time, $rate_period_s) AS start, weight_of(weight) AS weight,
@@ -22,6 +23,11 @@ WITH charged AS (
             ELSE 'request_percentage'
         END AS counted_as
     FROM requests
+    WHERE NOT (
+        list_contains($exempt_apis, api)
+        AND error_code IS DISTINCT FROM $refused
+        AND coalesce(throttle_time_ms, 0) <= 0
+    )
 ),
 topic_changes AS (
     -- A row is a request that changes topics. Without answers its body was not kept, or is broken.

@@ -6,7 +6,7 @@
 --   hour: start of the hour
 --   from quota_usage: principal, client_id
 --   quota_type: kind of the requests: producer_byte_rate is PRODUCE, consumer_byte_rate FETCH,
---     controller_mutation_rate changes of topics, request_percentage all others
+--     controller_mutation_rate changes of topics, request_percentage all others that brokers charge
 --   throttled_by: quota that likely throttled them; null: no known quota can have
 --   throttled_requests: requests that were throttled
 --   request_count: requests in the windows with throttled ones

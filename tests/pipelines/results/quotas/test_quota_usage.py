@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.udfs.rules.quota import QuotaEntity
+from quotaflow.udfs.rules.quota import EXEMPT_APIS, QuotaEntity
 
 from ....oracle.rules.quota import EffectiveQuota, effective
 from ....rule_rows import compute, compute_in_parts
@@ -318,6 +318,24 @@ def test_a_callback_class_enforces_the_quotas_of_its_broker() -> None:
         *((1, "stock"), (2, "callback"), (3, "stock")),
         *((n, "stock") for n in (1, 2, 3)),
     ]
+
+
+CHARGED_ANYWAY = [
+    pytest.param({"error_code": 31}, id="refused for missing rights"),
+    pytest.param({"throttle_time_ms": 5.0}, id="throttled"),
+]
+
+
+@pytest.mark.parametrize("api", EXEMPT_APIS)
+def test_what_brokers_exempt_counts_against_no_quota(api: str) -> None:
+    facts = [request(1, api, local_time_ms=900.0, error_code=error) for error in (None, 0, 7)]
+    assert computed(facts, {}) == []
+
+
+@pytest.mark.parametrize("others", CHARGED_ANYWAY)
+def test_an_exempt_request_that_a_broker_charges_counts(others: Row) -> None:
+    (row,) = computed([request(1, "WRITE_TXN_MARKERS", local_time_ms=110.0, **others)], {})
+    assert (row["quota_type"], row["usage"]) == ("request_percentage", 1.0)
 
 
 def test_what_counts_against_client_quotas() -> None:
