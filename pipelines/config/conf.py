@@ -133,10 +133,10 @@ class Conf(Section):
         """
         own = self.kafka.own_principal
         return (
-            dict.fromkeys(self.ingest.shipper_principals, "ingest.shipper_principals")
-            | dict.fromkeys(
+            dict.fromkeys(
                 (*DEFAULT_EXCLUDED, *self.plan.excluded_principals), "plan.excluded_principals"
             )
+            | dict.fromkeys(self.ingest.shipper_principals, "ingest.shipper_principals")
             | ({own: "own"} if own else {})
         )
 

@@ -117,5 +117,5 @@ ANSWERS: tuple[Answer, ...] = (
         {"address_clients": _ADDRESSES, "fetch_sizes": _A_WEEK, **_PRODUCER_SNAPSHOTS},
     ),
     _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
-    _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS)}),
+    _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS), "fetch_sizes": _A_WEEK}),
 )

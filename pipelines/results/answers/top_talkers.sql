@@ -25,14 +25,15 @@ days AS (
 )
 
 SELECT
-    cluster_id,
+    days.cluster_id,
     day,
-    rank() OVER (PARTITION BY cluster_id, day ORDER BY bytes DESC) AS talker_rank,
-    principal,
+    rank() OVER (PARTITION BY days.cluster_id, day ORDER BY bytes DESC) AS talker_rank,
+    days.principal,
     client_id,
+    coalesce(protected.is_internal, false) AS is_internal,
     produced_bytes,
     consumed_bytes,
-    CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY cluster_id, day) AS share,
+    CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY days.cluster_id, day) AS share,
     cross_rack_bytes,
     unknown_rack_bytes,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
@@ -40,3 +41,5 @@ SELECT
     cost,
     currency
 FROM days
+LEFT JOIN protected_principals AS protected
+    ON days.cluster_id = protected.cluster_id AND days.principal = protected.principal

@@ -225,6 +225,11 @@ TOP_TALKERS = Table(
         Column("talker_rank", LONG, "rank by bytes on that day; 1 moved most"),
         Column("principal", STRING, "principal, as Kafka prints it"),
         Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
+        Column(
+            "is_internal",
+            BOOLEAN,
+            "a program of brokers or of this pipeline (protected_principals.is_internal)",
+        ),
         Column("produced_bytes", LONG, "record bytes produced"),
         Column("consumed_bytes", LONG, "record bytes consumed"),
         Column("share", DOUBLE, "its part of all bytes of the cluster on that day, 0 to 1"),

@@ -11,6 +11,9 @@
 --     (ingest.shipper_principals), super_user (the brokers' super.users, where they show it), broker (it
 --     fetches as a follower), administrator (it altered quotas or configs that need rights on the cluster);
 --     the first that is true
+--   is_internal: a login of brokers or of this pipeline (own, shipper or broker), so that its clients are
+--     programs of the cluster and not of its users. Not User:ANONYMOUS, which all clients share where
+--     nobody logs in
 WITH newest_settings AS (
     SELECT
         *,
@@ -67,6 +70,8 @@ SELECT
         WHEN 4 THEN 'super_user'
         WHEN 5 THEN 'broker'
         ELSE 'administrator'
-    END AS why_code
+    END AS why_code,
+    max(CASE WHEN place IN (1, 3, 5) AND principal <> 'User:ANONYMOUS' THEN 1 ELSE 0 END) = 1
+        AS is_internal
 FROM reasons
 GROUP BY cluster_id, principal

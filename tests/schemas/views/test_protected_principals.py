@@ -7,7 +7,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
-from .view_rows import Row, altered, at, fetched, setting
+from .view_rows import Row, altered, at, fetched, moved, request, setting
 from .view_tables import by_case
 
 USER_ROW = {"entity_type": "user", "entity_name": "x", "principal": "User:alice"}
@@ -87,6 +87,91 @@ def actual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
 def test_who_is_protected(actual: dict[str, list[Row]], case: str) -> None:
     principals = [(row["principal"], row["why_code"]) for row in actual[case]]
     assert principals == CASES[case][1]
+
+
+INTERNAL = {
+    "by conf": False,
+    "the shipper": True,
+    "super users": False,
+    "a follower": True,
+    "who altered a quota": False,
+    "the first reason counts": True,
+}
+
+
+@pytest.mark.parametrize("case", INTERNAL)
+def test_logins_of_brokers_and_of_this_pipeline_are_internal(
+    actual: dict[str, list[Row]], case: str
+) -> None:
+    assert {row["is_internal"] for row in actual[case]} == {INTERNAL[case]}
+
+
+def login(place: str) -> dict[str, list[Row]]:
+    """A login that all clients share, of brokers and shippers too."""
+    return {
+        "settings": [setting("excluded.User:ANONYMOUS", place)],
+        "fetch_sizes": [fetched(0, 1, 1, replica_id=2, principal="User:ANONYMOUS")],
+        "requests": [request(1, "PRODUCE", principal="User:ANONYMOUS")],
+        "traffic": [moved(1, 10, principal="User:ANONYMOUS")],
+    }
+
+
+SHOWN: dict[str, tuple[dict[str, list[Row]], list[tuple[str, bool]]]] = {
+    "an ordinary client": (
+        {"requests": [request(1, "PRODUCE")], "traffic": [moved(1, 10)]},
+        [("User:alice", False)],
+    ),
+    "a shipper": (
+        {
+            "settings": [setting("excluded.User:alice", "ingest.shipper_principals")],
+            "requests": [request(1, "PRODUCE")],
+            "traffic": [moved(1, 10)],
+        },
+        [("User:alice", True)],
+    ),
+    "a receiver with the login of brokers": (
+        {
+            "fetch_sizes": [fetched(0, 1, 1, replica_id=2)],
+            "requests": [request(1, "PRODUCE")],
+            "traffic": [moved(1, 10)],
+        },
+        [("User:alice", True)],
+    ),
+    "all clients without a login": (login("own"), [("User:ANONYMOUS", False)]),
+    "an excluded principal": (
+        {
+            "settings": [setting("excluded.User:alice", "plan.excluded_principals")],
+            "requests": [request(1, "PRODUCE")],
+            "traffic": [moved(1, 10)],
+        },
+        [("User:alice", False)],
+    ),
+}
+_SHOWN_IN = """
+    SELECT 'top_talkers' AS name, cluster_id, principal, is_internal FROM top_talkers
+    UNION ALL
+    SELECT 'clients_without_telemetry', cluster_id, principal, false FROM clients_without_telemetry
+"""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """Where each case shows, with whether it is marked there."""
+    cases = {case: tables for case, (tables, _) in SHOWN.items()}
+    return by_case(tmp_path_factory.mktemp("shown"), cases, _SHOWN_IN)
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_internal_clients_are_marked_as_talkers_and_owe_no_telemetry(
+    shown: dict[str, list[Row]], case: str
+) -> None:
+    expected = SHOWN[case][1]
+    of_view = {
+        name: [(row["principal"], row["is_internal"]) for row in shown[case] if row["name"] == name]
+        for name in ("top_talkers", "clients_without_telemetry")
+    }
+    assert of_view["top_talkers"] == expected
+    assert of_view["clients_without_telemetry"] == [each for each in expected if not each[1]]
 
 
 OF_NO_PRINCIPAL = {"expiration_proposals", "replication_proposals", "subscription_proposals"}

@@ -10,7 +10,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import Fill
 from .view_rows import Row, at, moved, setting
-from .view_tables import picked, rows
+from .view_tables import make_tables, picked, rows
 
 GIB = 2**30
 DAY_S = 86_400
@@ -124,17 +124,15 @@ def test_what_has_no_price_adds_no_cost_and_without_any_price_there_is_none(
     assert row["cost"] == cost
 
 
-def test_top_talkers_are_ranked_by_day(warehouse: Warehouse, filled: Fill) -> None:
-    filled(
-        "traffic",
-        [
-            moved(1, 10),
-            read(2, 20, None),
-            moved(3, 60, principal="User:bob"),
-            moved(4, 10, client_id="other"),
-            moved(DAY_S, 7),
-        ],
-    )
+def test_top_talkers_are_ranked_by_day(warehouse: Warehouse) -> None:
+    traffic = [
+        moved(1, 10),
+        read(2, 20, None),
+        moved(3, 60, principal="User:bob"),
+        moved(4, 10, client_id="other"),
+        moved(DAY_S, 7),
+    ]
+    make_tables(warehouse, {"traffic": traffic})
     query = "SELECT * FROM top_talkers ORDER BY day, talker_rank"
     names = ("talker_rank", "principal", "client_id", "produced_bytes", "consumed_bytes", "share")
     assert picked(rows(warehouse, query), *names) == [

@@ -7,8 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...delta_tables import Fill
 from .view_rows import INSTANCE, at, request
+from .view_tables import make_tables
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}
 
@@ -38,11 +38,10 @@ def software(name: str | None, version: str | None) -> dict[str, Any]:
     ],
 )
 def test_a_client_that_never_asked(
-    warehouse: Warehouse, fill: Fill, client: dict[str, Any], reason: str
+    warehouse: Warehouse, client: dict[str, Any], reason: str
 ) -> None:
-    fill("requests", [request(1, "PRODUCE", **client), request(2, "METADATA", **client)])
-    fill("telemetry_subscriptions", [])
-    fill("telemetry_pushes", [])
+    seen = [request(1, "PRODUCE", **client), request(2, "METADATA", **client)]
+    make_tables(warehouse, {"requests": seen})
     actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
     (row,) = actual.to_pylist()
     assert (row["reason"], row["requests"]) == (reason, 1)
@@ -53,11 +52,11 @@ def test_a_client_that_never_asked(
     ("name", "version"), [("apache-kafka-java", "4.3.1"), (None, None), ("sarama", "1.46.0")]
 )
 def test_who_asked_is_not_among_them(
-    warehouse: Warehouse, fill: Fill, name: str | None, version: str | None
+    warehouse: Warehouse, name: str | None, version: str | None
 ) -> None:
     client = software(name, version)
-    fill("requests", [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)])
-    fill("telemetry_subscriptions", [{**INSTANCE, "event_time": at(1), "error_code": 0, **client}])
-    fill("telemetry_pushes", [])
+    answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **client}
+    seen = [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)]
+    make_tables(warehouse, {"requests": seen, "telemetry_subscriptions": [answer]})
     actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
     assert actual.num_rows == 0

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client that produced or fetched and never requested a telemetry subscription
--- description: Which clients push no metrics (KIP-714), and why.
+-- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
+--   are left out (protected_principals.is_internal).
 -- columns:
 --   from requests: cluster_id, principal, client_id, client_software_name, client_software_version
 --   reason: too_old (Java client before 3.7 or Confluent's 7.7, librdkafka before 2.5), switched_off
@@ -73,4 +74,8 @@ LEFT JOIN subscribed
     AND coalesce(able.client_id, '') = coalesce(subscribed.client_id, '')
     AND coalesce(able.client_software_name, '') = coalesce(subscribed.client_software_name, '')
     AND coalesce(able.client_software_version, '') = coalesce(subscribed.client_software_version, '')
-WHERE subscribed.cluster_id IS NULL
+LEFT JOIN protected_principals AS internal
+    ON able.cluster_id = internal.cluster_id
+    AND able.principal = internal.principal
+    AND internal.is_internal
+WHERE subscribed.cluster_id IS NULL AND internal.principal IS NULL
