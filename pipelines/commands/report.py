@@ -68,7 +68,8 @@ def report(
     )
     until = min(newest_events.get(cluster_id, now), now)
     start = options.since(since, until)
-    _replace(out, render_report(scope.Scope(reader, cluster_id, start, until, now)))
+    of_cluster = scope.Scope(reader, cluster_id, start, until, now, settings)
+    _replace(out, render_report(of_cluster))
     output.lines([f"wrote {out}"])
 
 

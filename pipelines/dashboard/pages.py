@@ -45,7 +45,7 @@ PAGES = (
             Counter("Topics", "cluster", "topics"),
             _table("What needs attention", "attention", _HALF, 6),
         ),
-        (_table("Configs that should change", "changes_that_wait"),),
+        (_table("Configs that results ask for; quotaflow plan decides", "changes_that_wait"),),
         (
             _over_time(
                 "What clients produced and consumed", "traffic", "hour", "bytes", "direction"

@@ -79,7 +79,9 @@ def section(scope: Scope) -> ReportSection:
         time_range=texts.time_range(scope.since, scope.now),
         sentences=(_ended(ends), _holding(owned, scope.now), _unended(open_ones)),
         advice="`quotaflow restore` says what would be given back, `--yes` does it; what expires "
-        "is given back by the next `quotaflow restore --yes`.",
+        "is given back by the next `quotaflow restore --yes`."
+        if owned or open_ones
+        else "Nothing.",
         grids=(
             grid("What quotaflow holds now", owned, _OWNED_COLUMNS, "Nothing."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),

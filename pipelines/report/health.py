@@ -1,6 +1,7 @@
 """The section on the pipeline's health: rows by outcome and reason, and the age of the data."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import bars
@@ -117,10 +118,7 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_lost(flows), _oldest(scope, flows)),
-        advice="`quotaflow show quarantine` has what could not be read; `quotaflow doctor` says "
-        "what keeps a job from running."
-        if reasons
-        else "Nothing.",
+        advice=_advice(scope, flows, reasons),
         charts=(Chart(ages, "How old the newest event of each job was when this was made"),),
         grids=(
             grid("Rows that were not used, by reason", reasons, _REASON_COLUMNS, "None."),
@@ -168,6 +166,24 @@ def _oldest(scope: Scope, flows: Sequence[Row]) -> str:
     )
 
 
+def _advice(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> str:
+    """What to do; each part has rows that call for it."""
+    outcomes = {row["outcome"] for row in reasons}
+    parts = []
+    if "quarantined" in outcomes:
+        parts.append("`quotaflow show quarantine` has what could not be read")
+    if "late" in outcomes:
+        parts.append("`quotaflow rebuild` computes results again with late rows")
+    if "failed" in outcomes or _is_old(scope, flows):
+        parts.append("`quotaflow doctor` says what keeps a job from running")
+    return "; ".join(parts) + "." if parts else "Nothing."
+
+
+def _is_old(scope: Scope, flows: Sequence[Row]) -> bool:
+    newest: datetime = max(row["newest"] for row in flows)
+    return (scope.now - newest).total_seconds() * 1e3 > _OLD_MS
+
+
 def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[Alarm]:
     alarms = []
     failed = [row["target"] for row in reasons if row["outcome"] == "failed"]
@@ -176,8 +192,8 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
     bad = [row["reason"] for row in reasons if row["outcome"] in {"quarantined", "late"}]
     if bad:
         alarms.append(Alarm(SOON, f"Rows could not be used: {texts.names(bad)}."))
-    newest = max(row["newest"] for row in flows)
-    if (scope.now - newest).total_seconds() * 1e3 > _OLD_MS:
+    if _is_old(scope, flows):
+        newest = max(row["newest"] for row in flows)
         sentence = f"The newest event of all is {texts.age(newest, scope.now)} old"
         alarms.append(Alarm(NOW, f"{sentence}{_last_triggers(scope, flows)}"))
     return alarms

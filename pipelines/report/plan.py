@@ -1,8 +1,11 @@
-"""The section on proposed config changes and on the plan that was saved last."""
+"""The section on the plan of now and on the one that was saved last."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from quotaflow.pipelines import reasons
+from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.change import Plan
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -18,17 +21,6 @@ from quotaflow.pipelines.report.section import (
 )
 
 TITLE = "Changes that wait"
-_DESIRED = f"""
-SELECT
-    *,
-    count(*) OVER () AS of_all,
-    count(CASE WHEN blocked_reason IS NULL THEN 1 END) OVER () AS proposed
-FROM desired_configs
-WHERE cluster_id = {{cluster}}
-    AND (blocked_reason IS NOT NULL OR config_value IS DISTINCT FROM prior_value)
-ORDER BY blocked_reason IS NOT NULL, priority, entity_type, entity_name, config_key
-LIMIT {MAX_ROWS}
-"""
 _FROZEN = f"""
 WITH newest AS (
     SELECT plan_id, event_time
@@ -65,15 +57,14 @@ def config_value(row: Row, name: str) -> str:
 
 
 _REASON_CHARS = 240
-_DESIRED_COLUMNS = (
+_PLANNED_COLUMNS = (
     GridColumn("whose", entity),
     text("config", "config_key"),
     value("now", "prior_value"),
     value("then", "config_value"),
-    GridColumn("why", lambda row: texts.listed(reasons.reason(row), _REASON_CHARS)),
+    GridColumn("why", lambda row: texts.listed(row["reason"], _REASON_CHARS)),
     GridColumn(
-        "not planned, because",
-        lambda row: texts.listed(reasons.blocked_reason(row) or "", _REASON_CHARS),
+        "not planned, because", lambda row: texts.listed(row["blocked_reason"] or "", _REASON_CHARS)
     ),
 )
 _APPROVABLE = (
@@ -91,25 +82,22 @@ _APPROVABLE = (
 
 
 def section(scope: Scope) -> ReportSection:
-    """Configs that results propose, and the plan that was saved last."""
-    desired = scope.rows(_DESIRED)
+    """The plan as `quotaflow plan` makes it now, what it leaves out, and the plan saved last."""
+    plan = _plan(scope)
+    planned = [_row(change.desired, change.value) for change in plan.changes]
+    blocked = [_row(each.desired, each.desired.config_value, each.reason) for each in plan.blocked]
     frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
-    proposed = desired[0]["proposed"] if desired else 0
-    sentence = (
-        f"Results ask for {texts.count(proposed, 'config')} to change."
-        if proposed
-        else ("Results ask for no change.")
-    )
     return ReportSection(
         TITLE,
-        time_range=f"as of {texts.moment(scope.until)} UTC",
-        sentences=(sentence, _frozen(frozen)),
-        advice="`quotaflow plan` says which of them it would write now, with the command of each; "
-        "`quotaflow plan --save` freezes that, `quotaflow apply PLAN --yes` writes it."
-        if proposed
+        time_range=f"as of {texts.moment(scope.now)} UTC",
+        sentences=(_waiting(plan), *_halt(plan), _frozen(frozen)),
+        advice="`quotaflow plan --save` freezes these changes, `quotaflow apply PLAN --yes` writes "
+        "them."
+        if planned
         else "Nothing.",
         grids=(
-            grid("What results ask for, most urgent first", desired, _DESIRED_COLUMNS, "Nothing."),
+            grid("Changes that wait, most urgent first", planned, _PLANNED_COLUMNS[:-1], "None."),
+            grid("What results ask for and no plan takes", blocked, _PLANNED_COLUMNS, "Nothing."),
             grid(
                 "The plan that was frozen last",
                 frozen,
@@ -117,12 +105,44 @@ def section(scope: Scope) -> ReportSection:
                 "No plan was frozen yet: `quotaflow plan --save` does that.",
             ),
         ),
-        left_out=(
-            "Age of the tables, leases, exclusions and the bounds of conf may hold a change back: "
-            "`quotaflow plan` says so, this list does not.",
-        ),
-        alarms=_alarms(desired, proposed),
+        alarms=_alarms(plan),
     )
+
+
+def _plan(scope: Scope) -> Plan:
+    """The plan of this cluster now."""
+    kafka = scope.conf.kafka.model_copy(update={"cluster_id": scope.cluster_id})
+    conf = scope.conf.model_copy(update={"kafka": kafka})
+    plan = planning.make(conf, scope.reader, scope.now)
+    return replace(
+        plan,
+        changes=tuple(c for c in plan.changes if c.desired.cluster_id == scope.cluster_id),
+        blocked=tuple(b for b in plan.blocked if b.desired.cluster_id == scope.cluster_id),
+    )
+
+
+def _row(desired: DesiredConfig, config_value: str | None, blocked: str | None = None) -> Row:
+    return {
+        "entity_type": desired.entity_type,
+        "entity_name": desired.entity_name,
+        "entity_client_id": desired.entity_client_id,
+        "config_key": desired.config_key,
+        "prior_value": desired.prior_value,
+        "config_value": config_value,
+        "reason": desired.reason,
+        "blocked_reason": blocked,
+    }
+
+
+def _waiting(plan: Plan) -> str:
+    if not plan.changes:
+        return "No change waits."
+    count = len(plan.changes)
+    return f"{texts.count(count, 'change')} wait{'s' if count == 1 else ''}."
+
+
+def _halt(plan: Plan) -> tuple[str, ...]:
+    return () if plan.halt is None else (texts.listed(plan.halt.reason, texts.SENTENCE_CHARS),)
 
 
 def _frozen(frozen: Sequence[Row]) -> str:
@@ -134,8 +154,8 @@ def _frozen(frozen: Sequence[Row]) -> str:
     )
 
 
-def _alarms(desired: Sequence[Row], proposed: int) -> tuple[Alarm, ...]:
-    if not proposed:
+def _alarms(plan: Plan) -> tuple[Alarm, ...]:
+    if not plan.changes:
         return ()
-    owners = texts.names(entity(row) for row in desired if row["blocked_reason"] is None)
-    return (Alarm(SOON, f"{texts.count(proposed, 'config')} should change: {owners}."),)
+    owners = texts.names(entity(_row(change.desired, change.value)) for change in plan.changes)
+    return (Alarm(SOON, f"{_waiting(plan).rstrip('.')}: {owners}."),)

@@ -22,9 +22,10 @@ from quotaflow.pipelines.report.section import (
 
 TITLE = "Client quotas"
 _TABLE = "quota_usage"
-_NEAR = 0.8
 _HEADROOM = f"""
-SELECT *, count(*) OVER () AS of_all
+SELECT *, count(*) OVER () AS of_all,
+    count(CASE WHEN state = 'throttled' THEN 1 END) OVER () AS all_throttled,
+    count(CASE WHEN state IN ('over', 'near') THEN 1 END) OVER () AS all_near
 FROM quota_headroom
 WHERE cluster_id = {{cluster}}
 ORDER BY peak_share DESC, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
@@ -81,6 +82,8 @@ _NEAREST = (
     _value("most used", "peak_usage"),
     number("share", "peak_share", texts.share),
     number("windows over", "windows_over"),
+    number("windows throttled", "windows_throttled"),
+    text("state", "state"),
 )
 _THROTTLED_COLUMNS = (
     text("principal", "principal"),
@@ -109,9 +112,7 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=texts.time_range(first, last),
         sentences=(_throttles(throttled), _nearness(buckets)),
-        advice="`quotaflow why NAME` says for one client what throttled it and what would help."
-        if throttled
-        else "Nothing: no quota held anybody back.",
+        advice=_advice(throttled, advised),
         charts=_charts(buckets, throttled),
         grids=(
             grid(
@@ -124,7 +125,7 @@ def section(scope: Scope) -> ReportSection:
                 "Quotas by how full they were in the last hour that is known",
                 buckets,
                 _NEAREST,
-                "No client quota is known that held anybody.",
+                "No client quota applies to any of these clients.",
             ),
             grid(
                 "Quotas that throttled their user in more than one window of ten",
@@ -151,11 +152,23 @@ def _throttles(throttled: Sequence[Row]) -> str:
 
 def _nearness(buckets: Sequence[Row]) -> str:
     if not buckets:
-        return "No client quota stands that any of these clients falls under."
-    near = [row for row in buckets if row["peak_share"] >= _NEAR]
-    return f"{len(near)} of {texts.count(buckets[0]['of_all'], 'quota')} in use came to " + (
-        f"{texts.share(_NEAR)} of their limit or past it."
+        return "No client quota applies to any of these clients."
+    first = buckets[0]
+    return (
+        f"In the last hour {first['all_throttled']:,} of {texts.count(first['of_all'], 'quota')} "
+        f"in use throttled their clients, and {first['all_near']:,} came near their limit or over "
+        "it without that."
     )
+
+
+def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
+    if advised:
+        users = texts.names(row["user"] for row in advised)
+        return f"Raise the quotas below, of {users}, or let them send less at once."
+    if throttled:
+        principal = texts.listed(throttled[0]["principal"])
+        return f"`quotaflow why NAME` says what would help, first of {principal}."
+    return "Nothing: no quota throttled anybody."
 
 
 def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ...]:
@@ -191,8 +204,8 @@ def _alarms(buckets: Sequence[Row], throttled: Sequence[Row]) -> list[Alarm]:
     alarms = []
     if throttled:
         alarms.append(Alarm(NOW, _throttles(throttled)))
-    near = [row for row in buckets if _NEAR <= row["peak_share"] < 1]
+    near = [row for row in buckets if row["state"] in {"over", "near"}]
     if near:
-        names = texts.names(_bucket(row) for row in near)
-        alarms.append(Alarm(SOON, f"Near a quota, and not throttled yet: {names}."))
+        names = texts.names(f"{_bucket(row)} ({row['quota_type']})" for row in near)
+        alarms.append(Alarm(SOON, f"Near a quota that did not throttle them yet: {names}."))
     return alarms

@@ -131,9 +131,7 @@ def section(scope: Scope) -> ReportSection:
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
     if not checks and not moves and not steps and not rates:
-        sentence = (
-            "Nothing was moved or throttled: no request asked for it, and no list holds a replica."
-        )
+        sentence = "Nothing was moved or throttled: no request did that, and no list has a replica."
         return ReportSection(
             TITLE, time_range=_since(scope), sentences=(sentence,), advice="Nothing."
         )
@@ -141,12 +139,11 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=_since(scope),
         sentences=(_moves(moves), _checks(checks)),
-        advice="`quotaflow throttle-advice MOVE.json` says which throttle a move should have; "
-        "`quotaflow plan` takes back what was left over.",
+        advice=_advice(checks, moves),
         charts=(*rates, *_steps(steps)),
         grids=(
             grid(
-                "What is wrong with throttles that stand",
+                "What is wrong with current throttles",
                 checks,
                 _FINDING_COLUMNS,
                 "Nothing is wrong.",
@@ -157,6 +154,22 @@ def section(scope: Scope) -> ReportSection:
         left_out=(_cut(steps),) if steps else (),
         alarms=tuple(_alarms(checks, moves)),
     )
+
+
+def _advice(checks: Sequence[Row], moves: Sequence[Row]) -> str:
+    """What to do; each part has rows that call for it."""
+    parts = []
+    wrong = [row for row in moves if row["state"] in _WRONG]
+    if wrong:
+        topics = texts.names(row["topic"] for row in wrong)
+        parts.append(f"raise the throttle of {topics} or move less at once")
+    if any(row["finding"].startswith("stale_") for row in checks):
+        parts.append("`quotaflow plan` says which left-over lists and rates it takes back")
+    others = [row["finding"] for row in checks if not row["finding"].startswith("stale_")]
+    if others:
+        parts.append(f"see what docs/replication.md says of {texts.names(others)}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
 def _since(scope: Scope) -> str:
@@ -172,9 +185,9 @@ def _moves(moves: Sequence[Row]) -> str:
 
 def _checks(checks: Sequence[Row]) -> str:
     if not checks:
-        return "Nothing is wrong with the throttles that stand."
+        return "Nothing is wrong with current throttles."
     findings = texts.names(row["finding"] for row in checks)
-    return f"{texts.count(checks[0]['of_all'], 'finding')} about throttles that stand: {findings}."
+    return f"{texts.count(checks[0]['of_all'], 'finding')} about current throttles: {findings}."
 
 
 def _rates(scope: Scope) -> tuple[Chart, ...]:

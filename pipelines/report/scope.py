@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.report import texts
@@ -39,13 +40,17 @@ WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A cluster's tables from `since`; `until` is the time of the cluster's newest event."""
+    """A cluster's tables from `since`; `until` is the time of the cluster's newest event.
+
+    `conf` has the policy of plans.
+    """
 
     reader: Reader
     cluster_id: str
     since: datetime
     until: datetime
     now: datetime
+    conf: Conf
 
     def rows(self, sql: str) -> list[Row]:
         """The rows of a query in which {cluster} and {since} are replaced by this report's.

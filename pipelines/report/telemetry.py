@@ -22,6 +22,12 @@ from quotaflow.pipelines.report.section import (
 )
 
 TITLE = "Client telemetry and alerts"
+# Programs of brokers and of this pipeline are nobody's to-do.
+_OF_USERS = """NOT EXISTS (
+        SELECT 1 FROM protected_principals AS internal
+        WHERE internal.is_internal AND internal.cluster_id = client_coverage.cluster_id
+            AND internal.principal = client_coverage.principal
+    )"""
 _TABLE = "telemetry_subscriptions"
 _STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
 _SOFTWARE = f"""
@@ -36,7 +42,7 @@ SELECT
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
 FROM client_coverage
-WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
+WHERE cluster_id = {{cluster}} AND last_seen >= {{since}} AND {_OF_USERS}
 GROUP BY 1, 2
 ORDER BY instances DESC, software, version
 """
@@ -45,6 +51,7 @@ SELECT *, count(*) OVER () AS of_all
 FROM client_coverage
 WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
     AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)
+    AND {_OF_USERS}
 ORDER BY state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id
 LIMIT {MAX_ROWS}
 """
@@ -65,7 +72,9 @@ LIMIT {MAX_ROWS}
 """
 _WITHOUT = f"""
 SELECT reason, client_software_name, client_software_version, count(*) AS clients,
-    sum(requests) AS requests, count(*) OVER () AS of_all
+    sum(requests) AS requests, count(*) OVER () AS of_all, sum(count(*)) OVER () AS all_clients,
+    sum(sum(CASE WHEN reason = 'too_old' THEN 1 ELSE 0 END)) OVER () AS too_old,
+    sum(sum(CASE WHEN reason = 'switched_off' THEN 1 ELSE 0 END)) OVER () AS switched_off
 FROM clients_without_telemetry
 WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
 GROUP BY reason, client_software_name, client_software_version
@@ -115,9 +124,7 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=texts.time_range(min(seen), max(seen)) if seen else "",
         sentences=(_coverage(kinds), _alerting(alerts), _never(without)),
-        advice="`quotaflow troubleshoot CLIENT` asks one client for more, for a while."
-        if open_alerts
-        else "Let clients of old versions be updated where their metrics are wanted.",
+        advice=_advice(open_alerts, silent, without),
         charts=_charts(kinds),
         grids=(
             grid("Alerts, open ones first", alerts, _BREACHED, "No alert was open."),
@@ -165,8 +172,30 @@ def _alerting(alerts: Sequence[Row]) -> str:
 def _never(without: Sequence[Row]) -> str:
     if not without:
         return ""
-    clients = texts.count(sum(row["clients"] for row in without), "client")
-    return f"{clients} never asked to push: too old, switched off, or of other software."
+    first = without[0]
+    other = first["all_clients"] - first["too_old"] - first["switched_off"]
+    parts = (
+        (first["too_old"], "of versions that cannot push"),
+        (first["switched_off"], "with telemetry switched off"),
+        (other, "of software whose versions are not known"),
+    )
+    counted = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
+    return f"{texts.count(first['all_clients'], 'client')} never asked to push: {counted}."
+
+
+def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> str:
+    """What to do, most urgent first; each part has rows that call for it."""
+    parts = []
+    if open_alerts:
+        parts.append("`quotaflow troubleshoot CLIENT` asks one client for more, for a while")
+    if any(row["state"] == "cut_off" for row in silent):
+        parts.append("restart the clients that were cut off: they push nothing until then")
+    if without and without[0]["too_old"]:
+        parts.append("update clients of old versions where their metrics are needed")
+    if without and without[0]["switched_off"]:
+        parts.append("set enable.metrics.push=true where it is switched off")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
 def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
+from quotaflow.pipelines import config
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -39,7 +40,8 @@ def scope(warehouse: Warehouse, cluster_id: str = "c1", **others: Any) -> Scope:
     """The scope of all rows made here."""
     since, until = NOON - timedelta(days=1), at(65)
     times = {"since": since, "until": until, "now": NOW} | others
-    return Scope(Reader(warehouse), cluster_id, **times)
+    conf = config.Conf(warehouse=warehouse.conf)
+    return Scope(Reader(warehouse), cluster_id, **times, conf=conf)
 
 
 # Names that attack a page, a script, a template, a terminal or a reader.

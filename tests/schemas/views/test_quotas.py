@@ -1,10 +1,12 @@
 """Views of quota usage: who is nearest a quota, and what throttled whom."""
 
+import pytest
+
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import Fill
-from .view_rows import used
-from .view_tables import picked, rows
+from .view_rows import Row, used
+from .view_tables import by_case, picked, rows
 
 
 def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
@@ -34,6 +36,73 @@ def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
         (2, 400.0, 600.0, 0.4, 1, 0, 1, "stock"),
         (1, 10.0, 990.0, 0.01, 1, 0, 1, "callback"),
     ]
+
+
+BYTES, TIME = "producer_byte_rate", "request_percentage"
+THROTTLES = {"throttled_requests": 2, "throttle_time_ms": 30.0}
+# Usage of a quota of 1,000, and the state of its bucket.
+STATES: dict[str, tuple[list[Row], str]] = {
+    "unused": ([used(0, BYTES, 10.0)], "free"),
+    "near": ([used(0, BYTES, 800.0)], "near"),
+    "over, and not throttled": ([used(0, BYTES, 1_100.0)], "over"),
+    "throttled just below it": (
+        [used(0, BYTES, 999.0, throttled_by=BYTES, **THROTTLES)],
+        "throttled",
+    ),
+    "throttled far below it": ([used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES)], "throttled"),
+    "throttled in another window": (
+        [used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES), used(11, BYTES, 1_100.0)],
+        "throttled",
+    ),
+    "throttled by a quota of time": (
+        [
+            used(0, BYTES, 900.0, throttled_by=TIME, **THROTTLES),
+            used(0, TIME, 1.0, quota=None, headroom=None),
+        ],
+        "near",
+    ),
+    "a quota of time that throttled requests of bytes": (
+        [
+            used(0, BYTES, 900.0, quota=None, headroom=None, throttled_by=TIME, **THROTTLES),
+            used(0, TIME, 1.0),
+        ],
+        "throttled",
+    ),
+    "another client was throttled": (
+        [
+            used(0, BYTES, 900.0),
+            used(
+                0,
+                BYTES,
+                1.0,
+                principal="User:bob",
+                quota=None,
+                headroom=None,
+                throttled_by=BYTES,
+                **THROTTLES,
+            ),
+        ],
+        "near",
+    ),
+    "throttled more than an hour ago": (
+        [used(-3_700, BYTES, 999.0, throttled_by=BYTES, **THROTTLES), used(0, BYTES, 900.0)],
+        "near",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def headroom(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+    """The buckets of each case."""
+    cases = {case: {"quota_usage": usage} for case, (usage, _) in STATES.items()}
+    return by_case(tmp_path_factory.mktemp("states"), cases, "SELECT * FROM quota_headroom")
+
+
+@pytest.mark.parametrize("case", STATES)
+def test_a_bucket_is_in_one_state(headroom: dict[str, list[Row]], case: str) -> None:
+    (bucket,) = headroom[case]
+    assert bucket["state"] == STATES[case][1]
+    assert (bucket["windows_throttled"] > 0) == (bucket["state"] == "throttled")
 
 
 def test_throttled_time_is_summed_by_the_quota_that_did_it(

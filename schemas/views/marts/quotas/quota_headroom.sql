@@ -10,6 +10,9 @@
 --   peak_share: peak_usage / quota; 1 is the whole quota
 --   windows: windows with usage
 --   windows_over: those of them with more usage than the quota
+--   windows_throttled: those of them in which this quota likely throttled requests
+--   state: throttled (windows_throttled is more than 0), over (windows_over is more than 0), near
+--     (peak_share is 0.8 or more) or free; the first that is true
 --   client_ids: number of client ids that share the bucket
 --   is_estimated: the broker charges more than usage shows, in some window (see quota_usage)
 --   from quota_usage: enforcement
@@ -18,7 +21,52 @@ WITH recent AS (
         *,
         max(event_time) OVER (PARTITION BY cluster_id) - INTERVAL '1' HOUR AS since
     FROM quota_usage
+),
+throttles AS (
+    -- A quota of request time may throttle requests that count under their bytes.
+    SELECT DISTINCT
+        cluster_id, broker_id, event_time, principal, client_id, throttled_by AS quota_type
+    FROM recent
+    WHERE throttled_requests > 0 AND throttled_by IS NOT NULL AND event_time > since
+),
+buckets AS (
+    SELECT
+        recent.cluster_id,
+        recent.broker_id,
+        recent.quota_type,
+        recent.quota_level,
+        recent.quota_bucket_user,
+        recent.quota_bucket_client_id,
+        recent.quota,
+        max(recent.quota_bucket_usage) AS peak_usage,
+        min(recent.headroom) AS headroom,
+        max(recent.quota_bucket_usage) / recent.quota AS peak_share,
+        count(DISTINCT recent.event_time) AS windows,
+        count(DISTINCT CASE WHEN recent.is_over THEN recent.event_time END) AS windows_over,
+        count(DISTINCT throttles.event_time) AS windows_throttled,
+        count(DISTINCT recent.client_id) AS client_ids,
+        max(CASE WHEN recent.is_estimated THEN 1 ELSE 0 END) = 1 AS is_estimated,
+        recent.enforcement
+    FROM recent
+    LEFT JOIN throttles
+        ON recent.cluster_id = throttles.cluster_id
+            AND recent.broker_id = throttles.broker_id
+            AND recent.event_time = throttles.event_time
+            AND recent.principal = throttles.principal
+            AND recent.client_id = throttles.client_id
+            AND recent.quota_type = throttles.quota_type
+    WHERE recent.quota > 0 AND recent.event_time > recent.since
+    GROUP BY
+        recent.cluster_id,
+        recent.broker_id,
+        recent.quota_type,
+        recent.quota_level,
+        recent.quota_bucket_user,
+        recent.quota_bucket_client_id,
+        recent.quota,
+        recent.enforcement
 )
+
 SELECT
     cluster_id,
     broker_id,
@@ -27,22 +75,19 @@ SELECT
     quota_bucket_user,
     quota_bucket_client_id,
     quota,
-    max(quota_bucket_usage) AS peak_usage,
-    min(headroom) AS headroom,
-    max(quota_bucket_usage) / quota AS peak_share,
-    count(DISTINCT event_time) AS windows,
-    count(DISTINCT CASE WHEN is_over THEN event_time END) AS windows_over,
-    count(DISTINCT client_id) AS client_ids,
-    max(CASE WHEN is_estimated THEN 1 ELSE 0 END) = 1 AS is_estimated,
+    peak_usage,
+    headroom,
+    peak_share,
+    windows,
+    windows_over,
+    windows_throttled,
+    CASE
+        WHEN windows_throttled > 0 THEN 'throttled'
+        WHEN windows_over > 0 THEN 'over'
+        WHEN peak_share >= 8e-1 THEN 'near'
+        ELSE 'free'
+    END AS state,
+    client_ids,
+    is_estimated,
     enforcement
-FROM recent
-WHERE quota > 0 AND event_time > since
-GROUP BY
-    cluster_id,
-    broker_id,
-    quota_type,
-    quota_level,
-    quota_bucket_user,
-    quota_bucket_client_id,
-    quota,
-    enforcement
+FROM buckets
