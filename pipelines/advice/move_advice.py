@@ -1,7 +1,7 @@
 """Reads the sizes and rates that decide the throttle of a move, before it starts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -105,14 +105,16 @@ class AnswerSizing:
 
 @dataclass(frozen=True, slots=True)
 class MoveAdvice:
-    """The throttle of a move, the end of the data, and brokers whose capacity is estimated.
+    """The throttle of a move, and the end of the data.
 
-    `sizing`: how large answers to followers may be for a throttle; None where no table shows it.
+    `carried_at_most`: by broker and side, the most it carried in a minute of the last week, in
+    bytes/s: its capacity is no less. `sizing`: how large answers to followers may be for a
+    throttle; None where no table shows it.
     """
 
     throttle: MoveThrottle
     as_of: datetime
-    estimated_brokers: frozenset[int]
+    carried_at_most: Mapping[tuple[int, str], float]
     sizing: AnswerSizing | None = None
 
 
@@ -131,11 +133,10 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
     nodes = {node for move in partitions for node in (*move.replicas, *move.target)}
     brokers = _brokers(carried, nodes, conf.replication)
     throttle = move_throttle(partitions, brokers, conf.replication.rate_policy)
-    sides = {side.broker_id for side in throttle.sides}
-    learned = {node for node in sides if conf.replication.capacity(node) is None}
+    most = {(row["node"], row["side"]): row["most"] for row in carried}
     sizing = [AnswerSizing(**row) for row in reader.rows(_SIZING.format(**names))]
     as_of = newest + timedelta(minutes=1)
-    return MoveAdvice(throttle, as_of, frozenset(learned), next(iter(sizing), None))
+    return MoveAdvice(throttle, as_of, most, next(iter(sizing), None))
 
 
 def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:
@@ -195,13 +196,9 @@ def _by_partition(rows: Iterable[Row], name: str) -> dict[tuple[str, int], float
 def _brokers(
     rows: Iterable[Row], nodes: Iterable[int], conf: ReplicationSection
 ) -> dict[int, BrokerLoad]:
-    most, other = defaultdict[int, dict[str, float]](dict), defaultdict[int, dict[str, float]](dict)
+    other = defaultdict[int, dict[str, float]](dict)
     for row in rows:
-        most[row["node"]][row["side"]] = row["most"]
         other[row["node"]][row["side"]] = row["other"]
     return {
-        node: BrokerLoad(
-            {side: conf.capacity(node) or most[node].get(side) for side in SIDES}, other[node]
-        )
-        for node in nodes
+        node: BrokerLoad(dict.fromkeys(SIDES, conf.capacity(node)), other[node]) for node in nodes
     }

@@ -23,6 +23,7 @@ COLUMNS = (
     "most_bytes_per_s",
     "reason",
     "capacity",
+    "carried_at_most_bytes_per_s",
 )
 
 File = Annotated[
@@ -48,8 +49,8 @@ def throttle_advice(
 
     Reads snapshots and traffic; needs no JVM. One row per side of each broker in the move: bytes to
     move, the rate it must exceed (what is written meanwhile), its other traffic, now or after
-    the move, and the maximum rate. Capacity is conf's (replication.capacity_bytes_per_s), else the
-    maximum a broker carried in a minute of the last week.
+    the move, and the maximum rate. Capacity is conf's (replication.capacity_bytes_per_s). Without
+    it no maximum is known: what a broker carried at most so far is shown, and is no bound.
 
     Example: quotaflow throttle-advice move.json
     """
@@ -68,6 +69,7 @@ def throttle_advice(
 
 
 def _row(side: "SideDemand", advice: "MoveAdvice") -> dict[str, Any]:
+    carried = advice.carried_at_most.get((side.broker_id, side.side))
     return {
         "broker_id": side.broker_id,
         "side": side.side,
@@ -76,7 +78,8 @@ def _row(side: "SideDemand", advice: "MoveAdvice") -> dict[str, Any]:
         "other_bytes_per_s": round(side.other),
         "most_bytes_per_s": None if side.advised.rate is None else round(side.advised.rate),
         "reason": side.advised.reason,
-        "capacity": "observed" if side.broker_id in advice.estimated_brokers else "conf",
+        "capacity": "unknown" if side in advice.throttle.unknown else "conf",
+        "carried_at_most_bytes_per_s": None if carried is None else round(carried),
     }
 
 
@@ -85,12 +88,6 @@ def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Ite
     if not throttle.sides:
         yield "Nothing is to be copied: every replica asked for is there."
         return
-    if advice.estimated_brokers:
-        brokers = ", ".join(map(str, sorted(advice.estimated_brokers)))
-        yield (
-            f"Capacity of brokers {brokers} is what they carried at most, and may be far more: "
-            "set replication.capacity_bytes_per_s."
-        )
     yield from _rates(throttle, file, connection)
     yield from _too_large_answers(advice)
     for name, lists in (
@@ -103,11 +100,14 @@ def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Ite
 
 def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
     """A warning where one answer of each broker is more than the throttle passes in its window."""
-    sizing, rate = advice.sizing, advice.throttle.max_rate
-    if sizing is None or rate is None or not advice.throttle.fits:
+    sizing, throttle = advice.sizing, advice.throttle
+    if sizing is None or throttle.short:
         return
-    least = sizing.least_leader_rate
-    if least is not None and rate > least:
+    least, rate = sizing.least_leader_rate, throttle.max_rate
+    if rate is None and least is not None:
+        yield f"Answers to followers suit rates above {least:,.0f} bytes/s (KIP-73)."
+        return
+    if rate is not None and least is not None and rate > least:
         return
     above = "no rate" if least is None else f"rates above {least:,.0f} bytes/s"
     yield (
@@ -118,12 +118,19 @@ def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
 
 
 def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> Iterator[str]:
-    if not throttle.fits or throttle.max_rate is None:
-        short = [s for s in throttle.sides if s.advised.rate is None or s.advised.rate <= s.floor]
-        names = ", ".join(f"{side.side} {side.broker_id}" for side in short)
+    if throttle.short or (throttle.max_rate is not None and not throttle.fits):
+        names = ", ".join(f"{side.side} {side.broker_id}" for side in throttle.short)
         yield (
             f"No rate fits: at {names or 'the busiest broker'} less is left than is written into "
             "what moves. Move fewer partitions at once, or when less is written."
+        )
+        return
+    if throttle.max_rate is None:
+        brokers = ", ".join(map(str, sorted({side.broker_id for side in throttle.unknown})))
+        yield (
+            f"It ends at any rate above {throttle.min_rate:,.0f} bytes/s. Up to which rate clients "
+            f"do not feel it is not known, because conf has no capacity of brokers {brokers}: set "
+            "replication.capacity_bytes_per_s."
         )
         return
     from quotaflow.pipelines.feedback.kafka_configs import reassign_command  # noqa: PLC0415

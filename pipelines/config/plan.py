@@ -96,10 +96,10 @@ _Node = Annotated[int, Field(ge=0, strict=False)]
 class ReplicationSection(Section):
     """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
 
-    `brokers` are those with another capacity. Without a capacity, that of a broker is the most it
-    ever carried in a minute. A rate is `share` of what is left. It stays where the new
-    one is less than `hysteresis` off, changes by `max_step_factor` at most, and not again within
-    `cooldown_s`. `network_bytes_per_s` is what the network between all brokers carries, if known. A
+    `brokers` are those with another capacity. Without a capacity no rate is advised but as much as
+    is written, because what a broker carried so far may be far from it. A rate is `share` of what
+    is left. It stays where the new one is less than `hysteresis` off, changes by `max_step_factor`
+    at most, and not again within `cooldown_s`. `network_bytes_per_s` is what the network between all brokers carries, if known. A
     list or rate is stale when nothing in it moved or was behind for `stale_throttle_s`.
 
     Clients are degraded while the p99 of their requests is above `produce_p99_ms` or

@@ -142,11 +142,9 @@ def _or_recommended(text: str) -> Words:
 
 
 def _floor_exceeds_capacity(row: Row) -> str:
-    learned = ", or set its capacity in conf: it is the most it ever carried so far"
-    more = learned if row["reason_detail"] == "observed" else ""
     return (
         "what is written into its throttled replicas, or 1 MB/s, is more than what is left of its "
-        f"capacity: move fewer at once{more}{_slow_clients(row)}"
+        f"capacity: move fewer at once{_slow_clients(row)}"
     )
 
 
@@ -195,7 +193,7 @@ _RATE_MEANINGS = {
     "unchanged": "The rate that is set is near enough.",
     "cooldown": "The rate was changed less than the cooldown ago.",
     "clients_degraded": "Clients wait longer than usual: half the rate, or what is left.",
-    "capacity_unknown": "Conf has no capacity, and none was learned: there is no rate to advise.",
+    "capacity_unknown": "Conf has no capacity of the broker: there is no rate to advise.",
     "floor_exceeds_capacity": "What is written is more than what is left: no rate is right.",
     "floor_exceeds_capacity_and_clients_degraded": "The same, and clients wait longer than usual.",
 }
@@ -302,14 +300,17 @@ BLOCKED_REASONS = by_code(
         ),
         Wording(
             "capacity_unknown",
-            "Conf has no capacity of the broker, and none was learned.",
+            "Conf has no capacity of the broker.",
             (),
-            fixed("no capacity in conf (replication), and no traffic it could be learned from"),
+            fixed(
+                "replication.capacity_bytes_per_s of conf is not set, and what the broker carried "
+                "so far is no bound"
+            ),
         ),
         Wording(
             "floor_exceeds_capacity",
             "No rate is right: too much is written into what is throttled.",
-            ("reason_detail", *_CLIENTS_SUFFER),
+            _CLIENTS_SUFFER,
             _floor_exceeds_capacity,
         ),
         Wording(

@@ -199,13 +199,13 @@ BLOCKED: dict[str, Case] = {
     **{code: ({}, wording.words({})) for code, wording in LIMITS.items()},
     "capacity_unknown": (
         {},
-        "no capacity in conf (replication), and no traffic it could be learned from",
+        "replication.capacity_bytes_per_s of conf is not set, and what the broker carried so far "
+        "is no bound",
     ),
     "floor_exceeds_capacity": (
-        SLOW | {"reason_detail": "observed"},
+        SLOW,
         "what is written into its throttled replicas, or 1 MB/s, is more than what is left of its "
-        "capacity: move fewer at once, or set its capacity in conf: it is the most it ever carried "
-        f"so far{SLOW_TEXT}",
+        f"capacity: move fewer at once{SLOW_TEXT}",
     ),
     "rate_without_list": (
         FITS,

@@ -8,7 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from quotaflow.udfs.rules.throttle_rate import Demand, RateAdvice, RatePolicy, advise
+from quotaflow.udfs.rules.throttle_rate import (
+    CAPACITY_UNKNOWN,
+    Demand,
+    RateAdvice,
+    RatePolicy,
+    advise,
+)
 
 LEADER, FOLLOWER = "leader", "follower"
 SIDES = (LEADER, FOLLOWER)
@@ -77,8 +83,8 @@ class MoveThrottle:
     """The sides a move takes part in, and one rate for all of them.
 
     The rate must exceed `min_rate`, or the move never ends, and `max_rate` is what the busiest side
-    has left. No rate fits if `max_rate` is None or below `min_rate`. The lists are those of topics,
-    in Kafka's own form.
+    has left; None: that is not known of all sides, or one has too little. No rate fits if a side is
+    `short`. The lists are those of topics, in Kafka's own form.
     """
 
     sides: tuple[SideDemand, ...]
@@ -86,6 +92,21 @@ class MoveThrottle:
     max_rate: float | None
     leader_replicas: Mapping[str, str]
     follower_replicas: Mapping[str, str]
+
+    @property
+    def unknown(self) -> tuple[SideDemand, ...]:
+        """Sides of brokers whose capacity is not known."""
+        return tuple(side for side in self.sides if side.advised.reason == CAPACITY_UNKNOWN)
+
+    @property
+    def short(self) -> tuple[SideDemand, ...]:
+        """Sides that have less left than is written into what moves."""
+        return tuple(
+            side
+            for side in self.sides
+            if side not in self.unknown
+            and (side.advised.rate is None or side.advised.rate <= side.floor)
+        )
 
     @property
     def fits(self) -> bool:

@@ -22,7 +22,7 @@ COOLDOWN = "cooldown"
 CLIENTS_DEGRADED = "clients_degraded"
 """Clients wait longer, or partitions are at min.insync.replicas: a lower rate."""
 CAPACITY_UNKNOWN = "capacity_unknown"
-"""No capacity in conf, and none observed: no advice."""
+"""No capacity in conf: no advice but what needs none (FLOOR, CLIENTS_DEGRADED)."""
 FLOOR_EXCEEDS_CAPACITY = "floor_exceeds_capacity"
 """The partitions need more than is left: no rate is right, and fewer must move at once."""
 OVERLOADED = "floor_exceeds_capacity_and_clients_degraded"
@@ -34,7 +34,8 @@ class Demand:
     """One side of one broker, in bytes/s.
 
     `capacity`: the value of conf, or the lowest traffic at which clients recently suffered, if that
-    is lower; None: unknown. `other`: traffic that the throttle does not limit, in the busiest of
+    is lower; None: conf has none. What a broker carried so far says only that it is no less.
+    `other`: traffic that the throttle does not limit, in the busiest of
     the last minutes so that noise changes nothing, and after the move if that is more. `floor`: for
     a leader the sum over its throttled partitions of write rate x followers (those in sync are
     charged too), for a follower the sum of their write rates. `are_clients_healthy`:
@@ -75,9 +76,9 @@ class RateAdvice:
 
 def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> RateAdvice:
     """The rate to set now; without a `current` rate, the first one."""
-    if demand.capacity is None:
-        return RateAdvice(None, CAPACITY_UNKNOWN)
     floor = max(demand.floor, MIN_RATE)
+    if demand.capacity is None:
+        return _without_capacity(floor, demand, current, bounds)
     most = bounds.share * (demand.capacity - demand.other)
     if floor > demand.capacity - demand.other:
         return RateAdvice(
@@ -93,6 +94,16 @@ def advise(demand: Demand, current: CurrentRate | None, bounds: RatePolicy) -> R
     if not demand.are_clients_healthy:
         return _relief(most, floor, current, bounds)
     return _step(target, floor, current, bounds)
+
+
+def _without_capacity(
+    floor: float, demand: Demand, current: CurrentRate | None, bounds: RatePolicy
+) -> RateAdvice:
+    if current is not None and current.rate < floor:
+        return RateAdvice(floor, FLOOR)
+    if current is not None and not demand.are_clients_healthy:
+        return _relief(floor, floor, current, bounds)
+    return RateAdvice(None, CAPACITY_UNKNOWN)
 
 
 def _relief(target: float, floor: float, current: CurrentRate, bounds: RatePolicy) -> RateAdvice:

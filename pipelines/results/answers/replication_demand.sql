@@ -72,7 +72,7 @@ capacities AS (
         carried.cluster_id,
         carried.broker_id,
         carried.side,
-        max(carried.bytes) / 60e0 AS observed,
+        max(carried.bytes) / 60e0 AS carried_at_most_bytes_per_s,
         max(
             CASE
                 WHEN unix_micros(carried.event_time) > unix_micros(newest.event_time) - 600000000
@@ -127,7 +127,7 @@ inputs AS (
     SELECT
         sides.*,
         coalesce(own.capacity, bounds.capacity_bytes_per_s) AS conf_capacity,
-        capacities.observed,
+        capacities.carried_at_most_bytes_per_s,
         capacities.degraded_bytes_per_s,
         coalesce(capacities.other, 0e0) AS other_now,
         coalesce(floors.floor_bytes_per_s, 0e0) AS floor_bytes_per_s,
@@ -186,16 +186,13 @@ SELECT
     is_moving,
     is_used,
     replicas_behind,
-    CASE
-        WHEN degraded_bytes_per_s < coalesce(conf_capacity, observed) THEN degraded_bytes_per_s
-        ELSE coalesce(conf_capacity, observed)
-    END
+    CASE WHEN degraded_bytes_per_s < conf_capacity THEN degraded_bytes_per_s ELSE conf_capacity END
         AS capacity_bytes_per_s,
     CASE
-        WHEN degraded_bytes_per_s < coalesce(conf_capacity, observed) THEN 'latency'
+        WHEN degraded_bytes_per_s < conf_capacity THEN 'latency'
         WHEN conf_capacity IS NOT NULL THEN 'conf'
-        WHEN observed IS NOT NULL THEN 'observed'
     END AS capacity_source,
+    carried_at_most_bytes_per_s,
     other_now + added_bytes_per_s + led_bytes_per_s AS other_bytes_per_s,
     floor_bytes_per_s,
     rate,

@@ -117,14 +117,19 @@ REPLICATION_DEMAND = Table(
             "capacity_bytes_per_s",
             DOUBLE,
             "capacity of the broker for all its traffic on this side, in bytes per second; null: "
-            "not known",
+            "conf has none",
         ),
         Column(
             "capacity_source",
             STRING,
-            "conf (its settings), observed (the most it carried in a minute of the last seven "
-            "days) or latency (the least it carried in a minute of the hour in which its clients "
-            "were degraded, if that is less); null: not known",
+            "conf (its settings) or latency (the least it carried in a minute of the hour in which "
+            "its clients were degraded, if that is less than conf's); null: conf has none",
+        ),
+        Column(
+            "carried_at_most_bytes_per_s",
+            DOUBLE,
+            "the most it carried on this side in a minute of the last seven days, in bytes per "
+            "second: its capacity is no less, and may be far more; null: no minute is known",
         ),
         Column(
             "other_bytes_per_s",

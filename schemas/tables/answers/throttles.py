@@ -179,7 +179,7 @@ REPLICATION_PROPOSALS = Table(
         Column(
             "capacity_source",
             STRING,
-            "conf, observed or latency (see replication_demand); null: as capacity_bytes_per_s",
+            "conf or latency (see replication_demand); null: as capacity_bytes_per_s",
         ),
         Column(
             "written_bytes_per_s",

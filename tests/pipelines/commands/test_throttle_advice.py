@@ -107,6 +107,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "most_bytes_per_s": 54 * MB,
             "reason": "headroom",
             "capacity": "conf",
+            "carried_at_most_bytes_per_s": 80 * MB,
         },
         {
             "broker_id": 3,
@@ -117,6 +118,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "most_bytes_per_s": round(70.2 * MB),
             "reason": "headroom",
             "capacity": "conf",
+            "carried_at_most_bytes_per_s": 20 * MB,
         },
     ]
     assert "above 4,000,000 bytes/s; clients do not feel it up to 54,000,000" in err
@@ -152,12 +154,24 @@ def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -
     assert row == {"topic": "bulk", "partition": 0, "read": MB / 10}
 
 
-def test_without_conf_capacity_is_what_a_broker_ever_carried(advise: Advise) -> None:
+def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise) -> None:
     _, out, err = advise(CONTENT, [1, 2, 3], "--json", "--set", "replication.brokers.3=100000000")
     leader, follower = objects(out)
-    assert (leader["capacity"], follower["capacity"]) == ("observed", "conf")
-    assert leader["most_bytes_per_s"] == round(34.2 * MB)
-    assert "Capacity of brokers 1 is what they carried at most" in err
+    assert (leader["capacity"], follower["capacity"]) == ("unknown", "conf")
+    assert (leader["most_bytes_per_s"], leader["reason"]) == (None, "capacity_unknown")
+    assert leader["carried_at_most_bytes_per_s"] == 80 * MB
+    assert "It ends at any rate above 4,000,000 bytes/s." in err
+    assert "is not known, because conf has no capacity of brokers 1: set" in err
+    assert "suit rates above" in err, "the sizing rule needs no capacity"
+    assert "No rate fits" not in err
+    assert "--throttle" not in err
+    assert "bulk: leader.replication.throttled.replicas=0:1,0:2\n" in err
+
+
+def test_a_side_without_room_is_named_beside_one_of_unknown_capacity(advise: Advise) -> None:
+    busy = {"rack_traffic": [flowing(1, 98.5, "produced", 3)]}
+    _, _, err = advise(CONTENT | busy, [1, 2, 3], "--set", "replication.brokers.3=100000000")
+    assert "No rate fits: at follower 3 less is left" in err
 
 
 def test_where_no_rate_fits_it_says_where_not(advise: Advise) -> None:

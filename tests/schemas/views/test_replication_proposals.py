@@ -144,11 +144,12 @@ def test_a_rate_near_enough_is_asked_for_as_it_stands(
     assert picked(proposals[case], "config_value", "prior_value", "blocked_reason") == expected
 
 
-def test_a_capacity_that_is_only_learned_may_be_more(warehouse: Warehouse) -> None:
+def test_what_a_broker_carried_so_far_is_no_capacity(warehouse: Warehouse) -> None:
     content = {"replication_throttles": [throttled(NOW)], "rack_traffic": [sent(NOW, 9)]}
     make_tables(warehouse, content | {"settings": MANAGED[1:]})
     (row,) = rows(warehouse, "SELECT * FROM replication_proposals")
-    assert (row["blocked_reason"], row["capacity_source"]) == ("floor_exceeds_capacity", "observed")
+    names = ("config_value", "blocked_reason", "capacity_bytes_per_s", "capacity_source")
+    assert picked([row], *names) == [(None, "capacity_unknown", None, None)]
 
 
 SLOW = [

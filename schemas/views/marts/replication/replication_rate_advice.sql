@@ -2,7 +2,8 @@
 -- grain: one row per broker and side with a replication throttle or a move in the last hour with
 --   replication
 -- description: The rate that each replication throttle should have now (KIP-73), and the numbers behind
---   it (replication_demand). A rate is never below 1 MB/s, because brokers do not measure well below
+--   it (replication_demand). What a broker carried so far is no capacity: without one in conf no rate
+--   is advised but as much as is written, and less while clients are degraded. A rate is never below 1 MB/s, because brokers do not measure well below
 --   it, and never below floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
 -- columns:
 --   from replication_demand: cluster_id, broker_id, side
@@ -13,8 +14,8 @@
 --     no rate: capacity_unknown, floor_exceeds_capacity, floor_exceeds_capacity_and_clients_degraded
 --   from replication_demand: rate, rate_source, rate_set_at, rate_set_by, rate_set_by_client_id,
 --     rate_age_s, is_listed, is_moving, is_used, replicas_behind, capacity_bytes_per_s,
---     capacity_source, other_bytes_per_s, floor_bytes_per_s, are_clients_healthy, produce_p99_ms,
---     usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, since, event_time
+--     capacity_source, carried_at_most_bytes_per_s, other_bytes_per_s, floor_bytes_per_s,
+--     are_clients_healthy, produce_p99_ms, usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, since, event_time
 WITH sized AS (
     SELECT
         *,
@@ -43,7 +44,10 @@ decided AS (
     SELECT
         *,
         CASE
-            WHEN capacity_bytes_per_s IS NULL THEN 'capacity_unknown'
+            WHEN
+                capacity_bytes_per_s IS NULL
+                AND (rate IS NULL OR (rate >= lowest AND are_clients_healthy))
+                THEN 'capacity_unknown'
             WHEN lowest > left_bytes_per_s AND are_clients_healthy THEN 'floor_exceeds_capacity'
             WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_degraded'
             WHEN rate IS NULL THEN target_reason
@@ -85,6 +89,7 @@ SELECT
     replicas_behind,
     capacity_bytes_per_s,
     capacity_source,
+    carried_at_most_bytes_per_s,
     other_bytes_per_s,
     floor_bytes_per_s,
     are_clients_healthy,
