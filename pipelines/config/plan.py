@@ -99,8 +99,9 @@ class ReplicationSection(Section):
     `brokers` are those with another capacity. Without a capacity no rate is advised but as much as
     is written, because what a broker carried so far may be far from it. A rate is `share` of what
     is left. It stays where the new one is less than `hysteresis` off, changes by `max_step_factor`
-    at most, and not again within `cooldown_s`. `network_bytes_per_s` is what the network between all brokers carries, if known. A
-    list or rate is stale when nothing in it moved or was behind for `stale_throttle_s`.
+    at most, and not again within `cooldown_s`. `network_bytes_per_s` is what the network between
+    all brokers carries, if known. A list or rate is stale when nothing in it moved or was behind
+    for `stale_throttle_s`.
 
     Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
     `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates
