@@ -110,7 +110,7 @@ LIMIT {_MAX_ROWS}
         "headroom",
         f"""
 SELECT cluster_id, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id, quota,
-    peak_usage, headroom, 100 * peak_share AS peak_percent, windows_over
+    peak_usage, headroom, 100 * peak_share AS peak_percent, windows_over, windows_throttled, state
 FROM quota_headroom
 ORDER BY peak_percent DESC
 LIMIT {_MAX_ROWS}
@@ -124,6 +124,8 @@ LIMIT {_MAX_ROWS}
             "peak_usage",
             "peak_percent",
             "windows_over",
+            "windows_throttled",
+            "state",
         ),
     ),
     _rows(
@@ -189,6 +191,11 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
 SELECT cluster_id, coalesce(client_software_name, 'unknown') AS software, state,
     count(*) AS instances, sum(missing_pushes) AS missing_pushes
 FROM client_coverage
+WHERE NOT EXISTS (
+    SELECT 1 FROM protected_principals AS internal
+    WHERE internal.is_internal AND internal.cluster_id = client_coverage.cluster_id
+        AND internal.principal = client_coverage.principal
+)
 GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
 ORDER BY instances DESC
 """,
