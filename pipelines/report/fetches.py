@@ -114,9 +114,7 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=texts.time_range(first, last),
         sentences=(_sentences(sizes), _wrong(problems)),
-        advice="Change the settings below; `quotaflow why NAME` tells more of one client."
-        if advised or problems
-        else "Nothing.",
+        advice=_advice(advised, problems),
         charts=_charts(sizes),
         grids=(
             grid("Settings to change, by the last day of fetches", advised, _ADVISED, "None."),
@@ -128,6 +126,19 @@ def section(scope: Scope) -> ReportSection:
         left_out=("Followers are left out of chart and list of consumers.",),
         alarms=tuple(_alarms(advised, problems)),
     )
+
+
+def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
+    """What to do; each part has rows that call for it."""
+    parts = []
+    if advised:
+        clients = texts.names(map(_reader, advised))
+        parts.append(f"change the settings below, of {clients}")
+    if problems:
+        clients = texts.names(map(_reader, problems))
+        parts.append(f"`quotaflow why NAME` says more of reads that went wrong, of {clients}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
 def _sentences(sizes: Sequence[Row]) -> str:

@@ -6,15 +6,25 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import planning
-from quotaflow.pipelines.report import health, plan, producer_ids, quotas, telemetry
+from quotaflow.pipelines.report import fetches, health, plan, producer_ids, quotas, telemetry
 from quotaflow.pipelines.report.report import SECTIONS
 from quotaflow.pipelines.report.section import NOW as AT_ONCE
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.limit_rows import offenders
-from ...schemas.views.view_rows import Row, altered, fetched, fresh, moved, request, setting, used
-from ...schemas.views.view_tables import make_tables, make_tables_and_answers
+from ...schemas.views.view_rows import (
+    Row,
+    altered,
+    fault,
+    fetched,
+    fresh,
+    moved,
+    request,
+    setting,
+    used,
+)
+from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers
 from .pages import NOW, PROGRESS, progress, scope
 
 OWN = {"principal": "User:receiver", "client_software_name": "apache-kafka-java"}
@@ -148,3 +158,12 @@ def test_what_helps_against_unused_rows_is_by_their_outcome(
     section = health.section(scope(warehouse, now=NOW - timedelta(hours=2)))
     assert section.advice.startswith(advice)
     assert "; " not in section.advice
+
+
+def test_reads_that_went_wrong_call_for_no_setting(warehouse: Warehouse) -> None:
+    content = {"fetch_sizes": [fetched(1, 5, 100)], "fetch_faults": [fault(0, "offset_too_small")]}
+    make_tables(warehouse, content)
+    make_answers(warehouse, "SELECT * FROM read_problems")
+    section = fetches.section(scope(warehouse))
+    assert section.advice.startswith("`quotaflow why NAME` says more of reads that went wrong")
+    assert "settings" not in section.advice
