@@ -135,7 +135,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
         clients = texts.names(map(_reader, advised))
         parts.append(f"change the settings below, of {clients}")
     if problems:
-        clients = texts.names(map(_reader, problems))
+        clients = texts.names(row["client_id"] for row in problems)
         parts.append(f"`quotaflow why NAME` says more of reads that went wrong, of {clients}")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
