@@ -151,13 +151,13 @@ def _request(row: dict[str, Any], _: Random) -> dict[str, Any]:
 
 
 def _fetch(row: dict[str, Any], random: Random) -> dict[str, Any]:
-    """What is known of a session is known as a whole."""
+    """What is session of a session is session as a whole."""
     parts, limit = random.randint(1, 50), random.choice((1, 1_048_576))
     names = ("session_partitions", "session_partition_max_bytes", "session_max_bytes")
-    known = (max(parts, len(row["partitions"] or ())), limit, limit * parts)
+    session = (max(parts, len(row["partitions"] or ())), limit, limit * parts)
     if row["session_state"] == "unknown":
-        known = (None, None, None)
-    return _request(row | dict(zip(names, known, strict=True)), random)
+        session = (None, None, None)
+    return _request(row | dict(zip(names, session, strict=True)), random)
 
 
 def _push(row: dict[str, Any], _: Random) -> dict[str, Any]:
