@@ -13,7 +13,9 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.rules.principal_name import named
 from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
 # A principal's ids on one broker share a token bucket; a burst that fits it is not throttled.
@@ -68,10 +70,10 @@ def throttled_sources(
     reader = Reader(Warehouse(conf.warehouse))
     where = ["principal IS NOT NULL"]
     if principal is not None:
-        text = _checked_principal(reader, principal).replace("'", "''")
-        where.append(f"principal = '{text}'")
+        principals = ", ".join(map(literal, _checked_principals(reader, principal)))
+        where.append(f"principal IN ({principals})")
     if since is not None:
-        where.append(f"allocated_at >= timestamp '{since:%Y-%m-%dT%H:%M:%S.%fZ}'")
+        where.append(f"allocated_at >= {literal(since)}")
     quota = ReplayQuota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
     sources = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
     return sorted(sources, key=lambda row: (-row.outcome.throttle_time_ms, row.source))
@@ -115,11 +117,11 @@ def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:
     return arrivals
 
 
-def _checked_principal(reader: Reader, principal: str) -> str:
-    with engine_errors(_PRINCIPALS):
-        names = reader.query(_PRINCIPALS).read_all()["principal"].to_pylist()
-    if principal in names:
-        return principal
-    near = difflib.get_close_matches(principal, names, n=1, cutoff=0.3)
+def _checked_principals(reader: Reader, name: str) -> tuple[str, ...]:
+    principals = [row["principal"] for row in reader.rows(_PRINCIPALS)]
+    matches = named(name, principals)
+    if matches:
+        return matches
+    near = difflib.get_close_matches(name, principals, n=1, cutoff=0.3)
     hint = f" (did you mean {near[0]}?)" if near else ""
-    raise ConfigError(f"no new producer ids of {principal}{hint}")
+    raise ConfigError(f"no new producer ids of {name}{hint}")

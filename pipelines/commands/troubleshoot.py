@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
 
 Client = Annotated[
-    str, typer.Argument(metavar="CLIENT", help="A client instance id, or a client id.")
+    str,
+    typer.Argument(metavar="CLIENT", help="A client instance id, a client id, or a principal."),
 ]
 Metrics = Annotated[
     str, typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="Metrics to request; * is all.")

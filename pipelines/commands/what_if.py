@@ -25,7 +25,7 @@ def what_if(
     principal: Annotated[
         str | None,
         typer.Option(
-            "--principal", metavar="NAME", help="Only this principal, such as User:alice."
+            "--principal", metavar="NAME", help="Only this principal: User:alice, or alice."
         ),
     ] = None,
     since: options.Since = None,

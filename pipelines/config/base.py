@@ -15,8 +15,10 @@ LeaseSeconds = Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)]
 
 
 def _as_kafka_prints(principal: str) -> str:
-    if ":" not in principal:
-        raise ValueError(f"write User:{principal} instead of {principal}")
+    kind, colon, name = principal.partition(":")
+    if not colon or not name or kind == "arn" or "=" in kind:
+        quotes = "; in a list in [] quote a name that has a comma" if "=" in principal else ""
+        raise ValueError(f"write User:{principal} instead of {principal}{quotes}")
     return principal
 
 

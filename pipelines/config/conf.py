@@ -3,6 +3,8 @@
 Defaults are in the sections alone. A YAML file and --set only override them.
 """
 
+import re
+from collections.abc import Iterator
 from copy import deepcopy
 from importlib import resources
 from pathlib import Path
@@ -49,6 +51,15 @@ _MAPS = {
     ("alerts", "webhook"),
 }
 
+_NUMBER_MAPS = {("ingest", "sampling"), ("producer_ids", "quotas"), ("upkeep", "retention_days")}
+"""Maps whose values have no = in them."""
+
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'"
+_QUOTED_ENTRY = re.compile(
+    rf"(?P<section>\w+)\.(?P<name>\w+)\.(?P<leaf>{_QUOTED})=(?P<text>.*)", re.DOTALL
+)
+"""A pair whose name of an entry is in quotes."""
+
 
 def read(file: Path) -> dict[str, Any]:
     """The sections of a file. Raises ConfigError when it cannot be read or is no YAML."""
@@ -69,15 +80,13 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def override(values: dict[str, Any], pair: str) -> None:
-    """Set one value. Raises ConfigError if the pair is not section.key=value."""
-    key, equals, text = pair.partition("=")
-    section, _, name = key.partition(".")
-    if not equals or not name:
-        # The text may have a secret: only its key is printed.
-        raise ConfigError(f"--set {key}: write section.key=value, e.g. warehouse.path=/data")
-    nested, _, leaf = name.partition(".")
-    is_text = bool(leaf) and (section, nested) in _TEXT_MAPS
-    path = [section, nested] if leaf and (section, nested) in _MAPS else [section]
+    """Set one value. Raises ConfigError if the pair is not section.key=value.
+
+    The name of an entry of a map may be in quotes, so that it can have = in it.
+    """
+    key, (section, name, leaf), text = _split(pair)
+    is_text = leaf is not None and (section, name) in _TEXT_MAPS
+    path = [section] if leaf is None else [section, name]
     holder = values
     for part in path:
         child = holder.get(part)
@@ -85,14 +94,54 @@ def override(values: dict[str, Any], pair: str) -> None:
         holder = holder[part]
         if not isinstance(holder, dict):
             raise ConfigError(f"--set {key}: {part} in conf must hold keys and values")
-    holder[leaf if len(path) > 1 else name] = text if is_text else _parsed(key, text)
+    holder[name if leaf is None else leaf] = text if is_text else _parsed(key, text)
+
+
+def _split(pair: str) -> tuple[str, tuple[str, str, str | None], str]:
+    """The key, its section, name and entry of a map, and the text of the value."""
+    quoted = _QUOTED_ENTRY.fullmatch(pair)
+    if quoted and (quoted["section"], quoted["name"]) in _MAPS:
+        section, name, text = quoted["section"], quoted["name"], quoted["text"]
+        key = f"{section}.{name}.{quoted['leaf']}"
+        return key, (section, name, str(_parsed(key, quoted["leaf"]))), text
+    key, equals, text = pair.partition("=")
+    section, _, rest = key.partition(".")
+    if not equals or not rest:
+        # The text may have a secret: only its key is printed.
+        raise ConfigError(f"--set {key}: write section.key=value, e.g. warehouse.path=/data")
+    name, _, leaf = rest.partition(".")
+    if not leaf or (section, name) not in _MAPS:
+        return key, (section, rest, None), text
+    if "=" in text and (section, name) in _NUMBER_MAPS:
+        raise ConfigError(
+            f"--set {key}: quote a name that has = in it, and the pair for the shell: "
+            f"--set '{section}.{name}.\"CN=a,OU=b\"=5'"
+        )
+    return key, (section, name, leaf), text
 
 
 def _parsed(key: str, text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        plain_items = list(_plain_items(text))
+        value = yaml.safe_load(text)
     except yaml.YAMLError:
         raise ConfigError(f"--set {key}: the value is not YAML: quote it") from None
+    if any("=" in item for item in plain_items):
+        raise ConfigError(
+            f"--set {key}: quote each name that has = in it, because YAML splits a list at each "
+            f"comma: --set '{key}=[\"User:CN=a,OU=b\"]'"
+        )
+    return value
+
+
+def _plain_items(text: str) -> Iterator[str]:
+    """What a list in YAML has without quotes."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.SequenceStartEvent)
+        depth -= isinstance(event, yaml.SequenceEndEvent)
+        if depth and isinstance(event, yaml.ScalarEvent) and event.style is None:
+            yield event.value
 
 
 class Conf(Section):

@@ -21,7 +21,8 @@ from quotaflow.pipelines.feedback.holds import Alteration, Key, SeenConfig
 from quotaflow.pipelines.feedback.ledger import RELEASED, Ledger, Record
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
-from quotaflow.schemas.configs import ENTITY_TYPES
+from quotaflow.schemas.configs import ENTITY_TYPES, USER
+from quotaflow.udfs.rules.principal_name import quota_user
 
 PLAN_ID = PURPOSE = "release"
 _OPERATION = "RELEASE"
@@ -38,11 +39,12 @@ class Request:
 
     @classmethod
     def parse(cls, entity: str, config_key: str, client_id: str | None) -> "Request":
-        """Read ENTITY_TYPE/NAME. Raises ConfigError if no plan writes such a config."""
+        """Read ENTITY_TYPE/NAME, a user in any form. Raises ConfigError if no plan writes it."""
         entity_type, slash, name = entity.partition("/")
         if not slash or not name or entity_type not in ENTITY_TYPES:
             types = ", ".join(sorted(ENTITY_TYPES))
             raise ConfigError(f"{entity}: give ENTITY_TYPE/NAME, where the type is one of {types}")
+        name = quota_user(name) if entity_type == USER else name
         problem = guards.config_problem(ConfigEntity("", entity_type, name, client_id), config_key)
         if problem is not None:
             raise ConfigError(problem)

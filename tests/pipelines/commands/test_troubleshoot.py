@@ -176,6 +176,17 @@ def test_an_instance_id_takes_that_instance_alone(run: Command) -> None:
     assert json.loads(run.printed()[0])["client_instance_ids"] == [ONE]
 
 
+@pytest.mark.parametrize("name", ["User:arn:aws:iam::1:user/etl", "arn:aws:iam::1:user/etl"])
+def test_a_principal_in_any_form_takes_its_instances(run: Command, name: str) -> None:
+    clients(
+        run.warehouse,
+        {"client_instance_id": ONE, "principal": "User:arn:aws:iam::1:user/etl"},
+        {"client_instance_id": TWO},
+    )
+    assert run(name, "--metrics", "*", "--json") == 0
+    assert json.loads(run.printed()[0])["client_instance_ids"] == [ONE]
+
+
 def test_at_most_twenty_instances_are_asked(run: Command) -> None:
     clients(run.warehouse, *({"client_instance_id": f"{i:022}"} for i in range(23)))
     assert run("orders", "--metrics", "*", "--json") == 0

@@ -62,6 +62,24 @@ def test_which_principals_are_told_of(
     assert sorted(row["principal"] for row in answered(capsys)) == principals
 
 
+@pytest.mark.parametrize(
+    ("principal", "name"),
+    [
+        ("User:alice", "alice"),
+        ("ServiceAccount:sa-1", "sa-1"),
+        ("User:arn:aws:sts::1:assumed-role/etl/i-0", "arn:aws:sts::1:assumed-role/etl/i-0"),
+        ("User:CN=a,OU=b.c", "CN=a, OU=b.c"),
+    ],
+)
+def test_a_principal_is_named_in_any_form(
+    principal: str, name: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    rows = [row | {"principal": principal} for row in LOOP]
+    options = ("--producer-ids-rate", "0.5", "--principal", name, "--json")
+    assert what_if(warehouse, rows + FEW, *options) == 0
+    assert {row["principal"] for row in answered(capsys)} == {principal}
+
+
 def test_hostile_names_are_shown_harmless(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
@@ -79,9 +97,9 @@ def test_hostile_names_are_shown_harmless(
         pytest.param(["0"], "--producer-ids-rate is 0, and must be between 0.001 and", id="zero"),
         pytest.param(["nan"], "--producer-ids-rate is nan, and must be between", id="no number"),
         pytest.param(
-            ["1", "--principal", "alice"],
-            "no new producer ids of alice (did you mean User:alice?)",
-            id="a principal by half",
+            ["1", "--principal", "alise"],
+            "no new producer ids of alise (did you mean User:alice?)",
+            id="a principal misspelt",
         ),
     ],
 )

@@ -138,6 +138,20 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         ),
         pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
         pytest.param(
+            "plan: {excluded_principals: ['arn:aws:iam::1:role/x']}",
+            "write User:arn:aws:iam::1:role/x instead of arn:",
+            id="a bare ARN",
+        ),
+        pytest.param(
+            "plan: {excluded_principals: ['CN=a:b,OU=c']}", "write User:CN=a:b,OU=c", id="a bare DN"
+        ),
+        pytest.param(
+            "plan: {excluded_principals: [User:CN=a,OU=b]}",
+            r"instead of OU=b; in a list in \[\] quote a name that has a comma",
+            id="a DN that YAML splits",
+        ),
+        pytest.param("plan: {excluded_principals: ['User:']}", "write User:", id="no name"),
+        pytest.param(
             "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
             "alerts.webhook.url: write env:NAME or secret:scope/key",
             id="a literal address of a webhook",
@@ -219,6 +233,12 @@ def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
         ("ingest.receiver_topic=null", "ingest", {"receiver_topic": None}),
         ("producer_ids.quotas.alice=2.5", "producer_ids", {"quotas": {"alice": 2.5}}),
         ("producer_ids.quotas.a.b=2", "producer_ids", {"quotas": {"a.b": 2.0}}),
+        ('producer_ids.quotas."CN=a,OU=b.c"=2', "producer_ids", {"quotas": {"CN=a,OU=b.c": 2.0}}),
+        ("producer_ids.quotas.'CN=a, OU=b'=2", "producer_ids", {"quotas": {"CN=a, OU=b": 2.0}}),
+        ('producer_ids.quotas."arn:aws:x/y"=2', "producer_ids", {"quotas": {"arn:aws:x/y": 2.0}}),
+        ("producer_ids.quotas.arn:aws:x/y=2", "producer_ids", {"quotas": {"arn:aws:x/y": 2.0}}),
+        ('kafka.properties."client.id"=a=b', "kafka", {"properties": {"client.id": "a=b"}}),
+        ('quotas.advised_users=["CN=a,OU=b"]', "quotas", {"advised_users": ["CN=a,OU=b"]}),
         ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
         ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
         ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
@@ -243,6 +263,17 @@ def test_set_changes_one_value(
         pytest.param("nope.x=1", "unknown key nope", id="no such section"),
         pytest.param("results.settle=1", "did you mean settle_s", id="no such key"),
         pytest.param("kafka.properties.sasl.password=hunter2", "plain text", id="a secret"),
+        pytest.param(
+            "producer_ids.quotas.CN=a,OU=b=5",
+            r"""--set 'producer_ids.quotas."CN=a,OU=b"=5'""",
+            id="a DN without quotes",
+        ),
+        pytest.param(
+            "plan.excluded_principals=[User:CN=a,OU=b]",
+            r"""--set 'plan.excluded_principals=\["User:CN=a,OU=b"\]'""",
+            id="a DN in a list",
+        ),
+        pytest.param("quotas.advised_users=[CN=a,OU=b]", "quote each name", id="of users"),
     ],
 )
 def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, message: str) -> None:

@@ -215,9 +215,20 @@ def test_a_release_names_a_config_that_plans_write(entity: str, key: str, why: s
         Request.parse(entity, key, None)
 
 
-def test_a_name_may_have_slashes() -> None:
-    request = Request.parse("user/CN=a/b", "producer_byte_rate", "c")
-    assert request.key("c1") == (ConfigEntity("c1", "user", "CN=a/b", "c"), "producer_byte_rate")
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        ("CN=a/b", "CN=a/b"),
+        ("User:mallory", "mallory"),
+        ("ServiceAccount:sa-1", "sa-1"),
+        ("User:CN=a,OU=b.c", "CN=a,OU=b.c"),
+        ("arn:aws:sts::1:assumed-role/etl/i-0", "arn:aws:sts::1:assumed-role/etl/i-0"),
+        ("User:arn:aws:iam::1:user/etl", "arn:aws:iam::1:user/etl"),
+    ],
+)
+def test_a_user_is_named_in_any_form(name: str, user: str) -> None:
+    request = Request.parse(f"user/{name}", "producer_byte_rate", "c")
+    assert request.key("c1") == (ConfigEntity("c1", "user", user, "c"), "producer_byte_rate")
 
 
 def test_a_release_is_recorded_and_its_value_is_the_next_baseline(scene: Scene) -> None:
