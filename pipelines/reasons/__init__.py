@@ -13,7 +13,12 @@ from quotaflow.pipelines.reasons.desired_configs import (
     blocked_reason,
     reason,
 )
-from quotaflow.pipelines.reasons.fetch_advice import TRADE_OFFS, trade_off
+from quotaflow.pipelines.reasons.fetch_advice import (
+    FETCH_STEPS,
+    TRADE_OFFS,
+    fetch_step,
+    trade_off,
+)
 from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
 from quotaflow.pipelines.reasons.producer_id_bursts import (
     BURSTS,
@@ -24,14 +29,21 @@ from quotaflow.pipelines.reasons.producer_id_bursts import (
     cure,
     recommendation,
 )
+from quotaflow.pipelines.reasons.read_problems import READ_STEPS, read_step
+from quotaflow.pipelines.reasons.replica_advice import REPLICA_STEPS, replica_step
+from quotaflow.pipelines.reasons.without_telemetry import NO_TELEMETRY, telemetry_step
 from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
 
 __all__ = [
     "BLOCKED_REASONS",
     "BURSTS",
+    "FETCH_STEPS",
     "MAX_NAME_CHARS",
+    "NO_TELEMETRY",
+    "READ_STEPS",
     "REASONS",
     "RECOMMENDATIONS",
+    "REPLICA_STEPS",
     "TRACES",
     "TRADE_OFFS",
     "WORDINGS",
@@ -41,8 +53,12 @@ __all__ = [
     "blocked_reason",
     "burst",
     "cure",
+    "fetch_step",
+    "read_step",
     "reason",
     "recommendation",
+    "replica_step",
+    "telemetry_step",
     "trace",
     "trade_off",
 ]
@@ -54,5 +70,9 @@ WORDINGS = {
     ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
     ("other_config_managers", "evidence_code"): TRACES,
     ("fetch_advice", "trade_off"): TRADE_OFFS,
+    ("fetch_advice", "advice"): FETCH_STEPS,
+    ("replica_advice", "advice"): REPLICA_STEPS,
+    ("read_problems", "advice"): READ_STEPS,
+    ("clients_without_telemetry", "reason"): NO_TELEMETRY,
 }
 """View and column of each code."""

@@ -1,6 +1,88 @@
-"""The codes of fetch_advice.trade_off: what gets worse when a fetch setting changes."""
+"""The codes of fetch_advice: which setting to change, and what gets worse then."""
 
-from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, fixed, number, worded
+from quotaflow.pipelines.reasons.wording import (
+    Row,
+    Wording,
+    by_code,
+    fixed,
+    name,
+    number,
+    worded,
+)
+
+
+def _change(row: Row) -> str:
+    return (
+        f"set {name(row, 'setting')} to {number(row, 'recommended_value')}, which is "
+        f"{number(row, 'current_value')} now"
+    )
+
+
+_CHANGE = ("setting", "recommended_value", "current_value")
+FETCH_STEPS = by_code(
+    (
+        Wording(
+            "raise_max_partition_fetch_bytes",
+            "Batches are larger than max.partition.fetch.bytes.",
+            (*_CHANGE, "oversized_batches"),
+            lambda row: (
+                f"{_change(row)}: {number(row, 'oversized_batches')} batches were larger than that"
+            ),
+        ),
+        Wording(
+            "raise_fetch_max_bytes",
+            "Most answers end at fetch.max.bytes and leave out partitions with data.",
+            (*_CHANGE, "max_bytes_fetches", "answers"),
+            lambda row: (
+                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of {number(row, 'answers')} "
+                "answers end there, and other partitions wait"
+            ),
+        ),
+        Wording(
+            "raise_fetch_min_bytes",
+            "There are many small answers.",
+            (*_CHANGE, "fetches_per_s", "expected_fetches_per_s"),
+            lambda row: (
+                f"{_change(row)}: {number(row, 'fetches_per_s', 1)} small fetches per second at "
+                f"its busiest broker become {number(row, 'expected_fetches_per_s', 1)}"
+            ),
+        ),
+        Wording(
+            "lower_max_partition_fetch_bytes",
+            "Answers can fill much more memory than they ever did, and more than 256 MiB.",
+            (*_CHANGE, "bound_bytes", "observed_bytes"),
+            lambda row: (
+                f"{_change(row)}: answers can be {number(row, 'bound_bytes', 1, 1e6)} MB, and were "
+                f"{number(row, 'observed_bytes', 1, 1e6)} MB at most"
+            ),
+        ),
+        Wording(
+            "rotate_partitions",
+            "Full answers always begin with the same partition, so others starve.",
+            ("starved_partitions",),
+            lambda row: (
+                "update the client or read fewer partitions: its full answers always begin with "
+                f"the same one, and {number(row, 'starved_partitions')} wait"
+            ),
+        ),
+        Wording(
+            "raise_replica_fetch_response_max_bytes",
+            "The answers of a follower end at that limit.",
+            (*_CHANGE, "max_bytes_fetches", "answers"),
+            lambda row: (
+                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of {number(row, 'answers')} "
+                "answers of the follower end there"
+            ),
+        ),
+    )
+)
+"""Codes of fetch_advice.advice."""
+
+
+def fetch_step(row: Row) -> str:
+    """What to do about a row of fetch_advice."""
+    return worded(FETCH_STEPS, row["advice"], row)
+
 
 TRADE_OFFS = by_code(
     (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import heat_map
 from quotaflow.pipelines.report.scope import Scope
@@ -56,21 +57,10 @@ WHERE cluster_id = {{cluster}} AND verdict <> 'followed' AND cross_rack_bytes > 
 ORDER BY cross_rack_bytes DESC, principal, client_id
 LIMIT {MAX_ROWS}
 """
-_STEP_TEXTS = {
-    "set_broker_rack": "set broker.rack of broker {broker_id}",
-    "update_client": "update client {client_id} of {principal}: its FETCHes are too old for racks",
-    "place_replica": "place a replica of {topic} in {client_rack}",
-    "set_selector": "set replica.selector.class of broker {broker_id}",
-    "set_client_rack": "set client.rack={client_rack} at client {client_id} of {principal}",
-    "check_client": "see why {client_id} of {principal} does not read in {client_rack}",
-    "move_leader": "move the leader of {topic}-{partition} to {client_rack}",
-}
 
 
 def _step(row: Row) -> str:
-    return _STEP_TEXTS[row["advice"]].format(
-        **{name: texts.listed(value) for name, value in row.items()}
-    )
+    return texts.listed(reasons.replica_step(row), texts.SENTENCE_CHARS)
 
 
 _ADVISED = (

@@ -256,6 +256,81 @@ TRADE_OFFS: dict[str, Case] = {
     ),
     "slower_catch_up": ({}, "a consumer that is behind needs more fetches"),
 }
+SETTING = {"setting": "fetch.max.bytes", "recommended_value": 2_000, "current_value": 1_000}
+SET = "set fetch.max.bytes to 2000, which is 1000 now: "
+FULL = SETTING | {"max_bytes_fetches": 7, "answers": 9}
+FETCH_STEPS: dict[str, Case] = {
+    "raise_max_partition_fetch_bytes": (
+        SETTING | {"oversized_batches": 3},
+        f"{SET}3 batches were larger than that",
+    ),
+    "raise_fetch_max_bytes": (
+        FULL,
+        f"{SET}7 of 9 answers end there, and other partitions wait",
+    ),
+    "raise_fetch_min_bytes": (
+        SETTING | {"fetches_per_s": 6.63, "expected_fetches_per_s": 2.0},
+        f"{SET}6.6 small fetches per second at its busiest broker become 2.0",
+    ),
+    "lower_max_partition_fetch_bytes": (
+        SETTING | {"bound_bytes": 300_000_000, "observed_bytes": 1_500_000},
+        f"{SET}answers can be 300.0 MB, and were 1.5 MB at most",
+    ),
+    "rotate_partitions": (
+        {"starved_partitions": 4},
+        "update the client or read fewer partitions: its full answers always begin with the same "
+        "one, and 4 wait",
+    ),
+    "raise_replica_fetch_response_max_bytes": (
+        FULL,
+        f"{SET}7 of 9 answers of the follower end there",
+    ),
+}
+STEP = {"broker_id": 2, "client_id": "c", "principal": "User:a", "topic": "t", "partition": 3}
+STEP |= {"client_rack": "az-b"}
+REPLICA_STEPS: dict[str, Case] = {
+    "set_broker_rack": (STEP, "set broker.rack of broker 2"),
+    "update_client": (STEP, "update client c of User:a: its FETCHes are too old for racks"),
+    "place_replica": (STEP, "place a replica of t in az-b"),
+    "set_selector": (STEP, "set replica.selector.class of broker 2"),
+    "set_client_rack": (STEP, "set client.rack=az-b at client c of User:a"),
+    "check_client": (STEP, "see why c of User:a does not read in az-b"),
+    "move_leader": (STEP, "move the leader of t-3 to az-b"),
+}
+SOFTWARE = {"client_software_name": "librdkafka", "client_software_version": "2.3.0"}
+READ_STEPS: dict[str, Case] = {
+    "align_log_starts": (
+        STEP,
+        "broker 2 deleted records of t that the leader has: give all replicas the same retention, "
+        "see log_start_divergence",
+    ),
+    "update_client": (
+        STEP | SOFTWARE,
+        "update the library of c, librdkafka 2.3.0: it repeats a refused request, or stays on a "
+        "follower that lags",
+    ),
+    "extend_retention": (STEP, "it reads t too late: let it catch up, or extend retention.ms"),
+    "check_offsets": (
+        STEP,
+        "it reads t past its end: its offsets are of another topic, or records were lost",
+    ),
+    "check_replication": (STEP, "broker 2 lags with t: see lagging_reads"),
+    "refresh_metadata": (
+        STEP,
+        "broker 2 does not lead t any more: lower metadata.max.age.ms of the client",
+    ),
+}
+NO_TELEMETRY: dict[str, Case] = {
+    "too_old": (SOFTWARE, "librdkafka 2.3.0 cannot push metrics: update it"),
+    "switched_off": (
+        SOFTWARE,
+        "librdkafka 2.3.0 can push metrics: set enable.metrics.push=true",
+    ),
+    "other_software": (
+        SOFTWARE,
+        "whether librdkafka 2.3.0 can push metrics is not known: ask its makers",
+    ),
+}
 CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("desired_configs", "reason_code"): REASONS,
     ("desired_configs", "blocked_reason"): BLOCKED,
@@ -263,6 +338,10 @@ CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
     ("other_config_managers", "evidence_code"): TRACES,
     ("fetch_advice", "trade_off"): TRADE_OFFS,
+    ("fetch_advice", "advice"): FETCH_STEPS,
+    ("replica_advice", "advice"): REPLICA_STEPS,
+    ("read_problems", "advice"): READ_STEPS,
+    ("clients_without_telemetry", "reason"): NO_TELEMETRY,
 }
 EACH = [
     pytest.param(wording, column, *CASES[view, column][wording.code], id=f"{column}-{code}")
@@ -294,7 +373,7 @@ def codes(sql: list[str], column: str) -> set[str]:
     """Values that the CASEs and texts under this name in the queries can give."""
     values: set[str] = set()
     for query in sql:
-        tokens = TOKEN.findall(query)
+        tokens = TOKEN.findall(re.sub("--.*", "", query))
         for place, (word, name) in enumerate(pairwise(tokens)):
             if (word.upper(), name) == ("AS", column):
                 for value in given(tokens[:place]):
