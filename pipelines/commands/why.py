@@ -1,5 +1,6 @@
-"""The command why: what limits a client, on one screen."""
+"""The command why: what is wrong with a client, group, topic or address, and why."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,23 +10,38 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why import ClientLimits
+    from quotaflow.pipelines.advice.why.answer import Answer
+    from quotaflow.pipelines.advice.why.finding import Finding
 
-_LIMIT_NAMES = (
+COLUMNS = (
+    "name",
+    "cluster_id",
+    "start",
+    "end",
+    "area",
+    "state",
+    "principal",
     "client_id",
-    "quota_type",
-    "usage",
-    "quota_bucket_usage",
-    "quota",
-    "set_for",
+    "topic",
     "broker_id",
-    "requests",
-    "throttled",
-    "throttle_time_ms",
+    "event_time",
+    "finding",
+    "next_step",
+    "evidence_table",
+    "evidence",
 )
+"""Columns of every row with --json and --csv."""
+
+_MAX_FACTS = 3
+"""Facts of an area that one screen has room for."""
+
+_OF_EVIDENCE = ("principal", "client_id", "topic", "broker_id", "event_time")
 
 Name = Annotated[
-    str, typer.Argument(metavar="PRINCIPAL|CLIENT", help="User:alice, alice or a client id.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="A principal in any form, a client id, group, topic or address."
+    ),
 ]
 At = Annotated[
     str | None,
@@ -47,70 +63,88 @@ def why(
     overrides: options.Overrides = None,
     *,
     as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
 ) -> None:
-    """Show what limits a principal or a client, who set that, what it used, and what would help.
+    """Show what is wrong with a client, group, topic or address, why, and what to do.
 
-    Reads quota_usage, producer_id_rates and requests; needs no JVM. Quotas are those of the last
-    `quotaflow snapshot`. The cause of a throttle is inferred: a broker does not log it. If the
-    tables have several clusters, kafka.cluster_id chooses one. With --json, one object per sentence
-    or row.
+    Asks about quotas, producer ids, racks, fetch limits, read problems, latency, telemetry,
+    replication, changes and versions; needs no JVM. Quotas are those of the last `quotaflow
+    snapshot`; the cause of a throttle is inferred: a broker does not log it. If the tables have
+    several clusters, kafka.cluster_id chooses one. With --json, one object per finding: state is
+    problem, fact, nothing (the tables were asked) or unknown (they could not be asked).
 
     Example: quotaflow why dave --at 10m
     """
-    from quotaflow.pipelines.advice import why_text  # noqa: PLC0415  imports pydantic and pyarrow
-    from quotaflow.pipelines.advice.why import why as find_limits  # noqa: PLC0415
+    options.one_format(as_json, as_csv)
+    from quotaflow.pipelines.advice.why import answer  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
 
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
-    reader, long = answers.open_reader(settings), timedelta(seconds=options.seconds(lookback))
-    limits = find_limits(reader, name, until, long, settings.kafka.cluster_id)
-    sentences = list(why_text.sentences(limits, Connection.from_conf(settings)))
-    rows = [_limit(limited.usage) for limited in limits.limits]
-    if as_json:
-        output.lines(values.json_line(row) for row in _objects(limits, rows, sentences))
+    period = answer.Period(until, timedelta(seconds=options.seconds(lookback)))
+    answered = answer.why(
+        answers.open_reader(settings),
+        name,
+        period,
+        settings.kafka.cluster_id,
+        Connection.from_conf(settings),
+    )
+    if as_json or as_csv:
+        output.write(rows(answered), COLUMNS, as_json=as_json, as_csv=as_csv)
         return
-    output.lines(_screen(limits, sentences))
-    output.write(rows, _LIMIT_NAMES, by_importance=False)
+    output.lines(map(values.visible, _screen(answered)))
 
 
-def _screen(limits: "ClientLimits", sentences: list[str]) -> list[str]:
-    lines = [f"{limits.name}, {limits.start:%Y-%m-%d %H:%M:%S} to {limits.end:%H:%M:%S} UTC", ""]
-    lines += [f"- {sentence}" for sentence in sentences]
-    lines += ["", *(_client(row) for row in limits.clients), ""]
-    return [values.visible(line) for line in lines]
+def _screen(answered: "Answer") -> Iterator[str]:
+    subject = answered.subject
+    time_range = f"{answered.start:%Y-%m-%d %H:%M:%S} to {answered.end:%H:%M:%S} UTC"
+    yield f"{subject.name}, {time_range}: {', '.join(subject.meanings)}"
+    empty = [area for area in answered.areas if _is_nothing(area.findings)]
+    for area in answered.areas:
+        if area not in empty:
+            yield from ("", area.name.replace("_", " "))
+            yield from _area(area.findings)
+    if empty:
+        names = ", ".join(area.name.replace("_", " ") for area in empty)
+        tables = ", ".join(area.findings[0].evidence_table for area in empty)
+        yield from ("", f"Nothing found about {names}: asked {tables}.")
 
 
-def _client(row: dict[str, Any]) -> str:
-    software = f"{row['client_software_name']} {row['client_software_version']}"
-    hosts = row["a_host"] if row["hosts"] == 1 else f"{row['hosts']} hosts"
-    name = f"{row['principal']} as {row['client_id']}"
-    return f"  {name}: {software} on {hosts}, {row['requests']} requests"
+def _area(findings: tuple["Finding", ...]) -> Iterator[str]:
+    """All that is wrong or not known, and the first facts."""
+    left_out = [finding for finding in findings if finding.state == "fact"][_MAX_FACTS:]
+    for finding in findings:
+        if finding not in left_out:
+            yield f"- {finding.text} [{finding.evidence_table}]"
+            if finding.next_step:
+                yield f"  next: {finding.next_step}"
+    if left_out:
+        yield f"- {len(left_out)} more facts: --json has them"
 
 
-def _limit(row: dict[str, Any]) -> dict[str, Any]:
-    from quotaflow.pipelines.advice.why_text import entity_text, quota_entity  # noqa: PLC0415
+def _is_nothing(findings: tuple["Finding", ...]) -> bool:
+    return [finding.state for finding in findings] == ["nothing"]
 
-    set_for = None if row["quota"] is None else entity_text(quota_entity(row))
-    shown = {name: row.get(name) for name in _LIMIT_NAMES}
-    return shown | {
-        "usage": row["most_used"],
-        "set_for": set_for,
-        "requests": row["all_requests"],
-        "throttled": row["all_throttled_requests"],
-        "throttle_time_ms": row["all_throttle_time_ms"],
+
+def rows(answered: "Answer") -> Iterator[dict[str, Any]]:
+    """The findings as rows of one shape, whatever their area: JSON's own types."""
+    subject = {
+        "name": answered.subject.name,
+        "cluster_id": answered.cluster_id,
+        "start": answered.start,
+        "end": answered.end,
     }
-
-
-def _objects(
-    limits: "ClientLimits", rows: list[dict[str, Any]], sentences: list[str]
-) -> list[dict[str, Any]]:
-    time_range = {
-        "name": limits.name,
-        "start": f"{limits.start:%FT%TZ}",
-        "end": f"{limits.end:%FT%TZ}",
-    }
-    return [time_range | {"sentence": sentence} for sentence in sentences] + [
-        time_range | row for row in rows
-    ]
+    for area in answered.areas:
+        for finding in area.findings:
+            of_finding = {
+                "area": area.name,
+                "state": finding.state,
+                "finding": finding.text,
+                "next_step": finding.next_step,
+                "evidence_table": finding.evidence_table,
+                "evidence": finding.evidence,
+            }
+            of_evidence = {column: finding.evidence.get(column) for column in _OF_EVIDENCE}
+            row = subject | of_finding | of_evidence
+            yield {column: values.plain(row[column]) for column in COLUMNS}

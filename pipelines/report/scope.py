@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.section import Row
+from quotaflow.pipelines.warehouse.python_times import in_python
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.tables.catalog import TABLES
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
@@ -60,7 +57,7 @@ class Scope:
         query = sql.replace("{cluster}", literal(self.cluster_id))
         query = query.replace("{since}", literal(self.since))
         with engine_errors(query):
-            rows: list[Row] = _in_python(self.reader.query(query).read_all()).to_pylist()
+            rows: list[Row] = in_python(self.reader.query(query).read_all()).to_pylist()
         return rows
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
@@ -122,23 +119,3 @@ def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) 
             + (", ".join(cluster_ids))
         )
     return next(iter(cluster_ids), "")
-
-
-def _in_python(answer: "pa.Table") -> "pa.Table":
-    import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
-    from pyarrow import compute  # noqa: PLC0415
-
-    for place, column in enumerate(answer.schema):
-        if pa.types.is_timestamp(column.type):
-            values = answer.column(place)
-            us = values.cast(pa.timestamp("us", "UTC"))
-            number = us.cast(pa.int64())
-            is_python = compute.less(compute.abs(number), _MAX_US)
-            answer = answer.set_column(
-                place, column.name, compute.if_else(is_python, us, pa.scalar(None, us.type))
-            )
-    return answer
-
-
-# The year 9999 is 8,029 years off.
-_MAX_US = 8_000 * 365 * 86_400 * 10**6

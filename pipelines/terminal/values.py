@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,19 @@ def distinct(names: list[str]) -> list[str]:
     if twice:
         raise ConfigError(f"two columns are named {twice[0]}: rename one with AS")
     return names
+
+
+def plain(cell: Any) -> Any:
+    """A Python value as one of JSON's own types, as `rows` has those of Arrow."""
+    if isinstance(cell, datetime):
+        return iso((cell - _EPOCH) // timedelta(microseconds=1), "us")
+    if isinstance(cell, float):
+        return _number(cell)
+    if isinstance(cell, Mapping):
+        return {str(key): plain(value) for key, value in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [plain(value) for value in cell]
+    return _scalar(cell)
 
 
 def json_line(row: dict[str, Any]) -> str:

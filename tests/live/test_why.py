@@ -27,7 +27,8 @@ from quotaflow.pipelines.__main__ import execute
             [
                 "User:mallory took new producer ids at ",
                 "No stock broker throttles that (KIP-936)",
-                "cause: producer_per_batch: keep one producer and close it at the end",
+                "User:mallory: cause: producer_per_batch: ",
+                "next: keep one producer and close it at the end",
                 "Nothing throttled it in this time.",
             ],
         ),

@@ -19,3 +19,14 @@ def normalized(text: str) -> str | None:
             return None
         return str(address.ipv4_mapped or address)
     return str(address)
+
+
+def texts(text: str) -> tuple[str, ...]:
+    """An address as users write it and as brokers log it; nothing for any other text."""
+    usual = normalized(text)
+    if usual is None:
+        return ()
+    if ":" not in usual:
+        return (usual,)
+    groups = IPv6Address(usual).exploded.split(":")
+    return (usual, ":".join(f"{int(group, 16):x}" for group in groups))

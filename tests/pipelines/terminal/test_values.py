@@ -1,5 +1,8 @@
 """Values as text."""
 
+import json
+from datetime import UTC, date, datetime
+
 import pytest
 
 from quotaflow.pipelines.terminal import values
@@ -11,3 +14,20 @@ from quotaflow.pipelines.terminal import values
 )
 def test_a_duration_has_one_unit(seconds: float, expected: str) -> None:
     assert values.duration(seconds) == expected
+
+
+def test_a_python_value_becomes_one_of_json() -> None:
+    row = {
+        "time": datetime(2026, 11, 21, 12, tzinfo=UTC),
+        "date": date(2026, 11, 21),
+        "nan": float("nan"),
+        "bytes": b"\xff",
+        "nested": [{"n": 1}, (None, True)],
+    }
+    assert json.loads(values.json_line(values.plain(row))) == {
+        "time": "2026-11-21T12:00:00.000000Z",
+        "date": "2026-11-21",
+        "nan": "NaN",
+        "bytes": "/w==",
+        "nested": [{"n": 1}, [None, True]],
+    }

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.address import normalized
+from quotaflow.udfs.rules.address import normalized, texts
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,20 @@ def test_what_is_normal_stays_and_means_the_same(
     if getattr(address, "scope_id", None) is None:
         assert text is not None
         assert normalized(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.0.0.7", ("10.0.0.7",)),
+        ("2001:db8::1", ("2001:db8::1", "2001:db8:0:0:0:0:0:1")),
+        ("2001:DB8:0:0:0:0:0:1", ("2001:db8::1", "2001:db8:0:0:0:0:0:1")),
+        ("::ffff:10.0.0.7", ("10.0.0.7",)),
+        ("app-1.internal", ()),
+        ("", ()),
+    ],
+)
+def test_an_address_has_the_texts_of_users_and_of_brokers(
+    text: str, expected: tuple[str, ...]
+) -> None:
+    assert texts(text) == expected

@@ -1,0 +1,47 @@
+"""Latency as clients measure it: what part of it the broker and its quotas take."""
+
+from collections.abc import Iterator
+
+from quotaflow.pipelines.advice.why.finding import Finding, Row, client_text
+from quotaflow.pipelines.advice.why.scope import Scope
+
+NAME = "latency"
+TABLES = ("client_latency",)
+
+# The worst minute of each client and API: the others are in the view.
+_LATENCY = (
+    "SELECT * FROM client_latency WHERE {of_cluster} AND {is_client} "
+    "AND minute >= {start} - INTERVAL 1 MINUTE AND minute < {end} AND latency_max_ms IS NOT NULL "
+    "QUALIFY row_number() OVER (PARTITION BY principal, client_id, api ORDER BY "
+    "latency_max_ms DESC, minute, broker_id, client_instance_id) = 1 "
+    "ORDER BY latency_max_ms DESC, principal, client_id, api"
+)
+
+
+def findings(scope: Scope) -> Iterator[Finding]:
+    """The slowest minute of each client and API, split where that is possible."""
+    for row in scope.rows(_LATENCY):
+        yield Finding(
+            text=(
+                f"{client_text(row)}: {row['api']} took {row['latency_max_ms']:,.0f} ms at most at "
+                f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC"
+                f"{_parts(row)}."
+            ),
+            evidence_table="client_latency",
+            evidence=row,
+        )
+
+
+def _parts(row: Row) -> str:
+    mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
+    if mean is None:
+        return ""
+    text = f"; of {mean:,.1f} ms on average"
+    if broker is None:
+        return f"{text} the broker's part is not known ({row['outside_unknown']})"
+    text += f" the broker took {broker:,.1f} ms"
+    if row["throttle_avg_ms"]:
+        text += f", a quota {row['throttle_avg_ms']:,.1f} ms"
+    if row["outside_avg_ms"] is None:
+        return f"{text}, and the part of network and client is not known ({row['outside_unknown']})"
+    return f"{text}, network and client {row['outside_avg_ms']:,.1f} ms"

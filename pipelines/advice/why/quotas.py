@@ -1,0 +1,230 @@
+"""Client quotas: what limits a client, what throttled it, and who shares its bucket."""
+
+from collections.abc import Iterator, Sequence
+
+from quotaflow.pipelines.advice.why.finding import (
+    FACT,
+    NOTHING,
+    PROBLEM,
+    Finding,
+    Row,
+    amount,
+    client_text,
+    moment,
+)
+from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, raised
+
+NAME = "quotas"
+TABLES = ("quota_usage", "client_quotas")
+
+_UNITS = {
+    "producer_byte_rate": "bytes/s",
+    "consumer_byte_rate": "bytes/s",
+    "request_percentage": "% of a thread",
+    "controller_mutation_rate": "partitions/s",
+}
+_NEARLY = 0.9
+_MINUTE_S = 60
+_MAX_SHARERS = 5
+_EVIDENCE = {
+    "principal": "principal",
+    "client_id": "client_id",
+    "quota_type": "quota_type",
+    "event_time": "event_time",
+    "broker_id": "broker_id",
+    "usage": "most_used",
+    "quota_bucket_usage": "quota_bucket_usage",
+    "quota": "quota",
+    "requests": "all_requests",
+    "throttled": "all_throttled_requests",
+    "throttle_time_ms": "all_throttle_time_ms",
+    "throttled_by": "mostly_throttled_by",
+    "is_estimated": "is_estimated",
+    "enforcement": "enforcement",
+}
+"""Columns of the evidence, each from a column of the query."""
+
+# The fullest window of a kind of quota is shown, because it is what throttles. The cause may be in
+# another window: a burst across two windows fills neither. A rolled-up row has its greatest usage.
+_LIMITS = (
+    "SELECT *, coalesce(peak_usage, usage) AS most_used FROM (SELECT *, "
+    "row_number() OVER (PARTITION BY {who} ORDER BY quota_bucket_usage / quota DESC NULLS LAST, "
+    "usage DESC, event_time DESC, broker_id) AS fullest, "
+    "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
+    "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
+    "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
+    "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
+    "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
+    "FROM quota_usage WHERE {of_cluster} AND {is_client} AND {in_range}) AS ranked "
+    "WHERE fullest = 1 "
+    "ORDER BY all_throttle_time_ms DESC, quota_bucket_usage / quota DESC NULLS LAST, "
+    "usage DESC, principal, client_id, quota_type"
+).replace("{who}", "principal, client_id, quota_type")
+_SHARERS = (
+    "SELECT principal, client_id, sum(usage) AS usage FROM quota_usage "
+    "WHERE {of_cluster} AND quota_type = {quota_type} AND event_time = {event_time} "
+    "AND (broker_id IS NOT DISTINCT FROM {broker_id}) AND quota_level = {quota_level} "
+    "AND (quota_bucket_user IS NOT DISTINCT FROM {quota_bucket_user}) "
+    "AND (quota_bucket_client_id IS NOT DISTINCT FROM {quota_bucket_client_id}) "
+    "GROUP BY principal, client_id ORDER BY usage DESC, principal, client_id"
+)
+_SET = (
+    'SELECT "user", is_default_user, client_id, is_default_client_id, ip, config_key, quota, '
+    "set_by, valid_from FROM current_client_quotas "
+    "WHERE {of_cluster} AND ({is_user} OR {is_client_id} OR {is_ip}) "
+    'ORDER BY "user", client_id, ip, config_key'
+)
+_SNAPSHOT = "SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"
+
+
+def findings(scope: Scope) -> Iterator[Finding]:
+    """What throttled it, each limit that binds it, what is set for it, or that nothing is."""
+    rows = scope.rows(_LIMITS)
+    for row in rows:
+        yield _limit(scope, row)
+    if not any(row["all_throttled_requests"] for row in rows):
+        yield _nothing(scope, rows)
+    for row in scope.rows(_SET):
+        yield _set(row)
+
+
+def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
+    text = "Nothing throttled it in this time."
+    if all(row["quota"] is None for row in rows):
+        is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
+        text += (
+            " No client quota binds it."
+            if is_taken
+            else " Which client quotas bind it is not known: `quotaflow snapshot` looks them up."
+        )
+    return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
+
+
+def _limit(scope: Scope, row: Row) -> Finding:
+    set_for = None if row["quota"] is None else entity_text(quota_entity(row))
+    texts = [_throttled(row)] if row["all_throttled_requests"] else []
+    texts += _bound(scope, row) if set_for else [_unbound(row)]
+    return Finding(
+        text=" ".join(texts),
+        state=PROBLEM if row["all_throttled_requests"] else FACT,
+        next_step=_next_step(row, scope.connection),
+        evidence_table="quota_usage",
+        evidence={name: row[column] for name, column in _EVIDENCE.items()} | {"set_for": set_for},
+    )
+
+
+def quota_entity(row: Row) -> QuotaEntity:
+    """The entity that the effective quota was set on."""
+    of_user, of_client_id = LEVELS[row["quota_level"] - 1]
+    return QuotaEntity(
+        user=row["quota_bucket_user"] if of_user == NAMED else None,
+        is_default_user=of_user == DEFAULT,
+        client_id=row["quota_bucket_client_id"] if of_client_id == NAMED else None,
+        is_default_client_id=of_client_id == DEFAULT,
+    )
+
+
+def entity_text(entity: QuotaEntity) -> str:
+    """A quota entity in words."""
+    parts = [
+        f"user {entity.user}" if entity.user is not None else "",
+        "the default user" if entity.is_default_user else "",
+        f"client id {entity.client_id}" if entity.client_id is not None else "",
+        "the default client id" if entity.is_default_client_id else "",
+    ]
+    return " with ".join(part for part in parts if part)
+
+
+def _throttled(row: Row) -> str:
+    by = row["mostly_throttled_by"]
+    cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
+    return (
+        f"{client_text(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests "
+        f"charged to {row['quota_type']} were throttled, "
+        f"{row['all_throttle_time_ms']:,.0f} ms in all, {cause}."
+    )
+
+
+def _bound(scope: Scope, row: Row) -> Iterator[str]:
+    share = row["quota_bucket_usage"] / row["quota"]
+    about = "about " if row["is_estimated"] else ""
+    yield (
+        f"{client_text(row)}: {entity_text(quota_entity(row))} may use {amount(row['quota'])} "
+        f"{_UNITS[row['quota_type']]} of {row['quota_type']} at each broker; {_when(row)} its "
+        f"bucket used {about}{amount(row['quota_bucket_usage'])} at {_where(row)} ({share:.0%})."
+    )
+    if row["enforcement"] == "callback":
+        yield "The brokers have a client.quota.callback.class: this is not enforced by stock rules."
+    if _limits_it(row) or row["all_throttled_requests"]:
+        yield from _shared(scope, row)
+
+
+def _unbound(row: Row) -> str:
+    about = "about " if row["is_estimated"] else ""
+    return (
+        f"{client_text(row)}: no quota of {row['quota_type']} is known; {_when(row)} it used "
+        f"{about}{amount(row['most_used'])} {_UNITS[row['quota_type']]} at {_where(row)}."
+    )
+
+
+def _limits_it(row: Row) -> bool:
+    """Whether the bucket is nearly full, or this quota throttled."""
+    if row["quota"] is None:
+        return False
+    is_nearly_full = bool(row["quota_bucket_usage"] / row["quota"] >= _NEARLY)
+    return is_nearly_full or bool(row["mostly_throttled_by"] == row["quota_type"])
+
+
+def _next_step(row: Row, connection: Connection) -> str | None:
+    if _limits_it(row):
+        part = row["all_throttled_requests"] / max(row["all_requests"], 1)
+        quota = raised(row["quota"], row["quota_bucket_usage"], part)
+        command = quota_command(quota_entity(row), row["quota_type"], quota, connection)
+        return (
+            "to let more through, send less at once, spread over more brokers (each has its own "
+            f"bucket), or raise the quota step by step: {command}"
+        )
+    if not row["all_throttled_requests"]:
+        return None
+    by = row["mostly_throttled_by"]
+    return f"see its {by}" if by else "`quotaflow snapshot` reads the quotas"
+
+
+def _where(row: Row) -> str:
+    return "the controller" if row["broker_id"] is None else f"broker {row['broker_id']}"
+
+
+def _when(row: Row) -> str:
+    """The window, or the minute or hour with the window."""
+    if not row["rolled_up_s"]:
+        return f"at {row['event_time']:%H:%M:%S} UTC"
+    unit = "minute" if row["rolled_up_s"] == _MINUTE_S else "hour"
+    return f"in the {unit} from {row['event_time']:%H:%M} UTC"
+
+
+def _shared(scope: Scope, row: Row) -> Iterator[str]:
+    names = ("quota_type", "event_time", "broker_id", "quota_level", "quota_bucket_user")
+    literals = {name: literal(row[name]) for name in (*names, "quota_bucket_client_id")}
+    sharers = scope.reader.rows(_SHARERS.format(of_cluster=scope.of_cluster, **literals))
+    others = [s for s in sharers[:_MAX_SHARERS] if client_text(s) != client_text(row)]
+    if others:
+        shown = ", ".join(f"{client_text(s)} ({amount(s['usage'])})" for s in others)
+        more = len(sharers) - _MAX_SHARERS
+        yield f"It shares that bucket with {shown}{f' and {more} more' if more > 0 else ''}."
+
+
+def _set(row: Row) -> Finding:
+    entity = QuotaEntity(
+        row["user"], row["is_default_user"], row["client_id"], row["is_default_client_id"]
+    )
+    owner = f"ip {row['ip']}" if row["ip"] is not None else entity_text(entity)
+    time = moment(row["valid_from"])
+    since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"there since {time}"
+    return Finding(
+        text=f"{owner} has {row['config_key']} {amount(row['quota'])}, {since}.",
+        evidence_table="current_client_quotas",
+        evidence=row,
+    )

@@ -1,0 +1,89 @@
+"""Reads across racks (KIP-392)."""
+
+from collections.abc import Iterator
+
+from quotaflow.pipelines import reasons
+from quotaflow.pipelines.advice.why.finding import (
+    FACT,
+    PROBLEM,
+    Finding,
+    Row,
+    client_text,
+    last_day,
+)
+from quotaflow.pipelines.advice.why.scope import Scope
+
+NAME = "racks"
+TABLES = ("client_racks", "replica_advice")
+
+_RACKS = (
+    "SELECT * FROM client_racks WHERE {of_cluster} AND {is_client} "
+    "ORDER BY cross_rack_bytes DESC NULLS LAST, principal, client_id"
+)
+_STEPS = (
+    "SELECT * FROM replica_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
+    "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+)
+_MEGABYTE = 1e6
+
+
+def findings(scope: Scope) -> Iterator[Finding]:
+    """In which rack each consumer is and reads, and each step that keeps bytes there."""
+    if not scope.is_recent:
+        yield last_day("client_racks, replica_advice")
+        return
+    steps = scope.rows(_STEPS)
+    for row in steps:
+        yield Finding(
+            text=f"{_saved(row)} per hour need not cross racks.",
+            state=PROBLEM,
+            next_step=reasons.replica_step(row),
+            evidence_table="replica_advice",
+            evidence=row,
+        )
+    advised = {client_text(row) for row in steps}
+    for row in scope.rows(_RACKS):
+        yield _racks(row, is_advised=client_text(row) in advised)
+
+
+def _saved(row: Row) -> str:
+    saved = row["saved_bytes_per_hour"]
+    size = "An unknown number of bytes" if saved is None else f"{saved / _MEGABYTE:,.1f} MB"
+    owner = client_text(row) if row["principal"] else row["topic"]
+    return f"{owner}: {size}" if owner else size
+
+
+def _racks(row: Row, *, is_advised: bool) -> Finding:
+    is_wrong = bool(row["cross_rack_bytes"]) and row["verdict"] != "followed" and not is_advised
+    crossed = row["cross_rack_bytes"]
+    share = "how much of it crossed racks is not known"
+    if crossed is not None:
+        share = f"{crossed / _MEGABYTE:,.1f} MB of it crossed racks"
+    return Finding(
+        text=(
+            f"{client_text(row)} {_own_rack(row)}, and read {row['bytes'] / _MEGABYTE:,.1f} MB, "
+            f"most of it in {row['read_rack'] or 'a rack that is not known'}: {share} "
+            f"({row['verdict']})."
+        ),
+        state=PROBLEM if is_wrong else FACT,
+        next_step=_next_step(row) if is_wrong else None,
+        evidence_table="client_racks",
+        evidence=row,
+    )
+
+
+def _own_rack(row: Row) -> str:
+    if row["declared_rack"]:
+        return f"is in {row['declared_rack']}"
+    if row["configured_rack"]:
+        return f"has client.rack={row['configured_rack']}, which its fetches do not name"
+    if row["inferred_rack"]:
+        return f"names no rack, and its address is in {row['inferred_rack']}"
+    return "names no rack"
+
+
+def _next_step(row: Row) -> str:
+    if row["verdict"] == "no_rack":
+        rack = row["inferred_rack"] or "its own rack"
+        return f"set client.rack to {rack} at {client_text(row)}"
+    return "see preferred_replicas for what brokers answered it"

@@ -1,0 +1,209 @@
+"""What a name means: a principal, a client, a group, a transactional id, a topic or an address."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quotaflow.pipelines.errors import QuotaflowError
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.udfs.rules.address import texts
+from quotaflow.udfs.rules.principal_name import bare, named
+
+MAX_CLIENTS = 20
+"""Clients of a topic, group or address that count: those with most requests or bytes."""
+
+_MAX_NAMES = 10_000
+_PRINCIPALS = ("quota_usage", "producer_id_rates", "client_coverage", "config_alterations")
+_PRINCIPAL = "SELECT principal FROM {table} WHERE {{of_cluster}} AND principal IS NOT NULL"
+_CLIENT_IDS = ("quota_usage", "client_coverage")
+_CLIENT_ID = "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND client_id = {{name}} LIMIT 1"
+_ADDRESSES = ("address_clients", "client_coverage")
+_ADDRESS = "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {{is_address}} LIMIT 1"
+_TOPIC_IDS = ("topics", "topic_names")
+_TOPICS = (
+    "SELECT DISTINCT topic FROM topic_ids "
+    "WHERE {of_cluster} AND (topic = {name} OR topic_id = {name})"
+)
+# Where no name was known, a row has the id alone.
+_OF_TOPIC = (
+    "SELECT principal, client_id, sum(bytes) AS n FROM traffic WHERE {of_cluster} AND ({topics} OR "
+    "topic_id IN (SELECT topic_id FROM topic_ids WHERE {of_cluster} AND {topics})) "
+    f"GROUP BY principal, client_id ORDER BY n DESC, principal, client_id LIMIT {MAX_CLIENTS}"
+)
+_OF_REQUESTS = (
+    'SELECT principal, client_id, max(group_id = {name}) AS "group", '
+    'max(transactional_id = {name}) AS "transactional id", '
+    "max({is_address}) AS address, count(*) AS n FROM requests "
+    "WHERE {of_cluster} AND replica_id IS NULL AND event_time > (SELECT max(event_time) FROM "
+    "requests WHERE {of_cluster}) - INTERVAL 1 DAY AND (group_id = {name} OR "
+    "transactional_id = {name} OR {is_address}) "
+    f"GROUP BY principal, client_id ORDER BY n DESC, principal, client_id LIMIT {MAX_CLIENTS}"
+)
+_OF_METRICS = (
+    "SELECT DISTINCT principal, client_id FROM client_metrics "
+    f"WHERE {{of_cluster}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
+)
+_OF_INSTANCE = (
+    "SELECT principal, client_id FROM client_coverage "
+    "WHERE {of_cluster} AND client_instance_id = {name}"
+)
+_NEAR_CLIENT_IDS = (
+    "SELECT DISTINCT client_id AS n FROM quota_usage "
+    f"WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
+)
+_NEAR_TOPICS = (
+    f"SELECT DISTINCT topic AS n FROM topic_ids WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
+)
+Client = tuple[str | None, str | None]
+"""Principal and client id."""
+
+
+class UnknownNameError(QuotaflowError):
+    """The tables have nothing of this name; the message gives the nearest name they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a name means in a cluster. `clients` are those of a group, topic, address or instance.
+
+    `meanings` has one text for each thing that it means, such as "principal User:alice".
+    """
+
+    name: str
+    meanings: tuple[str, ...]
+    principals: tuple[str, ...] = ()
+    client_ids: tuple[str, ...] = ()
+    clients: tuple[Client, ...] = ()
+    topics: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+    @property
+    def is_client(self) -> str:
+        """The SQL condition for rows of its clients, by principal and client_id."""
+        parts = [any_of("principal", self.principals), any_of("client_id", self.client_ids)]
+        parts += [
+            f"(principal IS NOT DISTINCT FROM {literal(principal)} "
+            f"AND client_id IS NOT DISTINCT FROM {literal(client_id)})"
+            for principal, client_id in self.clients
+        ]
+        return f"({' OR '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """The queries for one name in one cluster."""
+
+    reader: Reader
+    of_cluster: str
+    name: str
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The name as an address, if it is one."""
+        return texts(_host(self.name))
+
+    def rows(self, sql: str, *tables: str, **others: str) -> list[dict[str, Any]]:
+        """The rows of a query; none while a table that it reads does not exist."""
+        if not all(map(self.reader.is_made, tables)):
+            return []
+        return self.reader.rows(
+            sql.format(
+                of_cluster=self.of_cluster,
+                name=literal(self.name),
+                is_address=any_of("client_address", self.addresses),
+                **others,
+            )
+        )
+
+    def any_rows(self, sql: str, tables: tuple[str, ...]) -> list[dict[str, Any]]:
+        """The distinct rows of a query over each of these tables."""
+        made = filter(self.reader.is_made, tables)
+        queries = [f"({sql.format(table=table)})" for table in made]
+        return self.rows(" UNION ".join(queries)) if queries else []
+
+
+def resolve(reader: Reader, of_cluster: str, name: str) -> Subject:
+    """Look the name up in all its meanings. Raises UnknownNameError if it has none."""
+    lookup = _Lookup(reader, of_cluster, name)
+    principals = named(name, _principals(lookup))
+    client_ids = (name,) if lookup.any_rows(_CLIENT_ID, _CLIENT_IDS) else ()
+    topics = tuple(sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS)))
+    others = list(_others(lookup))
+    meanings = [
+        *(f"principal {principal}" for principal in principals),
+        *(f"client id {client_id}" for client_id in client_ids),
+        *dict.fromkeys(meaning for meaning, _ in others),
+        *(f"topic {topic}" for topic in topics),
+    ]
+    if not meanings:
+        raise UnknownNameError(_unknown(lookup))
+    clients = dict.fromkeys(client for _, client in others if client is not None)
+    clients |= dict.fromkeys(_of_topics(lookup, topics))
+    is_address = any(meaning.startswith("address ") for meaning, _ in others)
+    return Subject(
+        name=name,
+        meanings=tuple(dict.fromkeys(meanings)),
+        principals=principals,
+        client_ids=client_ids,
+        clients=tuple(clients)[: 2 * MAX_CLIENTS],
+        topics=topics,
+        addresses=lookup.addresses if is_address else (),
+    )
+
+
+def _others(lookup: _Lookup) -> Iterator[tuple[str, Client | None]]:
+    """Each meaning that leads to clients, with one of them."""
+    for row in lookup.rows(_OF_REQUESTS, "requests"):
+        kinds = [kind for kind in ("group", "transactional id", "address") if row[kind]]
+        for kind in kinds:
+            name = lookup.addresses[0] if kind == "address" else lookup.name
+            yield f"{kind} {name}", (row["principal"], row["client_id"])
+    if lookup.addresses and lookup.any_rows(_ADDRESS, _ADDRESSES):
+        yield f"address {lookup.addresses[0]}", None
+    for row in lookup.rows(_OF_METRICS, "client_metrics"):
+        yield f"group {lookup.name}", (row["principal"], row["client_id"])
+    for row in lookup.rows(_OF_INSTANCE, "client_coverage"):
+        yield f"client instance {lookup.name}", (row["principal"], row["client_id"])
+
+
+def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
+    """Clients that read or write the topics, those with most bytes."""
+    if topics:
+        for row in lookup.rows(_OF_TOPIC, "traffic", topics=any_of("topic", topics)):
+            yield row["principal"], row["client_id"]
+
+
+def _principals(lookup: _Lookup) -> set[str]:
+    return {row["principal"] for row in lookup.any_rows(_PRINCIPAL, _PRINCIPALS)}
+
+
+def _host(name: str) -> str:
+    """An address without what Java and Kafka print around it: /10.0.0.7, [::1]:9092."""
+    text = name.strip().removeprefix("/")
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    host, colon, port = text.partition(":")
+    return host if colon and port.isdigit() and "." in host else text
+
+
+def any_of(column: str, names: Sequence[str]) -> str:
+    """The SQL condition that a column is one of the names."""
+    return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"
+
+
+def _unknown(lookup: _Lookup) -> str:
+    near = difflib.get_close_matches(lookup.name, list(_candidates(lookup)), n=1, cutoff=0.0)
+    hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
+    return (
+        f"no principal, client id, group, transactional id, topic or address {lookup.name} "
+        f"({hint}); the tables have what `quotaflow run --once` read last"
+    )
+
+
+def _candidates(lookup: _Lookup) -> Iterator[str]:
+    for principal in sorted(_principals(lookup)):
+        yield from (bare(principal), principal)
+    yield from (row["n"] for row in lookup.rows(_NEAR_CLIENT_IDS, "quota_usage") if row["n"])
+    yield from (row["n"] for row in lookup.rows(_NEAR_TOPICS, *_TOPIC_IDS))

@@ -1,0 +1,65 @@
+"""Libraries and versions of clients, and errors that brokers answered them."""
+
+from collections.abc import Iterator
+
+from quotaflow.pipelines.advice.why.finding import Finding, Row, client_text
+from quotaflow.pipelines.advice.why.scope import Scope
+
+NAME = "clients"
+TABLES = ("requests",)
+
+_MAX_CLIENTS = 20
+_UNNAMED = (None, "", "unknown")
+"""Names of a library before a client sends its own (KIP-511)."""
+
+_CLIENTS = (
+    "SELECT principal, client_id, client_software_name, client_software_version, "
+    "count(DISTINCT client_address) AS hosts, min(client_address) AS client_address, "
+    "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests FROM requests "
+    "WHERE {of_cluster} AND ({is_client} OR {is_address}) AND {in_range} AND replica_id IS NULL "
+    "GROUP BY principal, client_id, client_software_name, client_software_version "
+    "ORDER BY requests DESC, principal, client_id, client_software_version "
+    f"LIMIT {_MAX_CLIENTS}"
+)
+_ERRORS = (
+    "SELECT requests.principal, requests.client_id, requests.api, requests.error_code, "
+    "names.error_name, CAST(sum(coalesce(requests.weight, 1)) AS BIGINT) AS requests "
+    "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {in_range} "
+    "AND replica_id IS NULL AND error_code <> 0) AS requests "
+    "LEFT JOIN error_names AS names ON requests.error_code = names.error_code "
+    "GROUP BY ALL ORDER BY requests DESC, api, error_code"
+)
+
+
+def findings(scope: Scope) -> Iterator[Finding]:
+    """Who it is, by library and version, and the errors that its requests got."""
+    rows = scope.rows(_CLIENTS)
+    versions: dict[str, set[str]] = {}
+    for row in rows:
+        if row["client_software_name"] not in _UNNAMED:
+            versions.setdefault(client_text(row), set()).add(_software(row))
+    for row in rows:
+        yield _fact(f"{client_text(row)}: {_library(row)}.", row)
+    for client, several in versions.items():
+        if len(several) > 1:
+            yield _fact(f"{client} runs {len(several)} versions: {', '.join(sorted(several))}.", {})
+    for row in scope.rows(_ERRORS):
+        error = row["error_name"] or f"error {row['error_code']}"
+        yield _fact(
+            f"{client_text(row)}: {row['requests']} {row['api']} requests got {error}.", row
+        )
+
+
+def _library(row: Row) -> str:
+    hosts = row["client_address"] if row["hosts"] == 1 else f"{row['hosts']} hosts"
+    return f"{_software(row)} on {hosts}, {row['requests']} requests"
+
+
+def _software(row: Row) -> str:
+    if row["client_software_name"] in _UNNAMED:
+        return "a library that it does not name"
+    return f"{row['client_software_name']} {row['client_software_version']}"
+
+
+def _fact(text: str, row: Row) -> Finding:
+    return Finding(text=text, evidence_table="requests", evidence=row)

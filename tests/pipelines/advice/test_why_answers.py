@@ -1,0 +1,236 @@
+"""`quotaflow why` over tables that fill every view: each area answers about each name."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.advice.why import answer
+from quotaflow.pipelines.advice.why.finding import FACT, NOTHING, PROBLEM, UNKNOWN
+from quotaflow.pipelines.commands import why as command
+from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.terminal.values import json_line
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...schemas.views.filled_views import FILLED
+from ...schemas.views.limit_rows import offenders
+from ...schemas.views.view_rows import HOSTILE, Row, alert, at, gauge, push, request, used
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers
+
+HOUR = answer.Period(None, timedelta(hours=1))
+CONNECTION = Connection.from_conf(config.Conf())
+
+
+def rows_of(reader: Reader, name: str, period: answer.Period = HOUR) -> list[Row]:
+    """The rows of --json."""
+    answered = answer.why(reader, name, period, "c1", CONNECTION)
+    return [json.loads(json_line(row)) for row in command.rows(answered)]
+
+
+def at_folder(folder: Path) -> Warehouse:
+    return Warehouse(config.WarehouseSection(path=str(folder)))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    warehouse = at_folder(tmp_path_factory.mktemp("why"))
+    make_tables_and_answers(warehouse, FILLED)
+    return Reader(warehouse)
+
+
+@pytest.fixture(scope="module")
+def of_alice(filled: Reader) -> list[Row]:
+    return rows_of(filled, "alice")
+
+
+@pytest.mark.parametrize("name", ["alice", "orders", HOSTILE, "10.0.0.7", "i1"])
+def test_every_area_answers_about_every_name_in_rows_of_one_shape(
+    filled: Reader, name: str
+) -> None:
+    rows = rows_of(filled, name)
+    assert {tuple(row) for row in rows} == {command.COLUMNS}
+    assert {row["area"] for row in rows} == {area.NAME for area in answer.AREAS}
+    assert {row["state"] for row in rows} <= {PROBLEM, FACT, NOTHING, UNKNOWN}
+    assert [row["finding"] for row in rows if row["state"] == UNKNOWN] == []
+    for row in rows:
+        assert row["finding"]
+        assert {*row["evidence_table"].split(", ")} <= TABLES.keys() | views.load().keys()
+        assert isinstance(row["evidence"], dict)
+
+
+def test_each_problem_has_its_evidence_and_the_next_step(of_alice: list[Row]) -> None:
+    problems = [row for row in of_alice if row["state"] == PROBLEM]
+    assert {row["area"] for row in problems} == {
+        "quotas",
+        "racks",
+        "read_problems",
+        "telemetry",
+        "replication",
+    }
+    assert [row for row in problems if not (row["evidence"] and row["next_step"])] == []
+    assert [row for row in problems if "None" in row["finding"] + row["next_step"]] == []
+
+
+def test_problems_come_before_facts(of_alice: list[Row]) -> None:
+    rows = of_alice
+    by_area = [[r["state"] for r in rows if r["area"] == area.NAME] for area in answer.AREAS]
+    for states in by_area:
+        assert states == sorted(states, key=lambda state: state != PROBLEM)
+    is_problem = [any(r["state"] == PROBLEM for r in rows if r["area"] == a) for a in areas(rows)]
+    assert is_problem == sorted(is_problem, reverse=True)
+
+
+def areas(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(row["area"] for row in rows))
+
+
+def test_no_area_is_left_without_an_answer_when_nothing_is_there(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    make_tables(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
+    rows = [row for row in rows_of(Reader(warehouse), "alice") if row["area"] != "quotas"]
+    assert {(row["state"], row["finding"]) for row in rows} == {(NOTHING, "Nothing found.")}
+
+
+def test_tables_that_were_never_made_are_not_nothing(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    make_tables(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
+    for name in ("producer_id_bursts", "fetch_sizes", "config_alterations", "traffic"):
+        warehouse.folder(name).rename(tmp_path / f"away-{name}")
+    unknown = {
+        (row["area"], row["evidence_table"], bool(row["next_step"]))
+        for row in rows_of(Reader(warehouse), "alice")
+        if row["state"] == UNKNOWN
+    }
+    assert unknown >= {
+        ("producer_ids", "producer_id_bursts", True),
+        ("fetch_limits", "fetch_sizes", True),
+        ("changes", "config_alterations", True),
+    }
+
+
+def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
+    tmp_path: Path,
+) -> None:
+    warehouse = at_folder(tmp_path)
+    early = [used(n, "producer_byte_rate", 9.0) for n in (-3 * 86_400, 0)]
+    make_tables(warehouse, {"quota_usage": early})
+    period = answer.Period(at(-2 * 86_400), timedelta(hours=1))
+    rows = rows_of(Reader(warehouse), "User:alice", period)
+    unknown = {row["evidence_table"] for row in rows if row["state"] == UNKNOWN}
+    assert unknown == {
+        "client_racks, replica_advice",
+        "fetch_advice",
+        "clients_without_telemetry",
+        "throttle_checks",
+    }
+
+
+BIG: dict[str, Any] = {"principal": "User:dave", "client_id": "exports"}
+DAVE = used(0, "producer_byte_rate", 9.0, **BIG)
+LATE = {"client_software_version": "3.5.0"}
+
+
+def test_causes_of_new_producer_ids_are_told_apart(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    deploy = {
+        "cluster_id": "c1",
+        "principal": "User:grace",
+        "started_at": at(1),
+        "ended_at": at(3),
+        "cause": "deploy_burst",
+        "is_accused": False,
+        "ids": 24,
+    }
+    content = {"quota_usage": [DAVE, DAVE | {"principal": "User:grace"}]}
+    make_tables_and_answers(warehouse, content | offenders(["User:dave"], at(20)))
+    (accused,) = [row for row in rows_of(Reader(warehouse), "dave") if row["state"] == PROBLEM][-1:]
+    assert "User:dave: cause: producer_per_batch: " in accused["finding"]
+    assert accused["next_step"].startswith("keep one producer and close it at the end; ")
+    make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
+    rows = [row for row in rows_of(Reader(warehouse), "grace") if row["area"] == "producer_ids"]
+    assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
+    assert "cause: deploy_burst, which is normal: 24 new ids" in rows[0]["finding"]
+
+
+def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:
+    rows = rows_of(Reader(warehouse), "dave")
+    return {row["evidence_table"]: row for row in rows if row["area"] == "telemetry"}
+
+
+def test_telemetry_says_what_was_open_then_and_who_is_silent(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    client = {**BIG, "client_instance_id": "i7"}
+    alerts = [alert(1, "opened", **client), alert(9, "cleared", **client)]
+    old = request(5, "PRODUCE", **BIG | LATE)
+    make_tables_and_answers(
+        warehouse,
+        {"quota_usage": [DAVE], "metric_alert_events": alerts, "requests": [old]},
+    )
+    rows = {
+        r["evidence_table"]: r
+        for r in rows_of(Reader(warehouse), "dave")
+        if r["area"] == "telemetry"
+    }
+    assert rows["metric_alerts"]["state"] == PROBLEM
+    silent = rows["clients_without_telemetry"]
+    assert silent["next_step"] == "apache-kafka-java 3.5.0 cannot push metrics: update it"
+
+
+def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    refused = push(3, **BIG, client_instance_id="i7", error_code=87, accepted=False)
+    content = {"quota_usage": [DAVE], "telemetry_pushes": [refused]}
+    make_tables_and_answers(warehouse, content)
+    rows = {
+        r["evidence_table"]: r
+        for r in rows_of(Reader(warehouse), "dave")
+        if r["area"] == "telemetry"
+    }
+    assert "stopped for good" in rows["client_coverage"]["finding"]
+    assert "INVALID_RECORD" in rows["telemetry_rejections"]["finding"]
+
+
+def test_latency_is_split_where_it_can_be(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    node = {"node_id": 1, "node_kind": "broker"}
+    metric = "producer.node.request.latency"
+    content = {
+        "quota_usage": [DAVE],
+        "requests": [request(5, "PRODUCE", **BIG, total_time_ms=3.0, error_code=0)],
+        "client_metrics": [
+            gauge(10, f"{metric}.avg", 8.0, **BIG, **node),
+            gauge(10, f"{metric}.max", 865.0, **BIG, **node),
+        ],
+    }
+    make_tables(warehouse, content)
+    (row,) = [row for row in rows_of(Reader(warehouse), "exports") if row["area"] == "latency"]
+    assert row["finding"] == (
+        "User:dave as exports: PRODUCE took 865 ms at most at broker 1 in the minute from 12:00 "
+        "UTC; of 8.0 ms on average the broker took 3.0 ms, network and client 5.0 ms."
+    )
+
+
+def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    lines = [
+        request(5, "PRODUCE", **BIG),
+        request(6, "PRODUCE", **BIG | LATE),
+        request(7, "PRODUCE", **BIG | {"client_software_name": "unknown"}),
+        request(8, "JOIN_GROUP", **BIG, error_code=79),
+    ]
+    make_tables(warehouse, {"quota_usage": [DAVE], "requests": lines})
+    texts = [
+        row["finding"] for row in rows_of(Reader(warehouse), "dave") if row["area"] == "clients"
+    ]
+    assert "User:dave as exports: apache-kafka-java 4.3.1 on 10.0.0.7, 2 requests." in texts
+    assert (
+        "User:dave as exports runs 2 versions: apache-kafka-java 3.5.0, apache-kafka-java 4.3.1."
+        in texts
+    )
+    assert "User:dave as exports: 1 JOIN_GROUP requests got MEMBER_ID_REQUIRED." in texts
