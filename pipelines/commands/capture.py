@@ -100,13 +100,18 @@ def _apis(text: str | None) -> frozenset[str]:
         return frozenset()
     from kafka.protocol.api_key import ApiKey  # noqa: PLC0415
 
-    kafka_names = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.name).upper() for key in ApiKey}
-    names = [name.strip().upper() for name in text.split(",")]
+    kafka_names = {_as_logged(key.name) for key in ApiKey}
+    names = [_as_logged(name.strip()) for name in text.split(",")]
     for name in names:
         if name not in kafka_names:
             near = difflib.get_close_matches(name, sorted(kafka_names), n=1, cutoff=0.0)
             raise ConfigError(f"--api {name} is no API of Kafka (did you mean {near[0]}?)")
     return frozenset(names)
+
+
+def _as_logged(name: str) -> str:
+    """An API as the request log names it: LIST_OFFSETS for ListOffsets, list_offsets too."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
 def _capture(

@@ -42,7 +42,7 @@ AREAS: tuple[Area, ...] = (
 """Every area is asked about every name."""
 
 MAX_FINDINGS = 50
-"""Findings of an area; what is more is counted."""
+"""Findings of an area; a last one says that there are more."""
 
 _CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NEWEST = (
@@ -114,8 +114,7 @@ def _area_answer(area: Area, scope: Scope) -> AreaAnswer:
     shown = every[:MAX_FINDINGS]
     tables = ", ".join(area.TABLES)
     if len(every) > len(shown):
-        more = f"{len(every) - len(shown)} more findings: see {tables}."
-        shown.append(Finding(text=more, evidence_table=tables))
+        shown.append(Finding(text=f"There are more: see {tables}.", evidence_table=tables))
     if not shown:
         shown = [Finding(text="Nothing found.", state=NOTHING, evidence_table=tables)]
     return AreaAnswer(area.NAME, tuple(shown))

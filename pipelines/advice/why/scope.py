@@ -12,6 +12,7 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.rules.principal_name import bare
 
 DAY = timedelta(days=1)
+MAX_ROWS = 200
 _MAX_TOPICS = 50
 _LAST = "SELECT max(event_time) AS last FROM quota_usage WHERE {of_cluster}"
 # What it read and wrote, most bytes first; an id has its name from any time.
@@ -48,9 +49,11 @@ class Scope:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query, with this scope's conditions in the place of their names.
 
-        A time out of Python's range, which a client's clock may send, becomes None.
+        At most MAX_ROWS, if the query has no limit of its own: a client can have any number of
+        client ids. A time out of Python's range, which a client's clock may send, becomes None.
         """
-        query = sql.format(**self.conditions)
+        limit = "" if " LIMIT " in sql else f" LIMIT {MAX_ROWS}"
+        query = sql.format(**self.conditions) + limit
         with engine_errors(query):
             rows: list[dict[str, Any]] = in_python(self.reader.query(query).read_all()).to_pylist()
         return rows

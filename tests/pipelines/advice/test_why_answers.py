@@ -136,7 +136,7 @@ DAVE = used(0, "producer_byte_rate", 9.0, **BIG)
 LATE = {"client_software_version": "3.5.0"}
 
 
-def test_causes_of_new_producer_ids_are_told_apart(tmp_path: Path) -> None:
+def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     deploy = {
         "cluster_id": "c1",
@@ -172,11 +172,7 @@ def test_telemetry_says_what_was_open_then_and_who_is_silent(tmp_path: Path) -> 
         warehouse,
         {"quota_usage": [DAVE], "metric_alert_events": alerts, "requests": [old]},
     )
-    rows = {
-        r["evidence_table"]: r
-        for r in rows_of(Reader(warehouse), "dave")
-        if r["area"] == "telemetry"
-    }
+    rows = of_telemetry(warehouse)
     assert rows["metric_alerts"]["state"] == PROBLEM
     silent = rows["clients_without_telemetry"]
     assert silent["next_step"] == "apache-kafka-java 3.5.0 cannot push metrics: update it"
@@ -187,13 +183,17 @@ def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
     refused = push(3, **BIG, client_instance_id="i7", error_code=87, accepted=False)
     content = {"quota_usage": [DAVE], "telemetry_pushes": [refused]}
     make_tables_and_answers(warehouse, content)
-    rows = {
-        r["evidence_table"]: r
-        for r in rows_of(Reader(warehouse), "dave")
-        if r["area"] == "telemetry"
-    }
+    rows = of_telemetry(warehouse)
     assert "stopped for good" in rows["client_coverage"]["finding"]
     assert "INVALID_RECORD" in rows["telemetry_rejections"]["finding"]
+
+
+def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    make_tables(warehouse, {"quota_usage": [DAVE | {"client_id": f"c{n}"} for n in range(300)]})
+    rows = [row for row in rows_of(Reader(warehouse), "dave") if row["area"] == "quotas"]
+    assert len(rows) == answer.MAX_FINDINGS + 1
+    assert rows[-1]["finding"] == "There are more: see quota_usage, client_quotas."
 
 
 def test_latency_is_split_where_it_can_be(tmp_path: Path) -> None:

@@ -209,9 +209,13 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_one_broker_and_one_api(run: Command) -> None:
-    came = (record(line(1, "PRODUCE")), record(line(1, "FETCH")), record(line(3, "PRODUCE")))
-    assert run("--broker", "1", "--api", "produce", "--yes", records=came) == 130
+@pytest.mark.parametrize(
+    ("name", "api"),
+    [("produce", "PRODUCE"), ("ListOffsets", "LIST_OFFSETS"), ("LIST_OFFSETS", "LIST_OFFSETS")],
+)
+def test_one_broker_and_one_api(run: Command, name: str, api: str) -> None:
+    came = (record(line(1, api)), record(line(1, "FETCH")), record(line(3, api)))
+    assert run("--broker", "1", "--api", name, "--yes", records=came) == 130
     _, err = run.printed()
     assert "broker 1: 1 lines" in err
     assert "2 lines of other brokers or APIs came too" in err
