@@ -53,6 +53,8 @@ class QuotaEntity:
     is_default_client_id: bool = False
 
 
+NEAR_SHARE = 0.8
+"""The share of a quota from which its use counts as near it."""
 HEADROOM = 0.25
 MAX_STEP_FACTOR = 2.0
 """A step at most doubles a quota: what a throttled client would send without it is unknown."""

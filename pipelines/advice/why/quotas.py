@@ -15,7 +15,7 @@ from quotaflow.pipelines.advice.why.finding import (
 from quotaflow.pipelines.advice.why.scope import Scope
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity, raised
+from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
 
 NAME = "quotas"
 TABLES = ("quota_usage", "client_quotas")
@@ -26,7 +26,6 @@ _UNITS = {
     "request_percentage": "% of a thread",
     "controller_mutation_rate": "partitions/s",
 }
-_NEARLY = 0.9
 _MINUTE_S = 60
 _MAX_SHARERS = 5
 _EVIDENCE = {
@@ -171,11 +170,11 @@ def _unbound(row: Row) -> str:
 
 
 def _limits_it(row: Row) -> bool:
-    """Whether the bucket is nearly full, or this quota throttled."""
+    """Whether the bucket is near its quota, or this quota throttled."""
     if row["quota"] is None:
         return False
-    is_nearly_full = bool(row["quota_bucket_usage"] / row["quota"] >= _NEARLY)
-    return is_nearly_full or bool(row["mostly_throttled_by"] == row["quota_type"])
+    is_near = bool(row["quota_bucket_usage"] / row["quota"] >= NEAR_SHARE)
+    return is_near or bool(row["mostly_throttled_by"] == row["quota_type"])
 
 
 def _next_step(row: Row, connection: Connection) -> str | None:

@@ -3,6 +3,7 @@
 import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.rules.quota import NEAR_SHARE
 
 from ...delta_tables import Fill
 from .view_rows import Row, used
@@ -43,7 +44,8 @@ THROTTLES = {"throttled_requests": 2, "throttle_time_ms": 30.0}
 # Usage of a quota of 1,000, and the state of its bucket.
 STATES: dict[str, tuple[list[Row], str]] = {
     "unused": ([used(0, BYTES, 10.0)], "free"),
-    "near": ([used(0, BYTES, 800.0)], "near"),
+    "near": ([used(0, BYTES, 1_000 * NEAR_SHARE)], "near"),
+    "almost near": ([used(0, BYTES, 1_000 * NEAR_SHARE - 1)], "free"),
     "over, and not throttled": ([used(0, BYTES, 1_100.0)], "over"),
     "throttled just below it": (
         [used(0, BYTES, 999.0, throttled_by=BYTES, **THROTTLES)],
