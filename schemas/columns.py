@@ -13,6 +13,14 @@ MINUTE = Column("event_time", TIMESTAMP, "start of the minute")
 SNAPSHOT_TIME = Column("event_time", TIMESTAMP, "when the snapshot was taken")
 TOPIC_ID = Column("topic_id", STRING, "topic id as Kafka prints a Uuid")
 TOPIC = Column("topic", STRING, "name of the topic")
+NAMED_TOPIC_ID = Column(
+    "topic_id", STRING, "id of the topic; null: requests have its name, and nothing has its id"
+)
+NAMED_TOPIC = Column(
+    "topic",
+    STRING,
+    "name of the topic; null: no request, answer or snapshot has a name of topic_id yet",
+)
 PARTITION = Column("partition", INT, "number of the partition")
 PRODUCER_ID = Column("producer_id", LONG, "producer id")
 

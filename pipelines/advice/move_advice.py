@@ -40,22 +40,18 @@ SELECT topic, partition, broker_id, size_bytes, is_removed, is_future FROM (
 # The busiest minute is the write rate: with a lower throttle the move would fall behind then.
 _WRITTEN = """
 SELECT topic, partition, max(bytes) / 60e0 AS written FROM (
-    SELECT coalesce(moved.topic, topic_ids.topic) AS topic, moved.partition, moved.event_time,
+    SELECT moved.topic, moved.partition, moved.event_time,
         sum(moved.bytes) AS bytes
     FROM replication_traffic AS moved
-    LEFT JOIN topic_ids
-        ON moved.cluster_id = topic_ids.cluster_id AND moved.topic_id = topic_ids.topic_id
     WHERE moved.follower_id IS NULL AND moved.cluster_id = {cluster}
         AND moved.event_time > {recent}
-    GROUP BY coalesce(moved.topic, topic_ids.topic), moved.partition, moved.event_time
+    GROUP BY moved.topic, moved.partition, moved.event_time
 ) AS minutes WHERE topic IN ({topics}) GROUP BY topic, partition
 """
 _READ = """
 SELECT topic, partition, sum(bytes) / {recent_s} AS read FROM (
-    SELECT coalesce(choices.topic, topic_ids.topic) AS topic, choices.partition, choices.bytes
+    SELECT choices.topic, choices.partition, choices.bytes
     FROM preferred_replicas AS choices
-    LEFT JOIN topic_ids
-        ON choices.cluster_id = topic_ids.cluster_id AND choices.topic_id = topic_ids.topic_id
     WHERE choices.broker_id = choices.leader_id AND choices.cluster_id = {cluster}
         AND choices.event_time > {recent}
 ) AS reads WHERE topic IN ({topics}) GROUP BY topic, partition

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.relations import FolderRelations
+from quotaflow.pipelines.incremental.late_names import LateNames
 from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -95,6 +96,10 @@ class LookupChanges:
             self._kept[name] = self.batch.warehouse.kept_since(self.spark, name)
         kept_since = self._kept[name]
         return time_ranges if kept_since is None else result.computable(time_ranges, kept_since)
+
+    def late_names(self) -> LateNames:
+        """The topic ids that have names now, as the tables are when this is called."""
+        return LateNames.open(self.spark, self.batch.warehouse)
 
     def _new(self, lookup: LookupTable, valid_from: str, seen: datetime | None) -> NewRows:
         key = lookup.table.name, valid_from, seen

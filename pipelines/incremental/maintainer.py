@@ -16,6 +16,7 @@ from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.engine.engine import Engine, RuleError, spark_engine
@@ -27,6 +28,7 @@ from quotaflow.pipelines.incremental.affected import (
     arrivals,
     by_result,
 )
+from quotaflow.pipelines.incremental.late_names import LateNames
 from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.incremental.result_state import ResultState
@@ -34,7 +36,7 @@ from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import Replaced
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -85,7 +87,11 @@ class ResultMaintainer:
                 result, result.time_ranges(affected.rows_by_bucket, affected.since)
             )
             update.count_arrived(name, affected, needed[name])
-        computed = self._compute(needed, batch, spark)
+
+        def add_named(level: Sequence[Result]) -> None:
+            update.add_named(level, needed, lookup_changes)
+
+        computed = self._compute(needed, batch, spark, before=add_named)
         for result in self.results:
             name = result.table.name
             update.finish(result, needed[name], computed.get(name, Outcome()))
@@ -118,12 +124,17 @@ class ResultMaintainer:
         spark: "SparkSession",
         *,
         with_late_facts: bool = False,
+        before: Callable[[Sequence[Result]], None] = lambda _: None,
     ) -> dict[str, "Outcome"]:
-        """Compute and replace the rows of the needed ranges; what came of it, by result."""
+        """Compute and replace the rows of the needed ranges; what came of it, by result.
+
+        `before` may add ranges for the results of a level, after the levels before it are written.
+        """
         lateness_s = None if with_late_facts else self.conf.results.max_lateness_s
         engine = self.open_engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
         outcomes: dict[str, Outcome] = {}
         for level in levels(self.results):
+            before(level)
             due = {r.table.name: r for r in level if needed[r.table.name]}
             computations = [
                 result.computation(needed[name], lateness_s) for name, result in due.items()
@@ -147,10 +158,16 @@ class Outcome:
     """What came of computing one result: its rows by cluster, or an error."""
 
     rows: Counter[str | None] = field(default_factory=Counter)
+    unnamed: int = 0
     error: RuleError | None = None
 
     def add(self, rows: pa.Table) -> None:
-        """Count rows by their cluster; under None in a table without clusters."""
+        """Count rows by their cluster, under None in a table without clusters; and ids of topics
+        without a name.
+        """
+        if {"topic", "topic_id"} <= set(rows.column_names):
+            nameless = pc.and_(pc.is_null(rows["topic"]), pc.is_valid(rows["topic_id"]))
+            self.unnamed += pc.sum(nameless).as_py() or 0
         if "cluster_id" not in rows.column_names:
             self.rows[None] += rows.num_rows
             return
@@ -167,6 +184,7 @@ class _Update:
     counts: list[Count]
     errors: list[RuleError]
     failed: set[str] = field(default_factory=set)
+    names: LateNames | None = None
 
     def count_arrived(self, name: str, affected: AffectedBuckets, needed: list[TimeRange]) -> None:
         self.counts += [
@@ -174,6 +192,27 @@ class _Update:
             Count("late", affected.late, name, "past_max_lateness"),
             Count("late", affected.rows_before(needed), name, "past_retention"),
         ]
+
+    def add_named(
+        self,
+        level: Sequence[Result],
+        needed: dict[str, list[TimeRange]],
+        lookup_changes: LookupChanges,
+    ) -> None:
+        """Add the time of rows without the name of a topic that has one now."""
+        for result in level:
+            if not result.unnamed:
+                continue
+            if self.names is None:
+                self.names = lookup_changes.late_names()
+            name = result.table.name
+            affected = self.affected[name]
+            if affected.state.names_seen != self.names.digest:
+                buckets = {result.bucket(time) for time in self.names.times(result)}
+                ranges = lookup_changes.computable(result, result.time_ranges(buckets))
+                needed[name] = merged([*needed[name], *ranges])
+            state = replace(affected.state, names_seen=self.names.digest)
+            self.affected[name] = replace(affected, state=state)
 
     def finish(self, result: Result, needed: list[TimeRange], outcome: Outcome) -> None:
         name = result.table.name
@@ -193,7 +232,10 @@ class _Update:
             self.failed.add(name)
         else:
             self.states[name] = replace(state, dirty_since=None, failure=None)
-        self.counts.append(Count("out", outcome.rows.total(), name))
+        self.counts += [
+            Count("out", outcome.rows.total(), name),
+            Count("doubtful", outcome.unnamed, name, "topic_without_name"),
+        ]
 
 
 def levels(results: Sequence[Result]) -> list[list[Result]]:

@@ -28,6 +28,18 @@ class LookupTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Unnamed:
+    """Rows of a result that have the id of a topic without its name.
+
+    `where` is SQL of Spark and DuckDB that such rows meet, `topic_ids` SQL of DuckDB for their ids.
+    """
+
+    table: Table
+    where: str = "topic IS NULL AND topic_id IS NOT NULL"
+    topic_ids: str = "[topic_id]"
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One result table: the facts it reads, the rule, and the rule's lookback.
 
@@ -41,6 +53,7 @@ class Result:
     the time they are valid. Rows of a sequential rule that differ in a column of `split_by` are
     independent. With `lookahead_s` new facts also affect rows that much before them.
     `scope` is SQL that is true for the rows of this result, if another result fills the same table.
+    A name that is learnt later for rows of `unnamed` affects their buckets.
     With `rolls_up` upkeep replaces rows older than a day by rows of whole minutes and hours, so old
     rows are computed by the hour.
     """
@@ -59,6 +72,7 @@ class Result:
     lookahead_s: int = 0
     split_by: tuple[str, ...] = ()
     scope: str = "true"
+    unnamed: tuple[Unnamed, ...] = ()
     rolls_up: bool = False
 
     def computation(

@@ -17,11 +17,15 @@ from quotaflow.pipelines.warehouse import state_files
 
 @dataclass(frozen=True, slots=True)
 class ResultState:
-    """One result: since when it is not up to date, why, and how far lookups are read."""
+    """One result: since when it is not up to date, why, and how far lookups are read.
+
+    `names_seen` is the digest of the topic ids that had names when its rows got theirs.
+    """
 
     dirty_since: datetime | None = None
     failure: str | None = None
     context_seen: Mapping[str, datetime] = field(default_factory=dict)
+    names_seen: str | None = None
 
 
 _STATES = TypeAdapter(dict[str, ResultState])

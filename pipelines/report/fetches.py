@@ -59,7 +59,7 @@ ORDER BY bytes_per_s DESC, advice, principal, client_id
 LIMIT {MAX_ROWS}
 """
 _PROBLEMS = f"""
-SELECT *, count(*) OVER () AS of_all
+SELECT *, coalesce(topic, unnamed_topic_id) AS shown_topic, count(*) OVER () AS of_all
 FROM read_problems
 WHERE cluster_id = {{cluster}}
 ORDER BY CASE WHEN advice IS NULL THEN 1 ELSE 0 END, last_seen DESC, principal, client_id, topic
@@ -95,7 +95,7 @@ _ADVISED = (
 _FAILING = (
     text("client", "client_id"),
     text("principal", "principal"),
-    text("topic", "topic"),
+    text("topic", "shown_topic"),
     GridColumn("advice", lambda row: (row["advice"] or "watch").replace("_", " ")),
     number("out of range", "too_small_answers"),
     number("loops", "redirect_loop_answers"),

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
+from quotaflow.pipelines.results import named_topics
 from quotaflow.pipelines.results.reads.rack_networks import rack_networks
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import BROKERS
@@ -22,5 +23,6 @@ def result(racks: Mapping[str, str]) -> Result:
         relevant="api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL",
         bucket_s=60,
         lookback_s=0,
-        lookups=(LookupTable(BROKERS, reaches_back=True),),
+        lookups=(LookupTable(BROKERS, reaches_back=True), *named_topics.LOOKUPS),
+        unnamed=(Unnamed(TRAFFIC),),
     )

@@ -22,11 +22,14 @@ summed AS (
     LEFT JOIN address_racks(requested, racks) r ON r.client_address = m.client_address
     WHERE m.part.bytes > 0 AND coalesce(m.part.error_code, 0) = 0
     GROUP BY ALL
+),
+named AS (
+    FROM with_names(summed, topics_by_id)
 )
 SELECT
     s.cluster_id, CAST(s.event_time AS DATE) AS event_date, s.event_time, s.broker_id, s.principal,
     s.client_id, s.direction, s.topic, s.topic_id, s.client_rack, s.is_rack_inferred, s.bytes,
     b.rack AS broker_rack, cross_rack(s.client_rack, b.rack, s.bytes) AS cross_rack_bytes
-FROM summed s
+FROM named s
 ASOF LEFT JOIN broker_racks b
     ON b.cluster_id = s.cluster_id AND b.broker_id = s.broker_id AND s.minute_end > b.since

@@ -5,9 +5,10 @@ from quotaflow.schemas.columns import (
     CLUSTER_ID,
     EVENT_DATE,
     MINUTE,
+    NAMED_TOPIC,
+    NAMED_TOPIC_ID,
     PARTITION,
     TOPIC,
-    TOPIC_ID,
 )
 from quotaflow.schemas.table import INT, LONG, STRING, Column, Table
 
@@ -24,8 +25,8 @@ REPLICA_OFFSETS = Table(
         CLUSTER_ID,
         EVENT_DATE,
         MINUTE,
-        TOPIC_ID,
-        TOPIC,
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column("broker_id", INT, "broker of the replica"),
         Column("answers", LONG, "answers with its offsets, to consumers and followers"),
@@ -63,8 +64,8 @@ FETCH_FAULTS = Table(
         MINUTE,
         *CLIENT[:2],
         Column("broker_id", INT, "broker that answered"),
-        TOPIC_ID,
-        TOPIC,
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column(
             "fault",

@@ -1,6 +1,13 @@
 """Replicas that move: who requested it, which joined, and how far behind they are."""
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, PARTITION, TOPIC, TOPIC_ID
+from quotaflow.schemas.columns import (
+    CLIENT,
+    CLUSTER_ID,
+    EVENT_DATE,
+    NAMED_TOPIC,
+    NAMED_TOPIC_ID,
+    PARTITION,
+)
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP, Column, Table
 
 LAG_PERIOD_S = 10
@@ -24,8 +31,8 @@ REASSIGNMENT_CHANGES = Table(
             "in_sync: the leader requests this replica in the ISR; capped: a request too long "
             "to be read here",
         ),
-        TOPIC_ID,
-        TOPIC,
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column("replica_id", INT, "broker that is to have a replica, or that is in sync"),
         Column("place", INT, "of a requested replica: 0 the preferred leader; null else"),
@@ -62,8 +69,8 @@ REPLICA_LAG = Table(
         Column("event_time", TIMESTAMP, "start of the ten seconds"),
         Column("broker_id", INT, "leader that was fetched from"),
         Column("replica_id", INT, "follower that fetched"),
-        TOPIC_ID,
-        TOPIC,
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column("fetches", LONG, "answers with the partition"),
         Column("bytes", LONG, "record bytes that came"),

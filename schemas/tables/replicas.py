@@ -7,9 +7,9 @@ from quotaflow.schemas.columns import (
     CLUSTER_ID,
     EVENT_DATE,
     MINUTE,
+    NAMED_TOPIC,
+    NAMED_TOPIC_ID,
     PARTITION,
-    TOPIC,
-    TOPIC_ID,
 )
 from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
 
@@ -28,8 +28,8 @@ PREFERRED_REPLICAS = Table(
         *CLIENT[:2],
         Column("client_rack", STRING, "client.rack, or the rack conf's racks give its address"),
         Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer sends none"),
-        TOPIC_ID,
-        TOPIC,
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column("broker_id", INT, "broker that answered"),
         Column("broker_rack", STRING, "broker.rack of it"),

@@ -1,6 +1,14 @@
 """Replication throttles (KIP-73): replicated bytes, and which throttles limit them."""
 
-from quotaflow.schemas.columns import CLUSTER_ID, EVENT_DATE, MINUTE, PARTITION, TOPIC, TOPIC_ID
+from quotaflow.schemas.columns import (
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    NAMED_TOPIC,
+    NAMED_TOPIC_ID,
+    PARTITION,
+    TOPIC,
+)
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 _SIDE = Column("side", STRING, "leader: the broker is read from; follower: it reads")
@@ -17,8 +25,8 @@ REPLICATION_TRAFFIC = Table(
         MINUTE,
         Column("leader_id", INT, "broker that was read from, or written to"),
         Column("follower_id", INT, "broker that read; null: bytes that clients produced"),
-        TOPIC_ID,
-        Column("topic", STRING, "name of the topic; null: not known by then"),
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
         PARTITION,
         Column("fetches", LONG, "fetches whose request or answer has it; or PRODUCEs"),
         Column("bytes", LONG, "record bytes, as compressed by the producer (PartitionBytesInRate)"),

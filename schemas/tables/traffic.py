@@ -1,6 +1,14 @@
 """Tables of what requests add up to: traffic per client and topic, and the names of topics."""
 
-from quotaflow.schemas.columns import CLUSTER_ID, EVENT_DATE, MINUTE, TOPIC, TOPIC_ID
+from quotaflow.schemas.columns import (
+    CLUSTER_ID,
+    EVENT_DATE,
+    MINUTE,
+    NAMED_TOPIC,
+    NAMED_TOPIC_ID,
+    TOPIC,
+    TOPIC_ID,
+)
 from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
 
 TRAFFIC = Table(
@@ -17,8 +25,8 @@ TRAFFIC = Table(
         Column("principal", STRING, "principal, as Kafka prints it"),
         Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
         Column("direction", STRING, "produced or consumed"),
-        Column("topic", STRING, "topic, where the request has its name"),
-        Column("topic_id", STRING, "id of the topic, where the request has that instead"),
+        NAMED_TOPIC,
+        NAMED_TOPIC_ID,
         Column(
             "client_rack",
             STRING,

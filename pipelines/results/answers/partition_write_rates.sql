@@ -1,21 +1,19 @@
 WITH produced AS (
     SELECT
         writes.cluster_id,
-        coalesce(writes.topic, topic_ids.topic) AS topic,
+        writes.topic,
         writes.partition,
         writes.event_time,
         newest.event_time AS now,
         sum(writes.bytes) AS bytes
     FROM replication_traffic AS writes
     INNER JOIN replication_time AS newest ON writes.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON writes.cluster_id = topic_ids.cluster_id AND writes.topic_id = topic_ids.topic_id
     WHERE
         writes.follower_id IS NULL
         AND unix_micros(writes.event_time) > unix_micros(newest.event_time) - 600000000
     GROUP BY
         writes.cluster_id,
-        coalesce(writes.topic, topic_ids.topic),
+        writes.topic,
         writes.partition,
         writes.event_time,
         newest.event_time

@@ -10,7 +10,7 @@ WITH newest AS (
 faults AS (
     SELECT
         event.*,
-        coalesce(event.topic, topic_ids.topic, event.topic_id) AS topic_name,
+        CASE WHEN event.topic IS NULL THEN event.topic_id END AS unnamed_topic_id,
         CASE
             WHEN event.fault IN (
                 'not_leader_or_follower', 'replica_not_available', 'leader_not_available',
@@ -25,31 +25,30 @@ faults AS (
         END AS measure
     FROM fetch_faults AS event
     INNER JOIN newest ON event.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON event.cluster_id = topic_ids.cluster_id AND event.topic_id = topic_ids.topic_id
     WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 measured AS (
     SELECT
-        cluster_id, principal, client_id, topic_name AS topic, broker_id, event_time, measure,
+        cluster_id, principal, client_id, topic, unnamed_topic_id, broker_id, event_time, measure,
         answers AS amount
     FROM faults
     UNION ALL
     SELECT
-        cluster_id, principal, client_id, topic_name, broker_id, event_time,
+        cluster_id, principal, client_id, topic, unnamed_topic_id, broker_id, event_time,
         CASE WHEN answers_leader_has > 0 THEN 'answers_leader_has' ELSE 'answers_none_has' END,
         CASE WHEN answers_leader_has > 0 THEN answers_leader_has ELSE answers END
     FROM faults
     WHERE fault = 'offset_too_small' AND answers_leader_has IS NOT NULL
     UNION ALL
     SELECT
-        sent.cluster_id, sent.principal, sent.client_id, sent.topic_name, sent.preferred_read_replica,
-        sent.event_time, 'failed_redirect', came.answers + 0
+        sent.cluster_id, sent.principal, sent.client_id, sent.topic, sent.unnamed_topic_id,
+        sent.preferred_read_replica, sent.event_time, 'failed_redirect', came.answers + 0
     FROM faults AS sent
     INNER JOIN faults AS came
         ON sent.cluster_id = came.cluster_id
             AND sent.event_time = came.event_time
-            AND sent.topic_name = came.topic_name
+            AND (sent.topic IS NOT DISTINCT FROM came.topic)
+            AND (sent.unnamed_topic_id IS NOT DISTINCT FROM came.unnamed_topic_id)
             AND sent.partition = came.partition
             AND sent.preferred_read_replica = came.broker_id
             AND (sent.principal IS NOT DISTINCT FROM came.principal)
@@ -59,15 +58,15 @@ measured AS (
         AND came.fault NOT IN ('redirect_loop', 'out_of_range_spin', 'uncommitted_offset')
     UNION ALL
     SELECT
-        event.cluster_id, event.principal, event.client_id, event.topic, event.broker_id,
-        event.event_time, 'reset', event.requests + 0
+        event.cluster_id, event.principal, event.client_id, event.topic, CAST(NULL AS STRING),
+        event.broker_id, event.event_time, 'reset', event.requests + 0
     FROM offset_resets AS event
     INNER JOIN newest ON event.cluster_id = newest.cluster_id
     WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
     UNION ALL
     SELECT
-        event.cluster_id, event.principal, event.client_id, event.topic, event.broker_id,
-        event.event_time, 'diverged', event.diverged_answers + 0
+        event.cluster_id, event.principal, event.client_id, event.topic, CAST(NULL AS STRING),
+        event.broker_id, event.event_time, 'diverged', event.diverged_answers + 0
     FROM offset_lookups AS event
     INNER JOIN newest ON event.cluster_id = newest.cluster_id
     WHERE
@@ -76,7 +75,8 @@ measured AS (
         AND unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
     UNION ALL
     SELECT
-        cluster_id, principal, client_id, topic, broker_id, last_seen, 'lagging', lagging_minutes + 0
+        cluster_id, principal, client_id, topic, CASE WHEN topic IS NULL THEN topic_id END, broker_id,
+        last_seen, 'lagging', lagging_minutes + 0
     FROM lagging_reads
 ),
 counted AS (
@@ -85,6 +85,7 @@ counted AS (
         principal,
         client_id,
         topic,
+        unnamed_topic_id,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen,
         sum(CASE WHEN measure = 'uncommitted_offset' THEN amount ELSE 0 END) AS uncommitted_answers,
@@ -103,7 +104,7 @@ counted AS (
         sum(CASE WHEN measure = 'diverged' THEN amount ELSE 0 END) AS diverged_answers,
         sum(CASE WHEN measure = 'lagging' THEN amount ELSE 0 END) AS lagging_minutes
     FROM measured
-    GROUP BY cluster_id, principal, client_id, topic
+    GROUP BY cluster_id, principal, client_id, topic, unnamed_topic_id
 ),
 software AS (
     SELECT
@@ -157,10 +158,12 @@ places AS (
         advised.principal,
         advised.client_id,
         advised.topic,
+        advised.unnamed_topic_id,
         measured.broker_id,
         row_number() OVER (
             PARTITION BY
-                advised.cluster_id, advised.principal, advised.client_id, advised.topic
+                advised.cluster_id, advised.principal, advised.client_id, advised.topic,
+                advised.unnamed_topic_id
             ORDER BY sum(measured.amount) DESC, measured.broker_id
         ) AS nth
     FROM advised
@@ -169,6 +172,7 @@ places AS (
             AND (advised.principal IS NOT DISTINCT FROM measured.principal)
             AND (advised.client_id IS NOT DISTINCT FROM measured.client_id)
             AND (advised.topic IS NOT DISTINCT FROM measured.topic)
+            AND (advised.unnamed_topic_id IS NOT DISTINCT FROM measured.unnamed_topic_id)
     WHERE CASE advised.advice
         WHEN 'align_log_starts' THEN measured.measure = 'answers_leader_has'
         WHEN 'update_client'
@@ -183,7 +187,7 @@ places AS (
     END
     GROUP BY
         advised.cluster_id, advised.principal, advised.client_id, advised.topic,
-        measured.broker_id
+        advised.unnamed_topic_id, measured.broker_id
 )
 
 SELECT
@@ -191,6 +195,7 @@ SELECT
     advised.principal,
     advised.client_id,
     advised.topic,
+    advised.unnamed_topic_id,
     advised.client_software_name,
     advised.client_software_version,
     advised.advice,
@@ -218,4 +223,5 @@ LEFT JOIN places
         AND (advised.principal IS NOT DISTINCT FROM places.principal)
         AND (advised.client_id IS NOT DISTINCT FROM places.client_id)
         AND (advised.topic IS NOT DISTINCT FROM places.topic)
+        AND (advised.unnamed_topic_id IS NOT DISTINCT FROM places.unnamed_topic_id)
         AND places.nth = 1

@@ -3,15 +3,13 @@ WITH by_topic AS (
         changes.cluster_id,
         changes.event_time,
         changes.change,
-        coalesce(changes.topic, topic_ids.topic, changes.topic_id) AS topic,
+        changes.topic,
         changes.partition,
         changes.replica_id,
         changes.place,
         changes.principal,
         changes.client_id
     FROM reassignment_changes AS changes
-    LEFT JOIN topic_ids
-        ON changes.cluster_id = topic_ids.cluster_id AND changes.topic_id = topic_ids.topic_id
     WHERE changes.error_code IN (0, 108)
 ),
 requested AS (

@@ -3,11 +3,12 @@
 import pyarrow as pa
 
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
 from quotaflow.schemas.table import INT, STRING
 from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.read_faults import FETCH_FAULTS
 from quotaflow.schemas.tables.topology import REPLICAS, TOPICS
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 from quotaflow.udfs.rules.fetch_fault import ERRORS, LOOP_REDIRECTS, SPIN_ANSWERS
 
 _ERRORS = pa.table(
@@ -29,5 +30,9 @@ def result() -> Result:
         facts=FETCHES,
         bucket_s=60,
         lookback_s=60,
-        lookups=tuple(LookupTable(table, reaches_back=True) for table in (REPLICAS, TOPICS)),
+        lookups=(
+            LookupTable(TOPIC_NAMES, valid_from=None),
+            *(LookupTable(table, reaches_back=True) for table in (REPLICAS, TOPICS)),
+        ),
+        unnamed=(Unnamed(FETCH_FAULTS),),
     )

@@ -36,7 +36,7 @@ counted AS (
         min(high_watermark) FILTER (high_watermark >= 0) AS high_watermark,
         min(fetch_offset) AS min_fetch_offset,
         max(fetch_offset) AS max_fetch_offset
-    FROM with_topics(suspects, topics)
+    FROM with_topics(suspects, topics, topics_by_id)
     GROUP BY ALL
 ),
 -- A consumer that follows a redirect does not fetch from the leader again soon. Many are a loop.

@@ -2,12 +2,12 @@
 
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
+from quotaflow.pipelines.results import named_topics
 from quotaflow.pipelines.results.quotas.quota_limits import VALID_FROM, quota_levels
 from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
 from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
-from quotaflow.schemas.tables.topology import TOPICS
 
 
 def result(conf: QuotasSection) -> Result:
@@ -26,6 +26,13 @@ def result(conf: QuotasSection) -> Result:
         lookups=(
             LookupTable(CONFIGS, reaches_back=True),
             LookupTable(CLIENT_QUOTAS, VALID_FROM),
-            LookupTable(TOPICS, reaches_back=True),
+            *named_topics.LOOKUPS,
+        ),
+        unnamed=(
+            Unnamed(
+                FETCH_SIZES,
+                "oversized_batches > 0",
+                "[batch.topic_id FOR batch IN largest_oversized IF batch.topic IS NULL]",
+            ),
         ),
     )

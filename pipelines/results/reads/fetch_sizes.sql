@@ -152,9 +152,9 @@ by_partition AS (
     FROM served
     GROUP BY ALL
 ),
-names AS (
-    -- A row is a topic's name: fetches since version 13 have its id alone.
-    SELECT cluster_id, topic_id, max(topic) AS name FROM topics GROUP BY ALL
+largest AS (
+    -- A row is a batch over a limit.
+    FROM reads WHERE is_oversized
 ),
 oversized AS (
     -- A row is a client or follower at a broker in a minute, with the ten largest batches that are
@@ -162,21 +162,17 @@ oversized AS (
     SELECT
         cluster_id, minute, broker_id, principal, client_id, replica_id,
         list(
-            {bytes: bytes, topic: coalesce(topic, name), topic_id: topic_id, partition: partition,
+            {bytes: bytes, topic: topic, topic_id: topic_id, partition: partition,
              fetch_offset: fetch_offset} ORDER BY place
         ) AS largest_oversized
     FROM (
         SELECT
-            r.*, n.name, row_number() OVER (
-                PARTITION BY r.cluster_id, r.minute, r.broker_id, r.principal, r.client_id,
-                    r.replica_id
-                ORDER BY r.bytes DESC, coalesce(r.topic, n.name) DESC NULLS LAST,
-                    r.topic_id DESC NULLS LAST, r.partition DESC NULLS LAST,
-                    r.fetch_offset DESC NULLS LAST
+            *, row_number() OVER (
+                PARTITION BY cluster_id, minute, broker_id, principal, client_id, replica_id
+                ORDER BY bytes DESC, topic DESC NULLS LAST, topic_id DESC NULLS LAST,
+                    partition DESC NULLS LAST, fetch_offset DESC NULLS LAST
             ) AS place
-        FROM reads AS r
-        LEFT JOIN names AS n ON n.cluster_id = r.cluster_id AND n.topic_id = r.topic_id
-        WHERE r.is_oversized
+        FROM with_names(largest, topics_by_id)
     )
     WHERE place <= 10
     GROUP BY ALL

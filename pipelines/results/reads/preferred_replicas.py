@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
 from quotaflow.pipelines.results.reads.rack_networks import rack_networks
 from quotaflow.schemas.tables.fetches import FETCHES
 from quotaflow.schemas.tables.replicas import PREFERRED_REPLICAS
 from quotaflow.schemas.tables.snapshots import CONFIGS
 from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 
 
 def result(racks: Mapping[str, str]) -> Result:
@@ -23,7 +24,12 @@ def result(racks: Mapping[str, str]) -> Result:
         facts=FETCHES,
         bucket_s=60,
         lookback_s=0,
-        lookups=tuple(
-            LookupTable(table, reaches_back=True) for table in (REPLICAS, BROKERS, TOPICS, CONFIGS)
+        lookups=(
+            LookupTable(TOPIC_NAMES, valid_from=None),
+            *(
+                LookupTable(table, reaches_back=True)
+                for table in (REPLICAS, BROKERS, TOPICS, CONFIGS)
+            ),
         ),
+        unnamed=(Unnamed(PREFERRED_REPLICAS),),
     )

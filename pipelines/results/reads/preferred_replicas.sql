@@ -50,7 +50,7 @@ by_topic AS (
         sum(redirects) AS redirects,
         max(last_redirect).broker_id AS preferred_read_replica,
         max(high_watermark) AS high_watermark
-    FROM with_topics(summed, topics)
+    FROM with_topics(summed, topics, topics_by_id)
     GROUP BY ALL
 ),
 -- A row: the highest high watermark that a broker reports of a partition in a minute.

@@ -52,14 +52,17 @@ each_replica AS (
             ELSE 'requested'
         END AS change
     FROM each_partition
-)
+),
 -- A request that comes twice counts once.
-SELECT
-    cluster_id, CAST(event_time AS DATE) AS event_date, event_time, broker_id, change,
-    if(is_placement, NULL, named) AS topic_id, if(is_placement, named, NULL) AS topic,
-    partition_id AS "partition", json_int(replica_ids[place + 1]) AS replica_id,
-    max(if(is_placement, place, NULL)) AS place,
-    max(coalesce(partition_error, json_int(body.response.errorCode))) AS error_code,
-    max(principal) AS principal, max(client_id) AS client_id
-FROM each_replica
-GROUP BY ALL
+changes AS (
+    SELECT
+        cluster_id, CAST(event_time AS DATE) AS event_date, event_time, broker_id, change,
+        if(is_placement, NULL, named) AS topic_id, if(is_placement, named, NULL) AS topic,
+        partition_id AS "partition", json_int(replica_ids[place + 1]) AS replica_id,
+        max(if(is_placement, place, NULL)) AS place,
+        max(coalesce(partition_error, json_int(body.response.errorCode))) AS error_code,
+        max(principal) AS principal, max(client_id) AS client_id
+    FROM each_replica
+    GROUP BY ALL
+)
+FROM with_names(changes, topics_by_id)

@@ -1,11 +1,10 @@
 """The requests and lookup tables that the results of replication throttles read (KIP-73)."""
 
-from quotaflow.pipelines.incremental.result import LookupTable
-from quotaflow.pipelines.results import config_alterations, topic_names
+from quotaflow.pipelines.incremental.result import LookupTable, Unnamed
+from quotaflow.pipelines.results import config_alterations, named_topics, topic_names
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 from quotaflow.schemas.tables.snapshots import CONFIGS
-from quotaflow.schemas.tables.topology import TOPICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES
+from quotaflow.schemas.tables.throttles import REPLICATION_TRAFFIC
 
 BUCKET_S = 60
 
@@ -18,9 +17,11 @@ RELEVANT = (
 
 LOOKUPS = (
     LookupTable(CONFIG_ALTERATIONS, valid_from=None),
-    LookupTable(TOPIC_NAMES, valid_from=None),
     LookupTable(CONFIGS, reaches_back=True),
-    LookupTable(TOPICS, reaches_back=True),
+    *named_topics.LOOKUPS,
 )
-"""Rows of the first two are computed from requests that are facts of these results too. So a change
-affects all that comes after it (`Result.runs_forward`)."""
+"""Alterations are computed from requests that are facts of these results too. So a change affects
+all that comes after it (`Result.runs_forward`)."""
+
+UNNAMED = (Unnamed(REPLICATION_TRAFFIC),)
+"""Lists of throttled replicas cover partitions by the name of the topic."""

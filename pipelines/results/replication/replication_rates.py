@@ -25,4 +25,5 @@ def result() -> Result:
         lookback_s=_PERIOD_S,
         runs_forward=True,
         lookups=replication_inputs.LOOKUPS,
+        unnamed=replication_inputs.UNNAMED,
     )

@@ -5,7 +5,7 @@ of these.
 """
 
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.result import LookupTable, Result
+from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
 from quotaflow.pipelines.results.replication import replication_inputs
 from quotaflow.schemas.tables.reassignments import REASSIGNMENT_CHANGES
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -38,4 +38,5 @@ def result() -> Result:
             LookupTable(REPLICAS),
             LookupTable(BROKERS, reaches_back=True),
         ),
+        unnamed=(*replication_inputs.UNNAMED, Unnamed(REASSIGNMENT_CHANGES)),
     )

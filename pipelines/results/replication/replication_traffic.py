@@ -18,4 +18,5 @@ def result() -> Result:
         lookback_s=0,
         runs_forward=True,
         lookups=replication_inputs.LOOKUPS,
+        unnamed=replication_inputs.UNNAMED,
     )

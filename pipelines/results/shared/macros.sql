@@ -16,21 +16,18 @@ CREATE MACRO with_since(changes) AS TABLE
         GROUP BY cluster_id
     ) f USING (cluster_id);
 
+-- Rows with the name of a topic where they have only its id. `names` is topics_by_id.
+CREATE MACRO with_names(rows, names) AS TABLE
+    SELECT r.* REPLACE (coalesce(r.topic, n.topic) AS topic)
+    FROM query_table(rows) r
+    LEFT JOIN query_table(names) n ON n.cluster_id = r.cluster_id AND n.topic_id = r.topic_id;
+
 -- Rows with the id of a topic where they have only its name, and the name where they have only the
--- id. A name has no id after its topic is removed. An id keeps its name.
-CREATE MACRO with_topics(rows, topics) AS TABLE
-    WITH changes AS (
-        FROM with_since(topics)
-    ),
-    ids AS (
+-- id. A name has no id after its topic is removed. `names` is topics_by_id.
+CREATE MACRO with_topics(rows, topics, names) AS TABLE
+    WITH ids AS (
         SELECT cluster_id, topic, since, max(topic_id) FILTER (NOT is_removed) AS known_id
-        FROM changes
-        GROUP BY ALL
-    ),
-    names AS (
-        SELECT cluster_id, topic_id, since, max(topic) AS known_name
-        FROM changes
-        WHERE NOT is_removed
+        FROM with_since(topics)
         GROUP BY ALL
     ),
     with_ids AS (
@@ -39,10 +36,7 @@ CREATE MACRO with_topics(rows, topics) AS TABLE
         ASOF LEFT JOIN ids i
             ON i.cluster_id = r.cluster_id AND i.topic = r.topic AND r.minute_end > i.since
     )
-    SELECT r.* REPLACE (coalesce(r.topic, n.known_name) AS topic)
-    FROM with_ids r
-    ASOF LEFT JOIN names n
-        ON n.cluster_id = r.cluster_id AND n.topic_id = r.topic_id AND r.minute_end > n.since;
+    FROM with_names(with_ids, names);
 
 -- Replicas of partitions (cluster_id, topic_id, partition) at minute_end: a row per replica that is
 -- assigned. leader_id is that of the partition: of several replicas marked as its leader the one

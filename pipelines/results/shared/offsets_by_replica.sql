@@ -26,7 +26,7 @@ WITH reports AS (
     GROUP BY ALL
 ),
 by_topic AS (
-    FROM with_topics(reports, topics)
+    FROM with_topics(reports, topics, topics_by_id)
 ),
 by_replica AS (
     SELECT

@@ -44,15 +44,9 @@ seconds AS (
     FROM (FROM answered UNION ALL BY NAME FROM omitted)
     GROUP BY ALL
 ),
--- With the name of the topic, if it is known by the end of the minute.
 named AS (
-    SELECT
-        s.* REPLACE (
-            coalesce(s.topic, if(floored(i.since, 60) <= s.event_time, i.topic, NULL)) AS topic
-        ),
-        s.event_time + INTERVAL 1 SECOND AS second_end
-    FROM seconds s
-    LEFT JOIN topics_by_id i USING (cluster_id, topic_id)
+    SELECT *, event_time + INTERVAL 1 SECOND AS second_end
+    FROM with_names(seconds, topics_by_id)
 ),
 lists AS (
     SELECT cluster_id, entity_name AS topic, side, since, until, trim(value) AS list

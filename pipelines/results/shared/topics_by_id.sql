@@ -1,13 +1,12 @@
--- One row per topic id: the name of its topic, and `since` when an answer or a snapshot shows it.
--- An id never gets another name.
+-- One row per topic id: the name of its topic, by an answer or a snapshot. An id never gets another
+-- name, so the name is that of all time. A name that comes later affects rows without a name
+-- (pipelines/incremental/late_names.py).
 WITH named AS (
-    SELECT cluster_id, topic_id, topic, event_time AS since FROM topic_names
+    SELECT cluster_id, topic_id, topic FROM topic_names
     UNION ALL
-    SELECT cluster_id, topic_id, topic,
-        since_of(event_time, min(event_time) OVER (PARTITION BY cluster_id)) AS since
-    FROM topics
+    SELECT cluster_id, topic_id, topic FROM topics
 )
-SELECT cluster_id, topic_id, max(topic) AS topic, min(since) AS since
+SELECT cluster_id, topic_id, max(topic) AS topic
 FROM named
-WHERE topic_id IS NOT NULL
+WHERE topic_id IS NOT NULL AND topic IS NOT NULL
 GROUP BY ALL

@@ -57,7 +57,12 @@ READ_PROBLEMS = Table(
         CLUSTER_ID,
         Column("principal", STRING, "authenticated principal as Kafka prints it, e.g. User:alice"),
         Column("client_id", STRING, "client.id as the client gave it: untrusted text"),
-        Column("topic", STRING, "name of the topic; its id if no name is known"),
+        Column("topic", STRING, "name of the topic; null: not known"),
+        Column(
+            "unnamed_topic_id",
+            STRING,
+            "id of the topic if its name is not known; null otherwise",
+        ),
         Column("client_software_name", STRING, "client library; null: no fetch fault shows it"),
         Column(
             "client_software_version",
@@ -152,7 +157,7 @@ READ_PROBLEMS = Table(
         ),
         Column("stays_on_lagging_follower", BOOLEAN, "lagging_minutes is above 0"),
     ),
-    key=("cluster_id", "principal", "client_id", "topic"),
+    key=("cluster_id", "principal", "client_id", "topic", "unnamed_topic_id"),
     time="last_seen",
     clustering=(
         "last_seen",

@@ -39,19 +39,17 @@ requested AS (
 consumed AS (
     SELECT
         choices.cluster_id,
-        coalesce(choices.topic, topic_ids.topic) AS topic,
+        choices.topic,
         choices.partition,
         choices.broker_id,
         choices.event_time,
         sum(choices.bytes) AS bytes
     FROM preferred_replicas AS choices
     INNER JOIN replication_time AS newest ON choices.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON choices.cluster_id = topic_ids.cluster_id AND choices.topic_id = topic_ids.topic_id
     WHERE unix_micros(choices.event_time) > unix_micros(newest.event_time) - 600000000
     GROUP BY
         choices.cluster_id,
-        coalesce(choices.topic, topic_ids.topic),
+        choices.topic,
         choices.partition,
         choices.broker_id,
         choices.event_time

@@ -12,8 +12,6 @@ from .view_tables import make_tables, picked, rows
 
 MINUTE_BYTES = 60
 TO_2 = [reassigned(0, "requested", node, place=place) for place, node in enumerate((2, 1, 3))]
-TOPIC_NAME = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
-TOPIC_NAME |= {"topic_id": "t1", "topic": "orders"}
 LED_BY_2 = throttled(NOW, partition=1, broker_id=2, peer_broker_id=3)
 
 
@@ -40,15 +38,6 @@ def read(second: float, size: int, **others: Any) -> Row:
             },
             [(2, 0, 1, 100.0, 140.0)],
             id="the busiest minute of its consumers, and two replicas beside",
-        ),
-        pytest.param(
-            {
-                "reassignment_changes": TO_2,
-                "topic_names": [TOPIC_NAME],
-                "preferred_replicas": [read(NOW, 100, topic=None)],
-            },
-            [(2, 0, 1, 100.0, 0.0)],
-            id="a topic no snapshot knew is read by its id",
         ),
         pytest.param(
             {"reassignment_changes": [TO_2[0], reassigned(60, "requested", 1, place=0)]},

@@ -14,7 +14,7 @@ from quotaflow.schemas.tables.answers.replication import REPLICATION_DEMAND
 from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
 
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
-from .view_rows import Row, at, replicated, setting, throttled
+from .view_rows import Row, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows
 
 MB = 1e6
@@ -203,13 +203,6 @@ def test_other_traffic_is_that_of_the_busiest_of_ten_minutes_and_after_the_move(
 def test_the_least_that_must_pass(demanded: dict[str, BySide], case: str) -> None:
     leader, follower = demanded[case][1, "leader"], demanded[case][2, "follower"]
     assert (leader["floor_bytes_per_s"], follower["floor_bytes_per_s"]) == FLOORS[case][-1]
-
-
-def test_a_topic_that_is_named_by_id_alone_is_written_too(warehouse: Warehouse) -> None:
-    name = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
-    traffic = [produced(NOW, 70, topic=None)]
-    actual = demand(warehouse, replication_traffic=traffic, topics=[name | {"is_removed": False}])
-    assert actual[1, "leader"]["floor_bytes_per_s"] == 70.0
 
 
 @pytest.mark.parametrize("case", CURRENT_RATES)

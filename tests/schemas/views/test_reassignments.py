@@ -11,7 +11,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from .view_rows import Row, altered, at, behind, moved, reassigned
 from .view_tables import make_tables, picked, rows
 
-PARTITION = {"topic_id": "t1", "topic": None, "partition": 0}
+PARTITION = {"topic_id": "t1", "topic": "orders", "partition": 0}
 NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
 NAMES = [NAMED | {"is_removed": False}]
 

@@ -97,16 +97,15 @@ def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced(
             STAY,
         ],
         "traffic": [
-            moved(0, gib, topic_id="t1"),
-            moved(-3_600, gib, topic_id="t1"),
-            moved(0, 7, topic_id="t2"),
-            moved(0, 7, topic_id="t1", direction="consumed"),
+            moved(0, gib, topic="orders"),
+            moved(-3_600, gib, topic="orders"),
+            moved(0, 7, topic="clicks"),
+            moved(0, 7, topic="orders", direction="consumed"),
         ],
         "settings": [
             setting("prices.currency", "EUR"),
             setting("prices.cross_rack_per_gib", 8.0),
         ],
-        "topics": [{"cluster_id": "c1", "topic_id": "t1", "topic": "orders"}],
     }
     assert advised(warehouse, content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
 
@@ -138,13 +137,16 @@ def test_a_leader_is_better_where_most_is_read_from_it(
     assert [row[1:] for row in answers if row[0] == "move_leader"] == expected
 
 
-def test_topics_are_named_by_whoever_told(warehouse: Warehouse) -> None:
-    named = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date()}
+@pytest.mark.parametrize("topic", [HOSTILE, None])
+def test_a_topic_without_a_name_has_its_id_apart(warehouse: Warehouse, topic: str | None) -> None:
     content = {
-        "preferred_replicas": [choice(0, 8, topic=None, **NOBODY_THERE), STAY],
-        "topic_names": [named | {"topic_id": "t1", "topic": HOSTILE}],
+        "preferred_replicas": [choice(0, 2**30, topic=topic, **NOBODY_THERE), STAY],
+        "traffic": [moved(0, 7, topic="t1", topic_id=None), moved(0, 9, topic=topic)],
     }
-    assert advised(warehouse, content, "topic") == [(HOSTILE,)]
+    names = ("topic", "unnamed_topic_id", "replica_bytes_per_hour")
+    ((name, topic_id, replica_bytes),) = advised(warehouse, content, *names)
+    assert (name, topic_id) == (topic, None if topic else "t1")
+    assert replica_bytes == pytest.approx(9 * 60)
 
 
 LOAD = ("broker_id", "rack", "bytes", "follower_bytes", "unknown_bytes", "replicated_bytes")

@@ -9,7 +9,7 @@ from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import Fill
-from .view_rows import Row, at, moved, setting
+from .view_rows import Row, moved, setting
 from .view_tables import make_tables, picked, rows
 
 GIB = 2**30
@@ -53,23 +53,19 @@ def test_bytes_that_cross_racks(
     assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
 
 
-def test_topics_are_named_by_whoever_told_and_unnamed_ones_kept_apart(
+def test_topics_add_up_by_name_and_unnamed_ones_stay_apart(
     warehouse: Warehouse, filled: Fill
 ) -> None:
-    named = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
-    filled("topics", [named | {"is_removed": False}, named | {"is_removed": True}])
-    day = {"event_date": at(0).date()}
-    filled("topic_names", [named | day | {"topic_id": "t4"}, named | day | {"topic_id": None}])
     filled(
         "traffic",
         [
-            moved(1, 1),
+            moved(1, 1, topic="orders"),
             moved(2, 2, topic="orders", topic_id=None),
             moved(3, 4, topic_id="t2"),
             moved(4, 8, topic_id="t3"),
-            moved(5, 16, direction="consumed"),
-            moved(3_605, 32),
-            moved(3_606, 64, topic_id="t4"),
+            moved(5, 16, topic="orders", direction="consumed"),
+            moved(3_605, 32, topic="orders"),
+            moved(3_606, 64, topic="orders", topic_id="t4"),
         ],
     )
     query = "SELECT * FROM traffic_by_hour ORDER BY bytes"

@@ -22,16 +22,14 @@ WITH named AS (
         date_trunc('HOUR', traffic.event_time) AS hour,
         traffic.principal,
         traffic.client_id,
-        coalesce(traffic.topic, topic_ids.topic) AS topic,
-        traffic.topic_id,
+        traffic.topic,
+        CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END AS unnamed_topic_id,
         traffic.direction,
         traffic.bytes,
         coalesce(traffic.cross_rack_bytes, 0) AS cross_rack_bytes,
         CASE WHEN traffic.cross_rack_bytes IS NULL THEN traffic.bytes ELSE 0 END
             AS unknown_rack_bytes
     FROM traffic
-    LEFT JOIN topic_ids
-        ON traffic.cluster_id = topic_ids.cluster_id AND traffic.topic_id = topic_ids.topic_id
 ),
 hours AS (
     SELECT
@@ -40,7 +38,7 @@ hours AS (
         principal,
         client_id,
         topic,
-        CASE WHEN topic IS NULL THEN topic_id END AS unnamed_topic_id,
+        unnamed_topic_id,
         direction,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
@@ -52,7 +50,7 @@ hours AS (
         principal,
         client_id,
         topic,
-        CASE WHEN topic IS NULL THEN topic_id END,
+        unnamed_topic_id,
         direction
 ),
 priced AS (

@@ -5,9 +5,7 @@
 --   (KIP-392), in the last day: its lag grew from minute to minute at least three times in a row, with
 --   records read in each minute. A follower that catches up within minutes is left out.
 -- columns:
---   from preferred_replicas: cluster_id, principal, client_id, topic_id
---   topic: name of the topic; its id if no name is known
---   from preferred_replicas: partition
+--   from preferred_replicas: cluster_id, principal, client_id, topic_id, topic, partition
 --   broker_id: follower that the consumer read from
 --   from preferred_replicas: leader_id
 --   lagging_minutes: minutes that ended a run of three or more such growths
@@ -27,15 +25,13 @@ minutes AS (
         reads.principal,
         reads.client_id,
         reads.topic_id,
-        coalesce(reads.topic, topic_ids.topic, reads.topic_id) AS topic,
+        reads.topic,
         reads.partition,
         reads.broker_id,
         max(reads.leader_id) AS leader_id,
         max(reads.hw_lag) AS hw_lag
     FROM preferred_replicas AS reads
     INNER JOIN newest ON reads.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON reads.cluster_id = topic_ids.cluster_id AND reads.topic_id = topic_ids.topic_id
     WHERE
         unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
         AND reads.hw_lag IS NOT NULL

@@ -7,7 +7,8 @@
 --   minutes.
 -- columns:
 --   from replica_offsets: cluster_id
---   topic: name of the topic; its id if no name is known
+--   topic: name of the topic; null: not known
+--   unnamed_topic_id: id of the topic if its name is not known; null otherwise
 --   from replica_offsets: partition
 --   broker_id: broker of the replica that begins later
 --   log_start_offset: newest known log start offset of this replica
@@ -28,7 +29,8 @@ starts AS (
     SELECT
         offsets.cluster_id,
         coalesce(offsets.topic_id, offsets.topic) AS topic_key,
-        coalesce(offsets.topic, topic_ids.topic, offsets.topic_id) AS topic,
+        offsets.topic,
+        CASE WHEN offsets.topic IS NULL THEN offsets.topic_id END AS unnamed_topic_id,
         offsets.partition,
         offsets.broker_id,
         offsets.event_time,
@@ -43,8 +45,6 @@ starts AS (
         ) AS age
     FROM replica_offsets AS offsets
     INNER JOIN newest ON offsets.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON offsets.cluster_id = topic_ids.cluster_id AND offsets.topic_id = topic_ids.topic_id
     WHERE
         offsets.max_log_start_offset IS NOT NULL
         AND unix_millis(offsets.event_time) > unix_millis(newest.event_time) - 86400000
@@ -109,6 +109,7 @@ partition_readers AS (
 SELECT
     lasting.cluster_id,
     latest.topic,
+    latest.unnamed_topic_id,
     lasting.partition,
     lasting.broker_id,
     latest.log_start_offset,

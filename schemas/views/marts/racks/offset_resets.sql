@@ -16,13 +16,11 @@ WITH refused AS (
         event.event_time,
         event.principal,
         event.client_id,
-        coalesce(event.topic, topic_ids.topic) AS topic,
+        event.topic,
         event.partition,
         event.fault,
         event.max_fetch_offset
     FROM fetch_faults AS event
-    LEFT JOIN topic_ids
-        ON event.cluster_id = topic_ids.cluster_id AND event.topic_id = topic_ids.topic_id
     WHERE event.fault IN (
         'unavailable_offset', 'offset_too_small', 'offset_too_large', 'out_of_range_unknown'
     )

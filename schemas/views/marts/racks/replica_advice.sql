@@ -14,7 +14,8 @@
 --   principal: consumer that the step is about, as Kafka prints it; null: the step is not about one
 --   client_id: its client.id: untrusted text; null: the step is not about one
 --   client_rack: rack of the consumers; null: the step is not about one
---   topic: topic of place_replica and move_leader; its id if no name is known; null for other steps
+--   topic: topic of place_replica and move_leader; null: not known, or another step
+--   unnamed_topic_id: id of that topic if its name is not known; null otherwise
 --   partition: partition of move_leader; null for other steps
 --   broker_id: broker of set_broker_rack, leader of set_selector and move_leader; null for other steps
 --   bytes_per_hour: record bytes that the step is about, per hour
@@ -36,15 +37,13 @@ WITH newest AS (
 read AS (
     SELECT
         reads.*,
-        coalesce(reads.topic, topic_ids.topic, reads.topic_id) AS topic_name,
+        CASE WHEN reads.topic IS NULL THEN reads.topic_id END AS unnamed_topic_id,
         row_number() OVER (
             PARTITION BY reads.cluster_id, reads.topic_id, reads.partition
             ORDER BY reads.event_time DESC, coalesce(reads.leader_id, -1) DESC
         ) AS age
     FROM preferred_replicas AS reads
     INNER JOIN newest ON reads.cluster_id = newest.cluster_id
-    LEFT JOIN topic_ids
-        ON reads.cluster_id = topic_ids.cluster_id AND reads.topic_id = topic_ids.topic_id
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 time_ranges AS (
@@ -81,7 +80,8 @@ targets AS (
         CASE WHEN advice LIKE '%client%' THEN principal END AS of_principal,
         CASE WHEN advice LIKE '%client%' THEN client_id END AS of_client_id,
         CASE WHEN advice NOT IN ('set_broker_rack', 'set_selector') THEN client_rack END AS of_rack,
-        CASE WHEN advice = 'place_replica' THEN topic_name END AS of_topic,
+        CASE WHEN advice = 'place_replica' THEN topic END AS of_topic,
+        CASE WHEN advice = 'place_replica' THEN unnamed_topic_id END AS of_topic_id,
         CASE
             WHEN advice = 'set_broker_rack' THEN broker_id
             WHEN advice = 'set_selector' THEN leader_id
@@ -96,7 +96,8 @@ targets AS (
 racks AS (
     SELECT
         read.cluster_id,
-        read.topic_name,
+        read.topic,
+        read.unnamed_topic_id,
         read.partition,
         read.leader_id,
         read.client_rack,
@@ -113,16 +114,21 @@ racks AS (
             AND read.leader_id = last.leader_id
     WHERE last.age = 1 AND read.broker_id = read.leader_id
     GROUP BY
-        read.cluster_id, read.topic_name, read.partition, read.leader_id, read.client_rack
+        read.cluster_id,
+        read.topic,
+        read.unnamed_topic_id,
+        read.partition,
+        read.leader_id,
+        read.client_rack
 ),
 leaders AS (
     SELECT
         *,
         abroad - sum(at_home) OVER (
-            PARTITION BY cluster_id, topic_name, partition, leader_id
+            PARTITION BY cluster_id, topic, unnamed_topic_id, partition, leader_id
         ) AS saved_bytes,
         row_number() OVER (
-            PARTITION BY cluster_id, topic_name, partition, leader_id
+            PARTITION BY cluster_id, topic, unnamed_topic_id, partition, leader_id
             ORDER BY coalesce(abroad, 0) DESC, client_rack
         ) AS nth
     FROM racks
@@ -135,6 +141,7 @@ steps AS (
         of_client_id AS client_id,
         of_rack AS client_rack,
         of_topic AS topic,
+        of_topic_id AS unnamed_topic_id,
         CAST(NULL AS INT) AS partition,
         of_broker_id AS broker_id,
         sum(bytes) AS bytes,
@@ -142,7 +149,15 @@ steps AS (
         min(api_version) AS api_version,
         sum(redirects) AS redirects
     FROM targets
-    GROUP BY cluster_id, advice, of_principal, of_client_id, of_rack, of_topic, of_broker_id
+    GROUP BY
+        cluster_id,
+        advice,
+        of_principal,
+        of_client_id,
+        of_rack,
+        of_topic,
+        of_topic_id,
+        of_broker_id
     UNION ALL
     SELECT
         cluster_id,
@@ -150,7 +165,8 @@ steps AS (
         CAST(NULL AS STRING) AS principal,
         CAST(NULL AS STRING) AS client_id,
         client_rack,
-        topic_name AS topic,
+        topic,
+        unnamed_topic_id,
         partition,
         leader_id AS broker_id,
         bytes,
@@ -163,17 +179,19 @@ steps AS (
 produced AS (
     SELECT
         traffic.cluster_id,
-        coalesce(traffic.topic, topic_ids.topic, traffic.topic_id) AS topic,
+        traffic.topic,
+        CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END AS unnamed_topic_id,
         sum(traffic.bytes) AS bytes
     FROM traffic
     INNER JOIN time_ranges
         ON traffic.cluster_id = time_ranges.cluster_id
             AND traffic.event_time >= time_ranges.since
             AND traffic.event_time <= time_ranges.until
-    LEFT JOIN topic_ids
-        ON traffic.cluster_id = topic_ids.cluster_id AND traffic.topic_id = topic_ids.topic_id
     WHERE traffic.direction = 'produced'
-    GROUP BY traffic.cluster_id, coalesce(traffic.topic, topic_ids.topic, traffic.topic_id)
+    GROUP BY
+        traffic.cluster_id,
+        traffic.topic,
+        CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END
 ),
 hourly AS (
     SELECT
@@ -186,7 +204,9 @@ hourly AS (
     FROM steps
     INNER JOIN time_ranges ON steps.cluster_id = time_ranges.cluster_id
     LEFT JOIN produced
-        ON steps.cluster_id = produced.cluster_id AND steps.topic = produced.topic
+        ON steps.cluster_id = produced.cluster_id
+            AND (steps.topic IS NOT DISTINCT FROM produced.topic)
+            AND (steps.unnamed_topic_id IS NOT DISTINCT FROM produced.unnamed_topic_id)
 )
 
 SELECT
@@ -196,6 +216,7 @@ SELECT
     hourly.client_id,
     hourly.client_rack,
     hourly.topic,
+    hourly.unnamed_topic_id,
     hourly.partition,
     hourly.broker_id,
     hourly.bytes / hourly.hours AS bytes_per_hour,
