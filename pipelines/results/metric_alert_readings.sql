@@ -9,6 +9,8 @@ readings AS (
     FROM client_metrics JOIN alert_rules
     ON metric LIKE pattern ESCAPE '!'
         AND list_has_all(coalesce(map_entries(attributes), []), map_entries(labels))
+    -- A point that a client sends under two names of a topic is one reading: that which a rule names.
+    WHERE NOT coalesce(is_topic_twin, false) OR list_contains(map_keys(labels), 'topic')
 ),
 -- A row per series and rule: the last event that the table has already.
 carried AS (

@@ -154,6 +154,12 @@ CLIENT_METRICS = Table(
         Column("broker_id", INT, "broker that took the push"),
         Column("accepted", BOOLEAN, "the broker took the push"),
         Column("topic", STRING, "topic attribute, as the client sent it"),
+        Column(
+            "is_topic_twin",
+            BOOLEAN,
+            "the push has the same point under a topic with '.' in place of '_': Java clients "
+            "since 4.1 send both (KIP-1109), and only the topic with dots exists; null: no topic",
+        ),
         Column("partition", INT, "partition attribute"),
         Column("node_id", INT, "broker id of node_id or node.id"),
         Column("node_kind", STRING, "what node_id names: broker, bootstrap or coordinator"),

@@ -20,6 +20,7 @@ from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
 from quotaflow.udfs.otlp.payloads import NOT_OTLP, LeftOut, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
+from quotaflow.udfs.otlp.topic_twins import topic_twins
 
 Batches = Iterator[pa.RecordBatch]
 MapBatches = Callable[[Batches], Batches]
@@ -27,6 +28,7 @@ MapBatches = Callable[[Batches], Batches]
 _RUN_BYTES = 4 << 20
 _BATCH_BYTES = 32 << 20
 _ROW_BYTES = 300
+_ADDED = ("series_id", "is_topic_twin")
 
 STATUS = pa.schema(
     [
@@ -152,26 +154,38 @@ def _client_metrics(pushes: pa.RecordBatch, run: _Run, limits: Limits) -> Batche
     schema = CLIENT_METRICS.arrow
     decoded = batch.read(run.decoded, run.unreadable, limits)
     rows = np.flatnonzero(decoded.keep)
-    for part in _parts(rows, decoded.flat_bytes[rows]):
+    for part in _parts(rows, decoded.flat_bytes[rows], decoded.payload[rows]):
         points = columns.points(decoded, part)
         parent = pa.array(run.first + decoded.payload[part])
         filled = {name: points.column(name) for name in points.schema.names}
         # Only what the table keeps is repeated for every point: never the payload.
-        of_push = [name for name in schema.names if name not in filled and name != "series_id"]
+        of_push = [name for name in schema.names if name not in filled and name not in _ADDED]
         filled |= {name: pushes.column(name).take(parent) for name in of_push}
         filled |= context.from_resources(decoded, part, filled)
         filled["series_id"] = series_ids(decoded, part, filled["client_instance_id"])
         push_time = pushes.column("event_time").take(parent).cast(TIMESTAMP)
         filled["event_time"] = pc.coalesce(filled["event_time"], push_time)
+        filled["is_topic_twin"] = topic_twins(filled, parent)
         yield pa.RecordBatch.from_arrays([filled[name] for name in schema.names], schema=schema)
 
 
-def _parts(rows: Ints, flat_bytes: Ints) -> Iterator[Ints]:
-    """The rows cut into runs of about as many bytes, none of them empty."""
-    if len(rows):
-        bytes_before = np.cumsum(flat_bytes + _ROW_BYTES)
-        cuts = np.flatnonzero(np.diff(bytes_before // _BATCH_BYTES)) + 1
-        yield from np.split(rows, cuts)
+def _parts(rows: Ints, flat_bytes: Ints, payload: Ints) -> Iterator[Ints]:
+    """The rows cut into runs of about as many bytes, none of them empty.
+
+    A cut is between two payloads, because twins of topics are in one. Only a payload that is larger
+    than a run by itself is cut within.
+    """
+    if not len(rows):
+        return
+    bytes_before = np.cumsum(flat_bytes + _ROW_BYTES)
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(payload)) + 1, [len(rows)]))
+    cuts = set[int]()
+    for cut in np.flatnonzero(np.diff(bytes_before // _BATCH_BYTES)) + 1:
+        after = int(np.searchsorted(starts, cut))
+        first, end = int(starts[after - 1]), int(starts[after])
+        is_larger = bytes_before[end - 1] - bytes_before[first] > _BATCH_BYTES
+        cuts.add(int(cut) if is_larger else end)
+    yield from np.split(rows, sorted(cuts - {len(rows)}))
 
 
 def _runs(payloads: Any, compressions: Any, limits: Limits) -> Iterator[_Run]:

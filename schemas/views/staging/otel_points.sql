@@ -1,5 +1,5 @@
 -- kind: staging
--- grain: one row per point of a push that the broker accepted
+-- grain: one row per point of a push that the broker accepted, without twins of topics (is_topic_twin)
 -- description: Points of client metrics with the columns that both shapes of an OTLP metrics table
 --   share (see otel_metrics). Times after the year 2262 do not fit a BIGINT of nanoseconds and are null
 --   there.
@@ -121,4 +121,4 @@ SELECT
     ) AS instrumentation_scope,
     CASE WHEN FALSE THEN attributes END AS metadata
 FROM client_metrics
-WHERE coalesce(accepted, TRUE)
+WHERE coalesce(accepted, TRUE) AND NOT coalesce(is_topic_twin, FALSE)

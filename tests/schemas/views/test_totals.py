@@ -42,6 +42,11 @@ def flags(row: Row) -> str:
             id="a point that came twice counts once",
         ),
         pytest.param(
+            [delta(10, 0, 3), delta(10, 0, 3, series_id=2, topic="a_b", is_topic_twin=True)],
+            [(3, 3, "")],
+            id="the older form of a topic with dots counts under the topic alone",
+        ),
+        pytest.param(
             [delta(10, 0, 3), delta(30, 20, 4)],
             [(3, 3, ""), (4, 7, "gap")],
             id="a delta that never came leaves a gap",

@@ -5,6 +5,8 @@
 --   point before: 0 at the first point, and the value itself after a reset. A client that restarts is a
 --   new series. Only finite values count, each series and time once. A delta that the broker rejected
 --   counts only if no accepted point of its series covers its span and no later rejected one does.
+--   What a client sends a second time under a topic with '_' in place of '.' is left out (is_topic_twin
+--   of client_metrics).
 -- columns:
 --   from client_metrics: cluster_id, event_time, start_time
 --   last_event_time: time of the point before in the series; null at the first
@@ -30,6 +32,7 @@ WITH unique_points AS (
         ) AS choice
     FROM client_metrics
     WHERE kind = 'sum' AND temporality IN ('delta', 'cumulative') AND abs(value) < 1e300
+        AND NOT coalesce(is_topic_twin, FALSE)
 ),
 covered AS (
     SELECT
