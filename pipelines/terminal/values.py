@@ -15,14 +15,21 @@ if TYPE_CHECKING:
 Plain = Callable[[Any], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_HASHES = frozenset(["series_id"])
+"""Columns of hashes: text in each row, so that a reader sees one type."""
+_LARGEST_EXACT = 2**53 - 1
+"""The largest integer that a double has exactly (RFC 8259, section 6)."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
-    """Rows as objects of JSON's own types: times ISO in UTC, bytes base64, NaN as "NaN"."""
+    """Rows as objects of JSON's own types: times ISO in UTC, bytes base64, NaN as "NaN".
+
+    Hashes, and other integers that JSON readers would round to doubles, are text.
+    """
     for batch in batches:
         names = distinct(batch.schema.names)
-        columns = [_column(column) for column in batch.columns]
+        columns = [_column(column, name) for name, column in zip(names, batch.columns, strict=True)]
         for cells in zip(*columns, strict=True):
             yield dict(zip(names, cells, strict=True))
 
@@ -95,11 +102,11 @@ def iso(moment: int, unit: str) -> str:
     return time.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _column(column: Any) -> list[Any]:
+def _column(column: Any, name: str) -> list[Any]:
     import pyarrow as pa  # noqa: PLC0415
 
     raw = pa.array(column) if not isinstance(column, pa.Array) else column
-    plain = _plain(raw.type)
+    plain = str if name in _HASHES else _plain(raw.type)
     return [None if cell is None else plain(cell) for cell in _with_counts(raw).to_pylist()]
 
 
@@ -161,6 +168,8 @@ def _number(cell: float) -> float | str:
 def _scalar(cell: Any) -> Any:
     if isinstance(cell, bytes):
         return base64.b64encode(cell).decode()
+    if isinstance(cell, int) and abs(cell) > _LARGEST_EXACT:
+        return str(cell)
     if cell is None or isinstance(cell, str | int | bool):
         return cell
     return cell.isoformat() if isinstance(cell, date) else str(cell)
