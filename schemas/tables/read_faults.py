@@ -97,7 +97,7 @@ FETCH_FAULTS = Table(
             "answers for an offset that the leader has, by its offsets; null: not known of any",
         ),
         Column("client_software_name", STRING, "client library, one of those of the client"),
-        Column("client_software_version", STRING, "its version, the least as text"),
+        Column("client_software_version", STRING, "its version, the least of several by number"),
     ),
     key=(*_PARTITION, "broker_id", "principal", "client_id", "fault"),
     time="event_time",

@@ -11,6 +11,31 @@ faults AS (
     SELECT
         event.*,
         CASE WHEN event.topic IS NULL THEN event.topic_id END AS unnamed_topic_id,
+        CAST(
+            TRY_CAST(regexp_extract(event.client_software_version, '^v?([0-9]+)', 1) AS INT)
+            AS BIGINT
+        ) * 1000000
+        + least(
+            coalesce(
+                TRY_CAST(
+                    regexp_extract(event.client_software_version, '^v?[0-9]+[.]([0-9]+)', 1)
+                    AS INT
+                ),
+                0
+            ),
+            999
+        ) * 1000
+        + least(
+            coalesce(
+                TRY_CAST(
+                    regexp_extract(
+                        event.client_software_version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)', 1
+                    ) AS INT
+                ),
+                0
+            ),
+            999
+        ) AS version_number,
         CASE
             WHEN event.fault IN (
                 'not_leader_or_follower', 'replica_not_available', 'leader_not_available',
@@ -112,7 +137,15 @@ software AS (
         principal,
         client_id,
         max(client_software_name) AS client_software_name,
-        min(client_software_version) AS client_software_version
+        -- By number, as in client_versions: 2.9.0 is before 2.10.0.
+        (
+            min(
+                named_struct(
+                    'number', coalesce(version_number, 9000000000000000),
+                    'version', client_software_version
+                )
+            )
+        ).version AS client_software_version
     FROM faults
     GROUP BY cluster_id, principal, client_id
 ),

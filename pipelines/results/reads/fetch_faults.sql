@@ -161,6 +161,6 @@ SELECT
     max(leader.end_offset) AS leader_end_offset,
     sum(answers_leader_has) AS answers_leader_has,
     max(client_software_name) AS client_software_name,
-    min(client_software_version) AS client_software_version
+    least_version(client_software_version) AS client_software_version
 FROM faults
 GROUP BY ALL

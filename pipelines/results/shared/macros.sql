@@ -276,6 +276,17 @@ LEFT JOIN limits AS f
     AND f.event_time = w.event_time
 LEFT JOIN quota_levels AS l ON l.level = f.quota_level;
 
+-- A version of a client library as a number that compares, as in view client_versions.
+CREATE MACRO version_part(version, pattern) AS TRY_CAST(regexp_extract(version, pattern, 1) AS INT);
+CREATE MACRO version_number(version) AS
+    CAST(version_part(version, '^v?([0-9]+)') AS BIGINT) * 1_000_000
+    + least(coalesce(version_part(version, '^v?[0-9]+[.]([0-9]+)'), 0), 999) * 1_000
+    + least(coalesce(version_part(version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)'), 0), 999);
+-- The least of several versions; one that is no number counts last.
+CREATE MACRO least_version(version) AS
+    min({is_text: version_number(version) IS NULL, number: version_number(version),
+        version: version}).version;
+
 -- A number as text without needless digits: 5, not 5.0.
 CREATE MACRO number_text(n) AS
     CASE WHEN n = floor(n) AND abs(n) < 1e18 THEN CAST(TRY_CAST(n AS BIGINT) AS VARCHAR)

@@ -67,7 +67,7 @@ READ_PROBLEMS = Table(
         Column(
             "client_software_version",
             STRING,
-            "its version, the least as text; null: no fetch fault shows it",
+            "its version, the least of several by number; null: no fetch fault shows it",
         ),
         Column(
             "advice",

@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .rate_rows import MOVES, NOW, demand, produced
-from .view_rows import Row, at, choice, reassigned, throttled
+from .view_rows import Row, choice, reassigned, throttled
 from .view_tables import make_tables, picked, rows
 
 MINUTE_BYTES = 60

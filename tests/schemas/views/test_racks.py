@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import Row, choice, crossed, gauge, setting
+from .view_rows import NAN, Row, choice, crossed, gauge, setting
 from .view_tables import make_tables, picked, rows
 
 GIB = 2**30
@@ -42,6 +42,61 @@ def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Wareho
         ("replicated", GIB, GIB, None, 0.5, None, "EUR"),
         ("consumed", GIB, GIB, None, 0.5, None, "EUR"),
     ]
+
+
+REPORTED = "consumer.fetch.manager.preferred.read.replica"
+
+
+def reported(second: float, replica: float, **others: Any) -> Row:
+    return gauge(second, REPORTED, replica, topic="orders", partition=0, **others)
+
+
+@pytest.mark.parametrize(
+    ("read", "pushed", "expected"),
+    [
+        pytest.param(
+            [choice(0, 9, broker_id=2)], [reported(5, 2)], (2, 2, "same"), id="where it was sent"
+        ),
+        pytest.param([choice(0, 9)], [reported(5, -1)], (None, 1, "same"), id="at the leader"),
+        pytest.param([choice(0, 9)], [reported(5, 2)], (2, 1, "other"), id="it never went"),
+        pytest.param(
+            [choice(0, 9, broker_id=2)], [reported(5, -1)], (None, 2, "other"), id="at a follower"
+        ),
+        pytest.param(
+            [choice(0, 9)], [reported(5, -1), reported(15, 2)], (None, 1, "changed"), id="it moved"
+        ),
+        pytest.param(
+            [choice(0, 9), choice(0, 9, broker_id=2)],
+            [reported(5, 2)],
+            (2, None, "changed"),
+            id="two brokers answered",
+        ),
+        pytest.param(
+            [choice(60, 9, broker_id=2)], [reported(5, 2)], (2, None, "unknown"), id="no records"
+        ),
+        pytest.param(
+            [choice(0, 9, leader_id=None)], [reported(5, -1)], (None, 1, "unknown"), id="no leader"
+        ),
+        pytest.param(
+            [choice(0, 9, broker_id=2)],
+            [reported(5, 2), reported(6, NAN), reported(7, 1, is_topic_twin=True)],
+            (2, 2, "same"),
+            id="no numbers, and a twin",
+        ),
+    ],
+)
+def test_where_a_consumer_says_it_reads_against_where_it_was_answered(
+    warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
+) -> None:
+    content = {"preferred_replicas": read, "client_metrics": pushed}
+    names = ("reported_replica", "read_replica", "verdict")
+    sql = "SELECT * FROM reported_read_replicas"
+    assert answer_of(warehouse, content, sql, *names) == [expected]
+    minutes = {"same": (1, 0), "other": (1, 1)}.get(str(expected[-1]), (0, 0))
+    counted = picked(
+        rows(warehouse, "SELECT * FROM client_racks"), "reported_minutes", "differing_minutes"
+    )
+    assert counted == [minutes]
 
 
 NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}

@@ -144,6 +144,15 @@ def test_old_java_clients_stay_on_a_lagging_follower(
     assert read(warehouse, "read_problems", content, *names) == [(advice, 2, True)]
 
 
+def test_the_least_of_several_versions_is_least_by_number(warehouse: Warehouse) -> None:
+    versions = ["2.10.0", "2.9.0", "dev", None]
+    faults = [
+        fault(n, "offset_too_small", client_software_version=v) for n, v in enumerate(versions)
+    ]
+    content = {"fetch_faults": faults}
+    assert read(warehouse, "read_problems", content, "client_software_version") == [("2.9.0",)]
+
+
 @pytest.mark.parametrize(
     ("choices", "expected"),
     [

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.engine.database import opened
 
 from ...delta_tables import Fill
 from .view_rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
@@ -107,6 +109,7 @@ def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
         "cluster_id": "c1",
         "client_software_name": "apache-kafka-java",
         "client_software_version": "4.3.1",
+        "version_number": 4_003_001,
         "principals": ["User:alice", "User:bob"],
         "principal_count": 2,
         "client_ids": 2,
@@ -121,3 +124,37 @@ def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
         0,
     )
     assert (unknown["client_software_name"], unknown["request_count"]) == ("unknown", 1)
+    assert (librdkafka["version_number"], unknown["version_number"]) == (2_005_000, None)
+
+
+VERSIONS = {
+    "2.9.0": 2_009_000,
+    "2.10.0": 2_010_000,
+    "v1.18.2": 1_018_002,
+    "7.4.0-ccs": 7_004_000,
+    "2.5.0-rdkafka-2.5.3": 2_005_000,
+    "4": 4_000_000,
+    "4.3": 4_003_000,
+    "1.99999.5": 1_999_005,
+    "99999999999.1.1": None,
+    "dev": None,
+    "": None,
+    HOSTILE: None,
+}
+
+
+def test_versions_compare_as_numbers(warehouse: Warehouse, fill: Fill) -> None:
+    fill("requests", [request(1, "PRODUCE", client_software_version=text) for text in VERSIONS])
+    fill("telemetry_subscriptions", [{**CLIENT, "client_instance_id": "i1"}])
+    actual = rows(warehouse, "SELECT * FROM client_versions")
+    assert {row["client_software_version"]: row["version_number"] for row in actual} == VERSIONS
+
+
+def test_rules_count_versions_as_the_view_does() -> None:
+    by_number = "SELECT v, version_number(v) FROM (SELECT unnest(?) AS v)"
+    least = "SELECT least_version(v) FROM (SELECT unnest(['dev', '2.10.0', '2.9.0', NULL]) AS v)"
+    with opened({}) as database:
+        database.connection.execute(texts.read("shared/macros.sql"))
+        numbers = database.connection.execute(by_number, [list(VERSIONS)]).fetchall()
+        assert dict(numbers) == VERSIONS
+        assert database.connection.execute(least).fetchall() == [("2.9.0",)]

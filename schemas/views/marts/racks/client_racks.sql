@@ -11,6 +11,10 @@
 --   read_rack: rack of the brokers that it read most bytes from; null: not known
 --   bytes: record bytes read
 --   cross_rack_bytes: bytes read from another rack; null: no racks are known
+--   reported_minutes: minutes in which it reports where it reads from a partition, by the preferred-read-
+--     replica of its telemetry, and was answered with records; null: it reports none
+--   differing_minutes: those of them in which it read from another broker than it reports; null: it
+--     reports none
 --   verdict: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
 --     anywhere), followed (at least 90 % of the bytes come from its rack), elsewhere (less than that
 --     does), or unknown (racks of some brokers are not known)
@@ -58,6 +62,18 @@ read AS (
     FROM ranked
     GROUP BY cluster_id, principal, client_id
 ),
+reported AS (
+    SELECT
+        reports.cluster_id,
+        reports.principal,
+        reports.client_id,
+        sum(CASE WHEN reports.verdict IN ('same', 'other') THEN 1 ELSE 0 END) AS reported_minutes,
+        sum(CASE WHEN reports.verdict = 'other' THEN 1 ELSE 0 END) AS differing_minutes
+    FROM reported_read_replicas AS reports
+    INNER JOIN newest ON reports.cluster_id = newest.cluster_id
+    WHERE unix_millis(reports.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY reports.cluster_id, reports.principal, reports.client_id
+),
 configured AS (
     SELECT metrics.cluster_id, metrics.principal, metrics.client_id, max(metrics.client_rack) AS rack
     FROM client_metrics AS metrics
@@ -78,6 +94,8 @@ SELECT
     read.read_rack,
     read.bytes,
     read.cross_rack_bytes,
+    reported.reported_minutes,
+    reported.differing_minutes,
     CASE
         WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
         WHEN read.declared_rack IS NULL THEN 'no_rack'
@@ -90,3 +108,7 @@ LEFT JOIN configured
     ON read.cluster_id = configured.cluster_id
         AND (read.principal IS NOT DISTINCT FROM configured.principal)
         AND (read.client_id IS NOT DISTINCT FROM configured.client_id)
+LEFT JOIN reported
+    ON read.cluster_id = reported.cluster_id
+        AND (read.principal IS NOT DISTINCT FROM reported.principal)
+        AND (read.client_id IS NOT DISTINCT FROM reported.client_id)

@@ -6,6 +6,8 @@
 --   from requests: cluster_id
 --   client_software_name: client library (KIP-511); unknown: the client does not name one
 --   client_software_version: version of the client library; unknown: the client does not name one
+--   version_number: the version as a number that compares: 1000000 * major + 1000 * minor + patch, so
+--     3.10.1 is 3010001; null: client_software_version does not begin with a number
 --   principals: principals that use it, sorted
 --   principal_count: number of those principals
 --   client_ids: number of client ids
@@ -42,6 +44,29 @@ software AS (
 )
 SELECT
     software.*,
+    CAST(
+        TRY_CAST(regexp_extract(software.client_software_version, '^v?([0-9]+)', 1) AS INT) AS BIGINT
+    ) * 1000000
+    + least(
+        coalesce(
+            TRY_CAST(
+                regexp_extract(software.client_software_version, '^v?[0-9]+[.]([0-9]+)', 1) AS INT
+            ),
+            0
+        ),
+        999
+    ) * 1000
+    + least(
+        coalesce(
+            TRY_CAST(
+                regexp_extract(
+                    software.client_software_version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)', 1
+                ) AS INT
+            ),
+            0
+        ),
+        999
+    ) AS version_number,
     coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM software
 LEFT JOIN instances
