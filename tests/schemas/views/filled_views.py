@@ -173,6 +173,7 @@ FILLED: dict[str, list[Row]] = {
     "client_quotas": [
         quota(0, "producer_byte_rate", 1e6, user=HOSTILE),
         quota(60, "producer_byte_rate", 2e6, user=HOSTILE, set_at=at(45), set_by="User:admin"),
+        quota(0, "consumer_byte_rate", 3e6, user="alice"),
         quota(0, "request_percentage", 50.5, user="alice", is_default_client_id=True),
         quota(60, "request_percentage", None, user="alice", is_default_client_id=True),
     ],
@@ -280,6 +281,10 @@ FILLED: dict[str, list[Row]] = {
         throttled(65, topic=None, partition=None, broker_id=4, listed="unlisted", is_moving=False)
         | {"reason": "rate_without_list", "peer_broker_id": None, "in_isr": None}
         | {"offset_lag": None, "list_set_at": None, "list_set_by": None},
+    ],
+    "fetches": [
+        {name: _NAMED[name] for name in ("cluster_id", "event_time")}
+        | {"partitions": [{"topic_id": "t2", "partition": 0, "bytes": 5}]},
     ],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}
