@@ -43,7 +43,9 @@ software AS (
     GROUP BY 1, 2, 3
 )
 SELECT
-    software.*,
+    software.cluster_id,
+    software.client_software_name,
+    software.client_software_version,
     CAST(
         TRY_CAST(regexp_extract(software.client_software_version, '^v?([0-9]+)', 1) AS INT) AS BIGINT
     ) * 1000000
@@ -67,6 +69,13 @@ SELECT
         ),
         999
     ) AS version_number,
+    software.principals,
+    software.principal_count,
+    software.client_ids,
+    software.client_addresses,
+    software.request_count,
+    software.first_seen,
+    software.last_seen,
     coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM software
 LEFT JOIN instances
