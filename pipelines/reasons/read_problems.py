@@ -1,12 +1,12 @@
 """The codes of read_problems.advice: what ends the problems of a consumer with a topic."""
 
-from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, name, worded
+from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, name, with_topic, worded
 
 
 def read_step(row: Row) -> str | None:
     """What to do about a row of read_problems; None if the rest heals by itself."""
     code = row["advice"]
-    return None if code is None else worded(READ_STEPS, code, row)
+    return None if code is None else worded(READ_STEPS, code, with_topic(row))
 
 
 READ_STEPS = by_code(

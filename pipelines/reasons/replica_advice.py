@@ -1,11 +1,19 @@
 """The codes of replica_advice.advice: the step that keeps bytes of consumers in their rack."""
 
-from quotaflow.pipelines.reasons.wording import Row, Wording, Words, by_code, name, worded
+from quotaflow.pipelines.reasons.wording import (
+    Row,
+    Wording,
+    Words,
+    by_code,
+    name,
+    with_topic,
+    worded,
+)
 
 
 def replica_step(row: Row) -> str:
     """What to do about a row of replica_advice."""
-    return worded(REPLICA_STEPS, row["advice"], row)
+    return worded(REPLICA_STEPS, row["advice"], with_topic(row))
 
 
 def _words(template: str, evidence: tuple[str, ...]) -> Words:

@@ -44,6 +44,11 @@ def name(row: Row, column: str, unknown: str = UNKNOWN) -> str:
     return unknown if row[column] is None else cut(row[column])
 
 
+def with_topic(row: Row) -> Row:
+    """The row with the id of its topic in place of a name that nothing has yet."""
+    return {**row, "topic": row.get("topic") or row.get("unnamed_topic_id")}
+
+
 def number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
     return UNKNOWN if row[column] is None else f"{row[column] / scale:.{decimals}f}"
 
