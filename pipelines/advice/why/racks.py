@@ -49,7 +49,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def _saved(row: Row) -> str:
     saved = row["saved_bytes_per_hour"]
     size = "An unknown number of bytes" if saved is None else f"{saved / _MEGABYTE:,.1f} MB"
-    owner = client_text(row) if row["principal"] else row["topic"]
+    owner = client_text(row) if row["principal"] else row["topic"] or row["unnamed_topic_id"]
     return f"{owner}: {size}" if owner else size
 
 

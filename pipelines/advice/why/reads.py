@@ -35,7 +35,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.rows(_PROBLEMS):
         yield Finding(
-            text=f"{client_text(row)} reading {row['topic']}: {_counts(row)}.",
+            text=f"{client_text(row)} reading {row['topic'] or row['unnamed_topic_id']}: {_counts(row)}.",
             state=FACT if row["advice"] is None else PROBLEM,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
