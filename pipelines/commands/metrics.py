@@ -1,6 +1,7 @@
-"""The command metrics: lists and searches the catalogue of client metrics (KIP-714)."""
+"""The command metrics: searches the metrics that clients send, and the names of the KIPs."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +12,16 @@ from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.terminal import output
 
 if TYPE_CHECKING:
+    from quotaflow.schemas.kip_metrics import KipMetric
     from quotaflow.schemas.metrics import Metric
 
-COLUMNS = ("name", "kip_name", "unit", "kind", "clients", "meaning", "kip", "is_standard")
+_OF_CATALOGUE = ("name", "kip_name", "unit", "kind", "clients", "meaning", "kip", "is_standard")
+COLUMNS = (*_OF_CATALOGUE, "sent_as", "answers")
 CLIENTS = ("java", "librdkafka")
-KINDS = ("gauge", "sum")
+KINDS = ("gauge", "sum", "histogram")
+KIPS = ("KIP-714", "KIP-936", "KIP-73", "KIP-392", "KIP-74", "KIP-1091")
 _NEAREST = 3
+_AVERAGE = re.compile(r"\.avg[0-9]+s$")
 
 
 class NoMatchError(QuotaflowError):
@@ -43,27 +48,36 @@ def list_metrics(
     kind: Annotated[
         str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
     ] = None,
+    kip: Annotated[
+        str | None, typer.Option("--kip", help="Only names of one KIP, such as KIP-73.")
+    ] = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
-    """List or search the metrics clients push: name, unit, kind, clients, meaning.
+    """List or search metrics: name, unit, kind, clients, meaning, and names of the KIPs.
 
     Needs no JVM and no tables. The search ignores case, and also finds names as JMX has them, such
-    as records-lag-max. A KIP is shown if its list of telemetry names has the metric; those of
-    KIP-714 are its standard ones. `quotaflow show unknown_metrics` shows other metrics that came.
+    as records-lag-max, and names that a KIP or its draft has: then it shows what is sent in place
+    of them, or that nobody sends it, and the column that has the values. Standard metrics are those
+    of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came.
 
     Example: quotaflow metrics throttle time --client librdkafka
     """
     options.one_format(as_json, as_csv)
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
-    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  only this command reads the list
+    _check("--kip", kip, KIPS)
+    from quotaflow.schemas.kip_metrics import KIP_METRICS  # noqa: PLC0415  only this command
+    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  reads the lists
 
     words = " ".join(pattern or []).lower().split()
-    listed = sorted(METRICS.values(), key=lambda metric: metric.name)
-    candidates = [m for m in listed if client in (None, *_clients(m)) and kind in (None, m.kind)]
+    metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
+    listed = sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
+    candidates = [m for m in listed if _is_candidate(m, client, kind, kip)]
     matches = [metric for metric in candidates if _has(metric, words)]
     if not matches:
+        if kip and not candidates:
+            raise NoMatchError(f"{kip} names no metric that fits")
         raise NoMatchError(_no_match(words, [metric.name for metric in candidates]))
     if as_json or as_csv:
         output.write((_row(m) for m in matches), COLUMNS, as_json=as_json, as_csv=as_csv)
@@ -78,19 +92,36 @@ def _check(option: str, value: str | None, allowed: tuple[str, ...]) -> None:
         raise ConfigError(f"{option} {value} is unknown: one of {' '.join(allowed)}")
 
 
-def _clients(metric: "Metric") -> list[str]:
+def _is_candidate(
+    metric: "Metric | KipMetric", client: str | None, kind: str | None, kip: str | None
+) -> bool:
+    row = _row(metric)
+    return (
+        client in (None, *_libraries(row["clients"]))
+        and kind in (None, row["kind"])
+        and kip in (None, row["kip"])
+    )
+
+
+def _libraries(clients: list[str]) -> list[str]:
     """The libraries by the last part of their names: java for apache-kafka-java."""
-    return [client.rpartition("-")[2] for client in metric.clients]
+    return [client.rpartition("-")[2] for client in clients]
 
 
-def _has(metric: "Metric", words: list[str]) -> bool:
-    meaning = metric.meaning.lower()
-    return all(word in meaning or _dotted(word) in metric.name for word in words)
+def _has(metric: "Metric | KipMetric", words: list[str]) -> bool:
+    row = _row(metric)
+    meaning, name = row["meaning"].lower(), _dotted(row["name"].lower())
+    in_kip = [] if row["sent_as"] == [row["name"]] else [row["kip"].lower()]
+    return all(word in meaning or _dotted(word) in name or word in in_kip for word in words)
 
 
 def _dotted(word: str) -> str:
-    """A name as JMX or an attribute spells it, with dots as in telemetry."""
-    return word.replace("-", ".").replace("_", ".")
+    """A name as JMX, an attribute or a KIP's draft spells it, with dots as in telemetry.
+
+    The draft has org.apache.kafka/client, and .avg60s behind a histogram's name for its average.
+    """
+    dotted = word.translate(str.maketrans("-_/", "..."))
+    return _AVERAGE.sub("", dotted)
 
 
 def _no_match(words: list[str], names: list[str]) -> str:
@@ -114,11 +145,34 @@ def _nearest(pattern: str, names: list[str]) -> list[str]:
     return list(dict.fromkeys(pieces[piece] for piece in near))
 
 
-def _row(metric: "Metric") -> dict[str, Any]:
-    return {name: getattr(metric, name) for name in COLUMNS} | {"clients": list(metric.clients)}
+def _row(metric: "Metric | KipMetric") -> dict[str, Any]:
+    """Both kinds in one shape: a name of a KIP that is not sent so has no unit and no clients."""
+    from quotaflow.schemas.metrics import Metric  # noqa: PLC0415
+
+    if isinstance(metric, Metric):
+        row = {name: getattr(metric, name) for name in _OF_CATALOGUE}
+        return row | {"clients": list(metric.clients), "sent_as": [metric.name], "answers": []}
+    return {
+        "name": metric.name,
+        "kip_name": metric.name,
+        "unit": None,
+        "kind": metric.kind,
+        "clients": [],
+        "meaning": metric.remark,
+        "kip": metric.kip,
+        "is_standard": False,
+        "sent_as": list(metric.sent_as),
+        "answers": list(metric.answers),
+    }
 
 
-def _text(metric: "Metric") -> Iterator[str]:
-    facts = [metric.name, metric.unit, metric.kind, ", ".join(_clients(metric)), metric.kip]
-    yield "  ".join(fact for fact in facts if fact)
-    yield f"    {metric.meaning}"
+def _text(metric: "Metric | KipMetric") -> Iterator[str]:
+    row = _row(metric)
+    facts = [row["name"], row["unit"], row["kind"], ", ".join(_libraries(row["clients"]))]
+    yield "  ".join(fact for fact in (*facts, row["kip"]) if fact)
+    yield f"    {row['meaning']}"
+    if row["sent_as"] != [row["name"]]:
+        names = ", ".join(row["sent_as"])
+        yield f"    sent as: {names}" if names else "    nobody sends it"
+    if row["answers"]:
+        yield f"    in quotaflow: {', '.join(row['answers'])}"

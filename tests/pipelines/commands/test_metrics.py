@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.schemas.kip_metrics import KIP_METRICS
 from quotaflow.schemas.metrics import METRICS, PREFIX
 
 
@@ -34,8 +35,22 @@ def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
             "PRODUCE throttled AVERAGE", ["producer.produce.throttle.time.avg"], id="words of both"
         ),
         pytest.param(
-            "kip-392", ["consumer.fetch.manager.preferred.read.replica"], id="a word of a meaning"
+            "kip-392",
+            ["consumer.fetch.manager.preferred.read.replica", "preferred-read-replica"],
+            id="a KIP",
         ),
+        pytest.param(
+            "partition.queue.latency",
+            ["client.producer.partition.queue.latency"],
+            id="a name of a KIP's draft",
+        ),
+        pytest.param(
+            "org.apache.kafka/client.consumer.fetch.latency.avg60s",
+            ["client.consumer.fetch.latency"],
+            id="the draft's namespace, and its name of an average",
+        ),
+        pytest.param("throttle-time --kip KIP-936", ["ProducerIds.throttle-time"], id="one KIP"),
+        pytest.param("sumreplicalag", ["SumReplicaLag"], id="a metric of brokers"),
         pytest.param(
             "consumer --client librdkafka --kind sum",
             [
@@ -55,12 +70,13 @@ def test_search(capsys: pytest.CaptureFixture[str], line: str, expected: list[st
 
 
 def test_words_may_come_as_one_argument(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "produce throttle", "--json"]) == 0
+    assert execute(["metrics", "producer.produce throttle", "--json"]) == 0
     assert capsys.readouterr().out.count("\n") == 2
 
 
 def test_without_words_all_are_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert names(capsys, "") == sorted(name.removeprefix(PREFIX) for name in METRICS)
+    listed = sorted([*METRICS, *(metric.name for metric in KIP_METRICS)])
+    assert names(capsys, "") == [name.removeprefix(PREFIX) for name in listed]
 
 
 def test_json_says_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,13 +90,35 @@ def test_json_says_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
         "meaning": "connections opened: per second",
         "kip": "KIP-714",
         "is_standard": True,
+        "sent_as": ["org.apache.kafka.producer.connection.creation.rate"],
+        "answers": [],
     }
+
+
+def test_a_name_of_a_kip_comes_with_what_is_sent_in_its_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert execute(["metrics", "client.request.rtt"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "org.apache.kafka.client.request.rtt  histogram  KIP-714",
+        "    average and greatest for each node_id, no histogram",
+        "    sent as: org.apache.kafka.producer.node.request.latency.avg,"
+        " org.apache.kafka.consumer.node.request.latency.avg,"
+        " org.apache.kafka.producer.node.request.latency.max,"
+        " org.apache.kafka.consumer.node.request.latency.max",
+        "    in quotaflow: client_latency.latency_avg_ms, client_latency.latency_max_ms",
+    ]
+    assert execute(["metrics", "client.process.pid"]) == 0
+    assert "    nobody sends it\n" in capsys.readouterr().out
 
 
 def test_csv_has_a_line_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["metrics", "--csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert {row["name"]: row["unit"] for row in rows} == {n: m.unit for n, m in METRICS.items()}
+    units = dict.fromkeys((metric.name for metric in KIP_METRICS), "")
+    assert {row["name"]: row["unit"] for row in rows} == units | {
+        name: metric.unit for name, metric in METRICS.items()
+    }
 
 
 def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +129,7 @@ def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str])
         "  ms  gauge  java",
         "    time the background thread took for all events queued: greatest",
     ]
-    assert printed.err == f"1 of {len(METRICS)} metrics\n"
+    assert printed.err == f"1 of {len(METRICS) + len(KIP_METRICS)} metrics\n"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +152,8 @@ def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str])
         pytest.param("bufferpool --client librdkafka", 1, "no such metric", id="another library's"),
         pytest.param("--client kafka-python", 2, "one of java librdkafka", id="a library"),
         pytest.param("--kind counter", 2, "one of gauge sum", id="a kind"),
+        pytest.param("--kip KIP-1", 2, "one of KIP-714 KIP-936", id="a KIP"),
+        pytest.param("--kip KIP-74", 1, "KIP-74 names no metric", id="a KIP without metrics"),
         pytest.param("--json --csv", 2, "exclude each other", id="two formats"),
     ],
 )
