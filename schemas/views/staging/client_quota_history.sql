@@ -8,6 +8,7 @@
 --     is_default_ip, config_key
 --   quota: limit that applies: bytes per second, percent of a thread, mutations or connections per second,
 --     as config_key says
+--   previous_quota: limit before valid_from; null: none was set, or the first snapshot found this one
 --   set_by: principal that set this value; null: the request log does not show it
 --   valid_from: when the value was set by the request log, or else time of the snapshot that saw it
 --     first
@@ -27,7 +28,19 @@ WITH changes AS (
                 is_default_ip,
                 config_key
             ORDER BY event_time
-        ) AS valid_to
+        ) AS valid_to,
+        lag(CASE WHEN NOT is_removed THEN quota END) OVER (
+            PARTITION BY
+                cluster_id,
+                user,
+                is_default_user,
+                client_id,
+                is_default_client_id,
+                ip,
+                is_default_ip,
+                config_key
+            ORDER BY event_time
+        ) AS previous_quota
     FROM client_quotas
 )
 
@@ -41,6 +54,7 @@ SELECT
     is_default_ip,
     config_key,
     quota,
+    previous_quota,
     set_by,
     coalesce(set_at, event_time) AS valid_from,
     valid_to

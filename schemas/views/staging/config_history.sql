@@ -5,6 +5,9 @@
 -- columns:
 --   from configs: cluster_id, entity_type, entity_name, config_key
 --   config_value: its value; null: it is sensitive or unset
+--   previous_value: value before valid_from, by the snapshot that saw it last; null: it was not set,
+--     it is sensitive, or the first snapshot found this one. config_value_changes also has what the
+--     request log shows between two snapshots
 --   from configs: config_source, is_sensitive
 --   valid_from: time of the snapshot that saw this value first
 --   valid_to: time of the snapshot that saw the next value or no such config; null: the last snapshot
@@ -14,7 +17,10 @@ WITH changes AS (
         *,
         lead(event_time) OVER (
             PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time
-        ) AS valid_to
+        ) AS valid_to,
+        lag(CASE WHEN NOT is_removed THEN config_value END) OVER (
+            PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time
+        ) AS previous_value
     FROM configs
 )
 
@@ -24,6 +30,7 @@ SELECT
     entity_name,
     config_key,
     config_value,
+    previous_value,
     config_source,
     is_sensitive,
     event_time AS valid_from,

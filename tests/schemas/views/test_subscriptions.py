@@ -133,9 +133,9 @@ def test_a_config_holds_from_snapshot_to_snapshot(warehouse: Warehouse) -> None:
         },
     )
     history = rows(warehouse, "SELECT * FROM config_history ORDER BY valid_from")
-    assert picked(history, "config_value", "valid_from", "valid_to") == [
-        ("a.", at(0), at(60)),
-        ("b.", at(60), at(90)),
+    assert picked(history, "config_value", "previous_value", "valid_from", "valid_to") == [
+        ("a.", None, at(0), at(60)),
+        ("b.", "a.", at(60), at(90)),
     ]
     assert rows(warehouse, "SELECT * FROM current_configs") == []
 

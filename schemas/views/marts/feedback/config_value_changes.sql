@@ -1,0 +1,168 @@
+-- kind: mart
+-- grain: one row per change of the value of a config or client quota
+-- description: Values before and after each change, by the request log and by snapshots. The log has
+--   changes between two snapshots, snapshots have those that the log does not show. A change that both
+--   have is one row, unless the log does not show its value: then the value comes with the snapshot.
+--   Brokers whose clocks differ can have changes in another order than they happened.
+-- columns:
+--   from accepted_alterations: cluster_id
+--   changed_at: when the broker completed the request; by a snapshot: its time, so the change is not
+--     later than that
+--   from accepted_alterations: entity_type, entity_name, entity_client_id
+--   config_key: name of the config or quota
+--   value_before: value before the change; null: it was not set, or is_before_known is false
+--   value_after: value since the change; null: it is not set, or is_after_known is false
+--   is_before_known: false: neither log nor snapshot has the value before. It is sensitive, or not
+--     known to be harmless to show, or the request before only appended to it or took from it, or
+--     nothing is older than this change
+--   is_after_known: false: the value is not shown, or is the outcome of APPEND or SUBTRACT
+--   known_by: request_log or snapshot
+--   from accepted_alterations: principal, client_id, client_address, operation
+WITH snapshot_rows AS (
+    SELECT
+        cluster_id,
+        event_time AS snapshot_time,
+        event_time,
+        entity_type,
+        entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
+        config_key,
+        CASE WHEN NOT coalesce(is_removed, false) THEN config_value END AS config_value,
+        coalesce(is_removed, false) OR config_value IS NOT NULL AS is_known
+    FROM configs
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time AS snapshot_time,
+        coalesce(set_at, event_time) AS event_time,
+        CASE
+            WHEN user IS NOT NULL OR is_default_user THEN 'user'
+            WHEN client_id IS NOT NULL OR is_default_client_id THEN 'client-id'
+            ELSE 'ip'
+        END AS entity_type,
+        CASE
+            WHEN user IS NOT NULL OR is_default_user THEN coalesce(user, '')
+            WHEN client_id IS NOT NULL OR is_default_client_id THEN coalesce(client_id, '')
+            ELSE coalesce(ip, '')
+        END AS entity_name,
+        CASE
+            WHEN
+                (user IS NOT NULL OR is_default_user)
+                AND (client_id IS NOT NULL OR is_default_client_id)
+                THEN coalesce(client_id, '')
+        END AS entity_client_id,
+        config_key,
+        -- As the log has it, without needless digits.
+        CASE
+            WHEN coalesce(is_removed, false) THEN NULL
+            WHEN quota = floor(quota) AND abs(quota) < 1e15
+                THEN CAST(CAST(quota AS BIGINT) AS STRING)
+            ELSE CAST(quota AS STRING)
+        END AS config_value,
+        coalesce(is_removed, false) OR quota IS NOT NULL AS is_known
+    FROM client_quotas
+),
+first_snapshots AS (
+    SELECT cluster_id, min(snapshot_time) AS first_snapshot
+    FROM snapshot_rows
+    GROUP BY cluster_id
+),
+values_over_time AS (
+    SELECT
+        cluster_id,
+        event_time,
+        entity_type,
+        entity_name,
+        entity_client_id,
+        config_key,
+        CASE WHEN operation = 'SET' THEN config_value END AS config_value,
+        operation = 'DELETE' OR (operation = 'SET' AND config_value IS NOT NULL) AS is_known,
+        'request_log' AS known_by,
+        principal,
+        client_id,
+        client_address,
+        operation,
+        api,
+        event_time AS snapshot_time,
+        source_partition,
+        source_offset,
+        position
+    FROM accepted_alterations
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time,
+        entity_type,
+        entity_name,
+        entity_client_id,
+        config_key,
+        config_value,
+        is_known,
+        'snapshot' AS known_by,
+        CAST(NULL AS STRING) AS principal,
+        CAST(NULL AS STRING) AS client_id,
+        CAST(NULL AS STRING) AS client_address,
+        CAST(NULL AS STRING) AS operation,
+        CAST(NULL AS STRING) AS api,
+        snapshot_time,
+        0 AS source_partition,
+        0 AS source_offset,
+        0 AS position
+    FROM snapshot_rows
+),
+with_before AS (
+    SELECT
+        *,
+        lag(config_value) OVER (
+            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
+            ORDER BY event_time, known_by, source_partition, source_offset, position
+        ) AS value_before,
+        lag(is_known) OVER (
+            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
+            ORDER BY event_time, known_by, source_partition, source_offset, position
+        ) AS is_prior_known
+    FROM values_over_time
+),
+changes AS (
+    SELECT
+        with_before.*,
+        coalesce(
+            with_before.is_prior_known,
+            with_before.api = 'CREATE_TOPICS'
+            -- What a snapshot before this change did not find was not set. Snapshots have neither
+            -- the default of all brokers, nor loggers and groups.
+            OR (
+                with_before.snapshot_time > first_snapshots.first_snapshot
+                AND with_before.entity_type NOT IN ('broker', 'broker-logger', 'group')
+            ),
+            false
+        ) AS is_before_known
+    FROM with_before
+    LEFT JOIN first_snapshots ON with_before.cluster_id = first_snapshots.cluster_id
+    -- The first snapshot finds values, no changes.
+    WHERE
+        with_before.known_by = 'request_log'
+        OR with_before.is_prior_known IS NOT NULL
+        OR with_before.snapshot_time > first_snapshots.first_snapshot
+)
+
+SELECT
+    cluster_id,
+    event_time AS changed_at,
+    entity_type,
+    entity_name,
+    entity_client_id,
+    config_key,
+    value_before,
+    config_value AS value_after,
+    is_before_known,
+    coalesce(is_known, false) AS is_after_known,
+    known_by,
+    principal,
+    client_id,
+    client_address,
+    operation
+FROM changes
+WHERE NOT (
+    is_before_known AND coalesce(is_known, false) AND (value_before IS NOT DISTINCT FROM config_value)
+)
