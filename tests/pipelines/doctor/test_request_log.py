@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.doctor import request_log
-from quotaflow.pipelines.doctor.request_log import SampledLine
+from quotaflow.pipelines.doctor.line_times import SampledLine
 
-FINE = {"log bodies": "ok", "clocks of brokers": "ok"}
+FINE = dict.fromkeys(
+    ("log bodies", "log times", "log numbers", "record times", "clocks of brokers"), "ok"
+)
 BODY = {"requestHeader": {"requestApiKey": 3}, "request": {"topics": []}, "response": {}}
 MS = 1_795_168_800_000
 INGEST = IngestSection()
@@ -32,6 +35,12 @@ class Record:
 
 def record(content: Any, **others: Any) -> Record:
     return Record((content if isinstance(content, str) else json.dumps(content)).encode(), **others)
+
+
+def states_of(records: list[Record]) -> dict[str, str]:
+    now = datetime.fromtimestamp(MS / 1_000, UTC) + timedelta(days=1)
+    findings = request_log.of_records(records, INGEST, now, 3_600)
+    return {each.subject: each.state for each in findings}
 
 
 @pytest.mark.parametrize(
@@ -114,52 +123,35 @@ def test_a_record_is_of_a_form_or_unreadable(line: Record, expected: SampledLine
 def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     text = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8")
     records = [record(line, timestamp=1_795_220_700_000) for line in text.splitlines()]
-    states = {each.subject: each.state for each in request_log.of_records(records, INGEST)}
-    assert states == {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"}
+    assert states_of(records) == {"log lines": "ok"} | FINE
+
+
+ENVELOPE = {"ts": MS, "broker": 1, "r": BODY}
+HEADER_ALONE = {"ts": MS, "broker": 1, "r": {"requestHeader": {"requestApiKey": 3}}}
 
 
 @pytest.mark.parametrize(
     ("records", "expected"),
     [
-        ([], {"log lines": "warning"}),
-        (["x", "y"], {"log lines": "bad", "log bodies": "ok", "clocks of brokers": "ok"}),
-        ([json.dumps(json.dumps(BODY))], {"log lines": "bad"} | FINE),
-        (["x", BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
-        ([BODY], {"log lines": "warning", "log bodies": "ok", "clocks of brokers": "ok"}),
-        (
-            [{"ts": MS + 60_000, "broker": 1, "r": BODY}],
-            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "ok"},
+        pytest.param(["x", "y"], {"log lines": "bad"}, id="all unreadable"),
+        pytest.param(
+            [json.dumps(json.dumps(BODY))], {"log lines": "bad"}, id="lines that are strings"
         ),
-        (
-            [{"ts": MS + 61_000, "broker": 1, "r": BODY}, {"ts": MS, "broker": 1, "r": BODY}],
-            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "bad"},
+        pytest.param(["x", ENVELOPE], {"log lines": "warning"}, id="some unreadable"),
+        pytest.param([BODY], {"log lines": "warning"}, id="broker unknown"),
+        pytest.param([HEADER_ALONE], {"log bodies": "bad"}, id="no bodies"),
+        pytest.param([ENVELOPE | {"ts": "soon"}], {"log times": "warning"}, id="no time"),
+        pytest.param(
+            [ENVELOPE | {"r": BODY | {"totalTimeMs": "fast"}}],
+            {"log numbers": "warning"},
+            id="a text for a number",
         ),
-        (
-            [{"ts": MS - 100_000_000, "broker": 1, "r": BODY}],
-            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "warning"},
-        ),
-        (
-            [{"ts": "soon", "broker": 1, "r": BODY}],
-            {"log lines": "ok", "log bodies": "ok", "clocks of brokers": "warning"},
-        ),
-        (
-            [{"ts": MS, "broker": 1, "r": {"requestHeader": {"requestApiKey": 3}}}],
-            {"log lines": "ok", "log bodies": "bad", "clocks of brokers": "ok"},
-        ),
-    ],
-    ids=[
-        "none",
-        "all unreadable",
-        "lines that are strings of JSON",
-        "some unreadable",
-        "broker unknown",
-        "at the bound",
-        "past the bound",
-        "a day behind",
-        "a time that cannot be read",
-        "no bodies",
     ],
 )
 def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[str, str]) -> None:
-    findings = request_log.of_records([record(each) for each in records], INGEST)
-    assert {each.subject: each.state for each in findings} == expected
+    states = states_of([record(each) for each in records])
+    assert states == {"log lines": "ok"} | FINE | expected
+
+
+def test_a_topic_without_records_has_no_other_finding() -> None:
+    assert states_of([]) == {"log lines": "warning"}
