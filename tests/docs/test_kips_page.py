@@ -1,0 +1,109 @@
+"""docs/kips.md and docs/features.md claim only what exists, and what something shows."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.__main__ import app
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
+
+from .test_conf_page import keys
+
+ROOT = Path(__file__).parents[2]
+KIPS = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
+FEATURES = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
+COLUMNS = {
+    name: {column.name for column in each.columns}
+    for name, each in (*TABLES.items(), *views.load().items())
+}
+STATES = {"works", "differs", "cannot"}
+OF_KAFKA = {
+    "*",
+    "ClientTelemetry",
+    "client.terminating",
+    "kafka-configs --entity-type client-metrics",
+    "partition-replica",
+    "partition:broker",
+    "producer_ids_rate",
+}
+"""Names of Kafka and of the KIPs that the page has in backticks."""
+STATEMENT = re.compile(r"^\| ([^|]+) \| (\w+) \| ([^|]+) \| ([^|]+) \|$", re.M)
+
+
+def sections() -> dict[str, list[tuple[str, ...]]]:
+    """The statements of each KIP."""
+    parts = re.split(r"^## (KIP-\d+)\b.*$", KIPS, flags=re.M)[1:]
+    return {
+        kip: STATEMENT.findall(text.partition("\n## ")[0])
+        for kip, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@cache
+def names_in(file: str) -> set[str]:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def is_there(quoted: str) -> bool:
+    """Whether a text in backticks names something of ours that exists."""
+    if quoted.startswith("quotaflow "):
+        return quoted.split()[1] in {command.name for command in app().registered_commands}
+    if quoted.startswith("tests/"):
+        file, _, name = quoted.partition("::")
+        return name in names_in(file)
+    if "/" in quoted:
+        return (ROOT / quoted).exists()
+    table, _, column = quoted.partition(".")
+    if table in COLUMNS and (not column or column in COLUMNS[table]):
+        return True
+    return quoted in dict(keys(Conf))
+
+
+@pytest.mark.parametrize("page", [KIPS, FEATURES], ids=["kips.md", "features.md"])
+def test_what_a_page_names_exists(page: str) -> None:
+    quoted = set(re.findall(r"`([^`\n]+)`", page)) - OF_KAFKA - {"make bench", "quotaflow demo"}
+    assert {each for each in quoted if not is_there(each)} == set()
+
+
+def test_every_name_of_kafka_is_on_the_page() -> None:
+    assert {name for name in OF_KAFKA if f"`{name}`" not in KIPS} == set()
+
+
+@pytest.mark.parametrize(("kip", "least"), sorted({
+    "KIP-714": 25, "KIP-936": 14, "KIP-73": 15, "KIP-392": 13, "KIP-74": 8
+}.items()))  # fmt: skip
+def test_every_statement_of_a_kip_works_or_says_why_not(kip: str, least: int) -> None:
+    statements = sections()[kip]
+    assert len(statements) >= least
+    assert {state for _, state, _, _ in statements} <= STATES
+    unshown = [
+        statement for statement, _, _, test in statements if not re.fullmatch(r"`tests/.*`", test)
+    ]
+    assert unshown == []
+    # A row in which something is not as the KIP says has a sentence, not a name alone.
+    unexplained = [
+        statement
+        for statement, state, how, _ in statements
+        if state != "works" and len(re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\W", "", how)) < 10
+    ]
+    assert unexplained == []
+
+
+def test_no_row_of_a_table_is_overlooked() -> None:
+    text = KIPS[KIPS.index("## KIP-714") : KIPS.index("## Kafka before")]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    heads = [line for line in rows if line.startswith(("| the KIP says", "| ---"))]
+    assert sum(map(len, sections().values())) == len(rows) - len(heads)
+
+
+def test_each_feature_is_shown_by_a_live_test_or_by_the_demo() -> None:
+    rows = re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", FEATURES, re.M)
+    assert [int(number) for number, _ in rows] == list(range(1, 61))
+    shown = r"`tests/live/\w+\.py::\w+`|demo: `\w+`"
+    assert [number for number, by in rows if not re.fullmatch(shown, by)] == []
