@@ -124,7 +124,8 @@ def _capture(
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
-    arrivals = LineCounts(frozenset(request.broker_ids), apis)
+    options = settings.ingest.line_options
+    arrivals = LineCounts(options, frozenset(request.broker_ids), apis)
     switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
         try:
@@ -187,8 +188,8 @@ def _follow(
 
     started = reported = time.monotonic()
     while (now := time.monotonic()) < started + for_s and not is_over():
-        for record in poll():
-            arrivals.add(record)
+        if records := poll():
+            arrivals.add(records)
         if now - reported >= _TICK_S:
             rates = list(arrivals.rates(now - reported))
             reported, at = now, f"{datetime.now(UTC):%H:%M:%S}"

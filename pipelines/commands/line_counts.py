@@ -1,17 +1,14 @@
-"""Counts lines of the request log as they reach their topic, by broker and API, unparsed."""
+"""Counts lines of the request log as they reach their topic, by broker and API."""
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# The envelope starts with the broker; in the line itself, quotes of a client are escaped.
-_HEAD_BYTES = 120
-_BROKER = re.compile(rb'"broker":(\d{1,9})\b')
-_API = re.compile(rb'"requestApiKeyName":"([A-Z_]{1,60})"')
-_NUMBER = re.compile(rb"\d{1,9}")
-_HEADER = "broker_id"
+from quotaflow.pipelines.kafka import record_batches
+from quotaflow.udfs.request_log.options import LineOptions
+from quotaflow.udfs.request_log.parser import LineParser
+
 _MAX_APIS = 5
 
 
@@ -19,28 +16,43 @@ _MAX_APIS = 5
 class LineCounts:
     """Counts of these brokers and, unless empty, these APIs: in all, and since the last `rates`.
 
-    A line that does not name its broker counts for broker None.
+    Lines are read as ingest reads them. One that does not name its broker, or cannot be read,
+    counts for broker None.
     """
 
+    options: LineOptions
     broker_ids: frozenset[int]
     apis: frozenset[str]
     lines: Counter[int | None] = field(default_factory=Counter)
     bytes: Counter[int | None] = field(default_factory=Counter)
     by_api: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
     others: int = 0
     _reported: dict[int | None, tuple[int, int]] = field(default_factory=dict)
+    _parser: LineParser = field(init=False)
 
-    def add(self, record: Any) -> None:
-        """Count one record of the topic."""
-        value = record.value or b""
-        broker_id, match = _broker_id(record, value), _API.search(value)
-        api = match[1].decode() if match else "unknown"
+    def __post_init__(self) -> None:
+        """Open the parser."""
+        self._parser = LineParser(self.options)
+
+    def add(self, records: Sequence[Any]) -> None:
+        """Count records of the topic, as kafka-python has them."""
+        lines = self._parser.parse(record_batches.of_records(records)).lines
+        rows = lines.select(["broker_id", "api", "reason"]).to_pylist()
+        for record, row in zip(records, rows, strict=True):
+            self._count(row, len(record.value or b""))
+
+    def _count(self, row: Mapping[str, Any], size: int) -> None:
+        broker_id, api = row["broker_id"], row["api"] or "unknown"
+        if row["reason"] is not None:
+            self.unreadable[row["reason"]] += 1
+            broker_id, api = None, "unreadable"
         is_selected = broker_id is None or broker_id in self.broker_ids
         if not is_selected or (self.apis and api not in self.apis):
             self.others += 1
             return
         self.lines[broker_id] += 1
-        self.bytes[broker_id] += len(value)
+        self.bytes[broker_id] += size
         self.by_api[api] += 1
 
     def rates(self, duration_s: float) -> Iterator[dict[str, Any]]:
@@ -70,6 +82,9 @@ class LineCounts:
         if self.by_api:
             top = self.by_api.most_common(_MAX_APIS)
             yield "most lines: " + ", ".join(f"{api} {count}" for api, count in top)
+        if self.unreadable:
+            reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(self.unreadable.items()))
+            yield f"{self.unreadable.total()} lines cannot be read: {reasons}"
         if self.others:
             yield f"{self.others} lines of other brokers or APIs came too"
 
@@ -89,11 +104,3 @@ def line(rates: list[Mapping[str, Any]]) -> str:
 
 def _broker_text(broker_id: int | None) -> str:
     return "unnamed broker" if broker_id is None else f"broker {broker_id}"
-
-
-def _broker_id(record: Any, value: bytes) -> int | None:
-    """From the envelope, else the record's header, else its key, as ingest reads it."""
-    match = _BROKER.search(value[:_HEAD_BYTES])
-    carried = [match[1]] if match else [v for k, v in record.headers if k == _HEADER]
-    text = (carried or [record.key])[0] or b""
-    return int(text) if _NUMBER.fullmatch(text) else None

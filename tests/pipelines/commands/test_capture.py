@@ -144,7 +144,9 @@ def run(
 
 
 def record(text: str, **others: Any) -> Any:
-    return SimpleNamespace(**({"value": text.encode(), "headers": [], "key": None} | others))
+    place = {"topic": TOPIC, "partition": 0, "offset": 0, "timestamp": 1_795_168_800_000}
+    given = place | {"value": text.encode(), "headers": [], "key": None} | others
+    return SimpleNamespace(**given)
 
 
 def line(broker_id: int, api: str) -> str:
@@ -184,7 +186,8 @@ def test_what_is_to_be_expected_is_what_was_logged_last(run: Command) -> None:
 def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command) -> None:
     came = [record(line(1, "PRODUCE")), record(line(3, "FETCH")), record(line(2, "FETCH"))]
     bare = record('{"requestHeader":{"requestApiKeyName":"FETCH"}}', key=b"3")
-    stock = record("[x] DEBUG Completed request:{}", headers=[("broker_id", b"1")])
+    header = '{"requestHeader":{"requestApiKeyName":"FETCH"}}'
+    stock = record(f"[x] DEBUG Completed request:{header}", headers=[("broker_id", b"kafka-1")])
     odd = [record("\x1b[2J"), record(""), record(line(9, "FETCH")), record("", key=b"\xff")]
     assert run("--yes", records=(*came, bare, stock, *odd)) == 130
     _, err = run.printed()
@@ -192,7 +195,8 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     assert "broker 3: 2 lines" in err
     assert "unnamed broker: 3 lines" in err
     assert "1 lines of other brokers or APIs came too" in err
-    assert "most lines: unknown 4, FETCH 3, PRODUCE 1" in err
+    assert "most lines: FETCH 4, unreadable 3, PRODUCE 1" in err
+    assert "3 lines cannot be read: 2 empty_line, 1 not_json" in err
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
     steps = [(r.entity.entity_name, r.step, r.config_value) for r in run.journal.records]
     assert steps == [
