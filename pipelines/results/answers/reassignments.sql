@@ -140,7 +140,8 @@ stepped AS (
         *,
         lag(steady_lag) OVER (
             PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
-        ) - steady_lag AS step
+        ) - steady_lag AS step,
+        min(at_s) OVER (PARTITION BY cluster_id, topic, partition, replica_id) AS first_at_s
     FROM recent
 ),
 paces AS (
@@ -154,9 +155,12 @@ paces AS (
         max(newest) AS newest,
         count(steady_lag) AS points,
         sum(bytes) AS bytes,
+        -- What came with the first fetches came before them.
+        sum(CASE WHEN at_s > first_at_s THEN bytes END) AS later_bytes,
         sum(fetches) AS fetches,
         CAST(max(last_offset) AS DOUBLE) - CAST(min(first_offset) AS DOUBLE) AS offsets,
-        greatest(-min(at_s), 1e0) AS seconds,
+        -- One fetch alone shows no pace.
+        CASE WHEN min(at_s) < 0 THEN greatest(-min(at_s), 1e0) END AS seconds,
         -- No slope of one time: Spark says null, and DuckDB NaN.
         CASE
             WHEN min(CASE WHEN steady_lag IS NOT NULL THEN at_s END)
@@ -182,7 +186,7 @@ moves AS (
         paces.offsets_left,
         -- What the last answer brought shows in no offset yet.
         paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
-        paces.bytes / paces.seconds AS bytes_per_s,
+        paces.later_bytes / paces.seconds AS bytes_per_s,
         paces.written_per_s,
         paces.lag_per_s,
         -- Of the mean step so far, and of all the steps to come.
@@ -242,7 +246,8 @@ SELECT
     offsets_left,
     offsets_left * bytes_per_offset AS bytes_left,
     bytes_per_s,
-    greatest(written_per_s, 0e0) * bytes_per_offset AS written_bytes_per_s,
+    CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
+        AS written_bytes_per_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s,
     last_fetch_time

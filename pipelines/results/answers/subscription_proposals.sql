@@ -55,7 +55,10 @@ SELECT
     max(clients) AS clients,
     max(clients) - count(*) AS omitted_clients,
     count(*) * 1e3 / max(subscribe_interval_ms) AS pushes_per_s,
-    sum(avg_wire_bytes) * 1e3 / max(subscribe_interval_ms) AS wire_bytes_per_s,
+    CASE
+        WHEN count(avg_wire_bytes) = count(*)
+            THEN sum(avg_wire_bytes) * 1e3 / max(subscribe_interval_ms)
+    END AS wire_bytes_per_s,
     min(since) AS since,
     max(metric) AS metric,
     max(bound) AS bound,

@@ -91,7 +91,8 @@ SUBSCRIPTION_PROPOSALS = Table(
             "wire_bytes_per_s",
             DOUBLE,
             "bytes per second on the wire that it would cause, by the size of these clients' "
-            "pushes so far (fewer metrics make smaller ones); null: no push is known",
+            "pushes so far (fewer metrics make smaller ones); null: of one of them no push is "
+            "known",
         ),
         Column("since", TIMESTAMP, "when the first of the alerts opened"),
         Column("metric", STRING, "metric of the alerts"),

@@ -330,6 +330,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "active_producers": [
         active(60, 1),
+        active(90, 1),
         active(90, 20),
         active(90, 30),
         active(90, 30, partition=1),

@@ -293,11 +293,13 @@ def test_what_is_blocked_asks_for_no_removal(tmp_path: Path) -> None:
     ]
 
 
-def _expiring(*more: Row, **settings_of: object) -> dict[str, list[Row]]:
+def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> dict[str, list[Row]]:
+    """With `pauses`, snapshots show two writes of one id."""
+    again = [active(400, 1)] if pauses else []
     stored = [config(0, *pair, entity_type="broker", entity_name="1") for pair in EXPIRES]
     return cluster(
         address_clients=[],
-        active_producers=[*heap(2_000), *more],
+        active_producers=[*heap(2_000), *again, *more],
         configs=stored,
         settings=settings(**settings_of),
     )
@@ -312,6 +314,7 @@ EXPIRATIONS = {
         _expiring(**_MANAGED, producer_ids__max_heap_bytes=2**20),
         [("21600000", None)],
     ),
+    "no pause is known": (_expiring(pauses=False, **_MANAGED), []),
     "nor under three times a pause": (
         _expiring(
             *(active(n, 7, wrote_s=wrote) for n, wrote in ((10, -12_000), (390, 300))),

@@ -367,7 +367,7 @@ def earlier(row: Row) -> Row:
 
 def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Warehouse) -> None:
     active_rows = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
-    active_rows += [active(100, 5, topic="u"), active(100, 9, is_removed=True)]
+    active_rows += [active(100, 5, topic="u"), active(100, 9, is_removed=True), active(100, 4)]
     make_tables(warehouse, {"active_producers": active_rows} | uses([use(0, 5)]))
     (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
     names = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")

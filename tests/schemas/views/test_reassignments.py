@@ -55,7 +55,7 @@ def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -
     assert (row[2]["state"], row[3]["state"]) == ("in_place", "moving")
     assert (row[3]["requested_by"], row[3]["leader_id"]) == ("User:admin", 1)
     assert (row[3]["offsets_left"], row[3]["bytes_left"]) == (5_000, 500_000)
-    assert row[3]["bytes_per_s"] == pytest.approx(12_000)
+    assert row[3]["bytes_per_s"] == pytest.approx(10_000)
     assert (row[3]["eta_s"], row[3]["eta_error_s"]) == (
         pytest.approx(50),
         pytest.approx(0, abs=1e-3),

@@ -24,10 +24,11 @@
 --   longest_pause_ms: longest time between two writes of one id on one partition that snapshots show,
 --     in ms; null: none shows two
 --   least_expiration_ms: shortest expiration that costs no live producer its id, in ms: the greatest of
---     six hours, 3 x longest_pause_ms and the broker's transaction.max.timeout.ms
+--     six hours, 3 x longest_pause_ms and the broker's transaction.max.timeout.ms; null: no pause is
+--     known
 --   recommended_expiration_ms: producer.id.expiration.ms that limits the forecast to bound_bytes, in ms,
 --     at least least_expiration_ms, because a producer that pauses longer gets a new id; null: the
---     forecast fits, or no shorter one is safe
+--     forecast fits, or no shorter one is known to be safe
 --   bytes_per_entry: heap that one entry takes, in bytes
 --   snapshot_time: time of the last snapshot of producers
 WITH sizes AS (
@@ -165,11 +166,14 @@ forecast AS (
             WHEN entries_per_s > 0 AND entries_per_s * expiration_ms / 1e3 * bytes_per_entry > bound_bytes
                 THEN CAST(floor(bound_bytes / (entries_per_s * bytes_per_entry) * 1e3) AS BIGINT)
         END AS fitting_ms,
-        greatest(
-            least_ms,
-            coalesce(3 * longest_pause_ms, 0),
-            coalesce(broker_timeout_ms, sizes.transaction_timeout_ms)
-        ) AS least_expiration_ms
+        CASE
+            WHEN longest_pause_ms IS NOT NULL
+                THEN greatest(
+                    least_ms,
+                    3 * longest_pause_ms,
+                    coalesce(broker_timeout_ms, sizes.transaction_timeout_ms)
+                )
+        END AS least_expiration_ms
     FROM paced
     CROSS JOIN sizes
 )
@@ -189,7 +193,7 @@ SELECT
     longest_pause_ms,
     least_expiration_ms,
     CASE
-        WHEN greatest(fitting_ms, least_expiration_ms) < expiration_ms AND fitting_ms IS NOT NULL
+        WHEN fitting_ms < expiration_ms AND least_expiration_ms < expiration_ms
             THEN greatest(fitting_ms, least_expiration_ms)
     END AS recommended_expiration_ms,
     bytes_per_entry,

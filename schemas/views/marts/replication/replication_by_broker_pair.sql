@@ -11,8 +11,8 @@
 --   peak_bytes_per_s: record bytes per second in the minute with most
 --   partitions: partitions replicated
 --   partitions_behind: those of them that were ever behind
---   peak_offset_lag: sum of the offset lags of all partitions at the end of the worst minute; null: not
---     known
+--   peak_offset_lag: sum of the offset lags of all partitions at the end of the worst minute; null: one
+--     of them is not known
 WITH minutes AS (
     SELECT
         cluster_id,
@@ -22,7 +22,7 @@ WITH minutes AS (
         sum(bytes) AS bytes,
         sum(leader_throttled_bytes) AS leader_throttled_bytes,
         sum(follower_throttled_bytes) AS follower_throttled_bytes,
-        sum(offset_lag) AS offset_lag
+        CASE WHEN count(offset_lag) = count(*) THEN sum(offset_lag) END AS offset_lag
     FROM replication_traffic
     WHERE follower_id IS NOT NULL
     GROUP BY cluster_id, event_time, leader_id, follower_id
@@ -63,7 +63,7 @@ hours AS (
         sum(leader_throttled_bytes) AS leader_throttled_bytes,
         sum(follower_throttled_bytes) AS follower_throttled_bytes,
         max(bytes) / 60e0 AS peak_bytes_per_s,
-        max(offset_lag) AS peak_offset_lag
+        CASE WHEN count(offset_lag) = count(*) THEN max(offset_lag) END AS peak_offset_lag
     FROM minutes
     GROUP BY cluster_id, date_trunc('hour', event_time), leader_id, follower_id
 )

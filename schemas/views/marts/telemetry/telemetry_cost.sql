@@ -11,7 +11,7 @@
 --   pushes: pushes, rejected ones included
 --   pushes_per_s: pushes per second over the whole hour, even if it has not ended
 --   wire_bytes: bytes of their payloads on the wire; null: not known
---   decoded_bytes: bytes of their payloads decompressed; null: not known
+--   decoded_bytes: bytes of their payloads decompressed, of those that could be; null: of none
 --   ratio: decoded_bytes / wire_bytes of the pushes that have both; null: none has
 --   plain_over_1000_bytes: pushes of more than 1000 bytes that the client did not compress
 --   rejected: pushes that the broker did not accept
