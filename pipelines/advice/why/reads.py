@@ -34,8 +34,9 @@ _COUNTS = {
 def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.rows(_PROBLEMS):
+        topic = row["topic"] or row["unnamed_topic_id"]
         yield Finding(
-            text=f"{client_text(row)} reading {row['topic'] or row['unnamed_topic_id']}: {_counts(row)}.",
+            text=f"{client_text(row)} reading {topic}: {_counts(row)}.",
             state=FACT if row["advice"] is None else PROBLEM,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
