@@ -59,7 +59,7 @@ QUOTA_USAGE = Table(
             BOOLEAN,
             "the broker charges more than usage has: network threads beside IO threads; "
             "partitions of topics that no snapshot had counted, taken as one each; "
-            "requests of an API that ingest samples",
+            "requests of an API that ingest samples, or whose line does not have the bytes",
         ),
         Column(
             "request_count",

@@ -144,7 +144,7 @@ inputs AS (
         recent_latency.fetch_p99_ms,
         recent_latency.usual_fetch_p99_ms,
         coalesce(recent_latency.shrunk_partitions, 0) AS shrunk_partitions,
-        coalesce(recent_latency.is_any_degraded, 0) = 0 AS are_clients_healthy,
+        recent_latency.is_any_degraded = 0 AS are_clients_healthy,
         bounds.share,
         bounds.hysteresis,
         bounds.max_step_factor,

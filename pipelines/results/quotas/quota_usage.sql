@@ -12,6 +12,12 @@ WITH charged AS (
         cluster_id, broker_id, principal, coalesce(client_id, '') AS client_id, event_time, api,
         body, floored(event_time, $rate_period_s) AS start, weight_of(weight) AS weight,
         coalesce(list_sum([p.bytes FOR p IN partitions]), 0) * weight_of(weight) AS bytes,
+        -- What was sent or answered and has no readable size.
+        partitions IS NULL OR len([
+            p FOR p IN partitions
+            IF p.bytes IS NULL AND if(
+                api = 'PRODUCE', p.in_request, p.in_response AND coalesce(p.error_code, 0) = 0
+            )]) > 0 AS is_unsized,
         TRY_CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
         TRY_CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
             AS throttle_us,
@@ -102,7 +108,8 @@ charges AS (
     -- partitions. A request counts under one kind only.
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        bytes AS amount, weight AS requests, throttle_us, weight > 1 AS is_estimated
+        bytes AS amount, weight AS requests, throttle_us,
+        weight > 1 OR is_unsized AS is_estimated
     FROM charged
     WHERE counted_as IN ('producer_byte_rate', 'consumer_byte_rate')
     UNION ALL BY NAME

@@ -156,7 +156,8 @@ REPLICATION_DEMAND = Table(
         Column(
             "are_clients_healthy",
             BOOLEAN,
-            "no minute of the last three since the rate was set is degraded (broker_degradation)",
+            "no minute of the last three since the rate was set is degraded (broker_degradation); "
+            "null: none has requests of clients",
         ),
         Column(
             "produce_p99_ms",

@@ -142,3 +142,14 @@ def test_configured_against_effective_racks(
     content = {"preferred_replicas": read, "client_metrics": pushed}
     names = ("configured_rack", "declared_rack", "inferred_rack", "read_rack", "verdict")
     assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
+
+
+def test_bytes_of_unknown_racks_stand_beside_those_that_crossed(warehouse: Warehouse) -> None:
+    unknown = choice(0, 8, broker_rack=None, cross_rack_bytes=None)
+    content = {"preferred_replicas": [choice(0, 9), unknown]}
+    names = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "verdict")
+    ((total, crossed, unknown_bytes, verdict),) = answer_of(
+        warehouse, content, "SELECT * FROM client_racks", *names
+    )
+    assert (total, verdict) == (crossed + unknown_bytes, "unknown")
+    assert min(crossed, unknown_bytes) > 0

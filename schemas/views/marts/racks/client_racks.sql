@@ -10,7 +10,9 @@
 --     none
 --   read_rack: rack of the brokers that it read most bytes from; null: not known
 --   bytes: record bytes read
---   cross_rack_bytes: bytes read from another rack; null: no racks are known
+--   cross_rack_bytes: bytes read from another rack: a least value where unknown_rack_bytes is more than
+--     0; null: no racks are known
+--   unknown_rack_bytes: bytes for which one of the racks is not known
 --   reported_minutes: minutes in which it reports where it reads from a partition, by the preferred-read-
 --     replica of its telemetry, and was answered with records; null: it reports none
 --   differing_minutes: those of them in which it read from another broker than it reports; null: it
@@ -33,7 +35,7 @@ by_rack AS (
         max(CASE WHEN reads.is_rack_inferred THEN reads.client_rack END) AS inferred_rack,
         sum(reads.bytes) AS bytes,
         sum(reads.cross_rack_bytes) AS cross_rack_bytes,
-        sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_bytes
+        sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes
     FROM preferred_replicas AS reads
     INNER JOIN newest ON reads.cluster_id = newest.cluster_id
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
@@ -58,7 +60,7 @@ read AS (
         max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
-        sum(unknown_bytes) AS unknown_bytes
+        sum(unknown_rack_bytes) AS unknown_rack_bytes
     FROM ranked
     GROUP BY cluster_id, principal, client_id
 ),
@@ -94,12 +96,13 @@ SELECT
     read.read_rack,
     read.bytes,
     read.cross_rack_bytes,
+    read.unknown_rack_bytes,
     reported.reported_minutes,
     reported.differing_minutes,
     CASE
         WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
         WHEN read.declared_rack IS NULL THEN 'no_rack'
-        WHEN read.unknown_bytes > 0 THEN 'unknown'
+        WHEN read.unknown_rack_bytes > 0 THEN 'unknown'
         WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
         ELSE 'elsewhere'
     END AS verdict

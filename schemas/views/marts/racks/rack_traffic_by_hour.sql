@@ -7,7 +7,8 @@
 --   from rack_traffic: flow, client_rack, is_rack_inferred, broker_rack, requests, bytes,
 --     cross_rack_bytes
 --   avoidable_bytes: those of cross_rack_bytes that consumers would read in their own rack from the
---     replica recommended to them (preferred_replicas); null for other flows, or not known
+--     replica recommended to them (preferred_replicas). It is a least value: reads without a known
+--     recommendation add nothing. Null for other flows, or not known
 --   cross_rack_cost: cost of cross_rack_bytes, in currency; null: conf has no price, or bytes are not
 --     known
 --   avoidable_cost: cost of avoidable_bytes, in currency; null: conf has no price, or bytes are not

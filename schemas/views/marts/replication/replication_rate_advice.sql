@@ -46,9 +46,10 @@ decided AS (
         CASE
             WHEN
                 capacity_bytes_per_s IS NULL
-                AND (rate IS NULL OR (rate >= lowest AND are_clients_healthy))
+                AND (rate IS NULL OR (rate >= lowest AND are_clients_healthy IS DISTINCT FROM false))
                 THEN 'capacity_unknown'
-            WHEN lowest > left_bytes_per_s AND are_clients_healthy THEN 'floor_exceeds_capacity'
+            WHEN lowest > left_bytes_per_s AND are_clients_healthy IS DISTINCT FROM false
+                THEN 'floor_exceeds_capacity'
             WHEN lowest > left_bytes_per_s THEN 'floor_exceeds_capacity_and_clients_degraded'
             WHEN rate IS NULL THEN target_reason
             WHEN rate < lowest THEN 'floor'
@@ -70,7 +71,8 @@ SELECT
         WHEN reason = 'capacity_unknown' OR reason LIKE 'floor_exceeds_capacity%' THEN NULL
         WHEN rate IS NULL THEN target
         -- At the floor it would keep up and never come nearer.
-        WHEN rate < lowest AND are_clients_healthy THEN least(target, lowest * max_step_factor)
+        WHEN rate < lowest AND are_clients_healthy IS DISTINCT FROM false
+            THEN least(target, lowest * max_step_factor)
         WHEN rate < lowest THEN lowest
         WHEN reason IN ('unchanged', 'cooldown') THEN rate
         WHEN reason = 'clients_degraded' THEN relief

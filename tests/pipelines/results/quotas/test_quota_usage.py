@@ -289,6 +289,22 @@ def test_a_window_in_which_the_limit_changed_says_so() -> None:
     assert {row[1:] for row in rows if row[0] == "clicks"} == {(100.0, False)}
 
 
+def test_bytes_that_the_line_does_not_have_make_usage_an_estimate() -> None:
+    part = {"topic": "t", "partition": 0, "in_request": True, "in_response": True}
+    cases = {
+        "all sizes": [{"partitions": [part | {"bytes": 5}]}],
+        "no size": [{"partitions": [part | {"bytes": 5}, part | {"partition": 1}]}],
+        "no partitions": [{"partitions": None}],
+        "refused": [{"api": "FETCH", "partitions": [part | {"error_code": 6}]}],
+        "not answered": [{"api": "FETCH", "partitions": [part | {"in_response": False}]}],
+        "no size in an answer": [{"api": "FETCH", "partitions": [part]}],
+    }
+    facts = [request(0, "PRODUCE", client_id=case) | row for case, (row,) in cases.items()]
+    rows = [row for row in computed(facts, {}) if row["quota_type"].endswith("byte_rate")]
+    estimated = {row["client_id"] for row in rows if row["is_estimated"]}
+    assert estimated == {"no size", "no partitions", "no size in an answer"}
+
+
 def test_mutations_are_partitions_charged_by_the_controller() -> None:
     names = ("usage", "broker_id", "request_count", "throttled_by", "is_over", "is_estimated")
     usage = computed(MUTATIONS, MUTATED)
