@@ -22,7 +22,7 @@ _MACROS: set[str] = set()
 
 
 @cache
-def _connection() -> duckdb.DuckDBPyConnection:
+def connection() -> duckdb.DuckDBPyConnection:
     """One connection for all tests: to open one takes as long as to compute a rule."""
     database = opened({})
     atexit.register(database.__exit__, None, None, None)
@@ -52,7 +52,7 @@ def compute(
         relations["carried_rows"] = pa.Table.from_pylist(
             carried_rows or [], schema=result.table.arrow
         )
-    database = Database(_connection(), relations, _MACROS)
+    database = Database(connection(), relations, _MACROS)
     return local.compute_in(database, result.computation(ranges, max_lateness_s)).to_pylist()
 
 

@@ -39,13 +39,13 @@ _TYPES = {
     **{"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"},
     **{"float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE"},
 }
-# Functions of Spark that DuckDB lacks, for queries from Spark users.
-_MACROS = """
+MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
 CREATE MACRO unix_millis(t) AS CAST(floor(epoch_us(t) / 1e3) AS BIGINT);
 CREATE MACRO unix_micros(t) AS epoch_us(t);
 CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
 """
+"""Functions of Spark that DuckDB lacks, for queries from Spark users."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class LocalDatabase:
         )
         for statement in (
             *EXACT,
-            _MACROS,
+            MACROS,
             f"SET allowed_directories = [{literal(str(self.folder))}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",

@@ -70,12 +70,12 @@ class FolderSource:
     def rows(self, table: Table) -> pa.Table:
         """All rows of an existing table."""
         whole = Rule(table.name, f"SELECT * FROM {table.name}", table.arrow)
-        return self._computed(whole, {table.name: self._files(table.name)})
+        return self._computed(whole, {table.name: self.relation(table.name)})
 
     def compute(self, answer: Answer) -> Computed:
         """The rows of an answer, from tables that all exist."""
         starts = self._starts(answer)
-        relations = {name: self._files(name, starts.get(name)) for name in answer.inputs}
+        relations = {name: self.relation(name, starts.get(name)) for name in answer.inputs}
         where = {
             name: TimeRange(start).condition(TABLES[name].time, time_in_duckdb)
             for name, start in starts.items()
@@ -87,25 +87,36 @@ class FolderSource:
         (expiry,) = self._computed(rule, relations, where).to_pylist()
         return Computed(rows, expiry["expires_at"])
 
+    def relation(self, name: str, start: datetime | None = None) -> Relation:
+        """What a rule reads of a table: at least its rows from `start` on."""
+        table = TABLES[name]
+        paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
+        return Files(tuple(paths), table.arrow, is_dated=bool(table.partitioning))
+
+    def newest(self, name: str) -> datetime | None:
+        """The newest time of a table; None if it has no rows, or its files do not say it."""
+        return _newest(self._listed(name))
+
+    def database(self) -> Database:
+        """The database that computes answers, opened once."""
+        if self._database is None:
+            self._database = self._stack.enter_context(opened({}, _MEMORY_MB))
+        return self._database
+
     def _computed(
         self,
         rule: Rule,
         relations: Mapping[str, Relation],
         where: Mapping[str, str] | None = None,
     ) -> pa.Table:
-        database = self._opened_database()
+        database = self.database()
         database.relations = relations
         selections = {name: Selection((where or {}).get(name, "true")) for name in relations}
         return pa.Table.from_batches(database.compute(rule, selections), rule.schema)
 
-    def _opened_database(self) -> Database:
-        if self._database is None:
-            self._database = self._stack.enter_context(opened({}, _MEMORY_MB))
-        return self._database
-
     def _starts(self, answer: Answer) -> dict[str, datetime]:
         settings = self._settings(answer)
-        newest = {name: _newest(self._listed(name)) for name in answer.lookbacks}
+        newest = {name: self.newest(name) for name in answer.lookbacks}
         return {
             name: source.since(answer, name, time, self.now, settings)
             for name, time in newest.items()
@@ -120,13 +131,8 @@ class FolderSource:
         rule = Rule(
             "settings", in_duckdb(sql), _NUMBERS, views=dict(_translated(["current_settings"]))
         )
-        rows = self._computed(rule, {"settings": self._files("settings")})
+        rows = self._computed(rule, {"settings": self.relation("settings")})
         return {row["setting"]: row["number"] for row in rows.to_pylist()}
-
-    def _files(self, name: str, start: datetime | None = None) -> Files:
-        table = TABLES[name]
-        paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
-        return Files(tuple(paths), table.arrow, is_dated=bool(table.partitioning))
 
     def _listed(self, name: str) -> list[DataFile]:
         live = self._live(name)

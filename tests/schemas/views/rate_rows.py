@@ -1,7 +1,6 @@
 """What the rate of a replication throttle is decided from, as tables tell it."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -36,10 +35,10 @@ def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:
     return _by_side(rows(warehouse, DEMAND))
 
 
-def demands(folder: Path, cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
+def demands(cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
     """The same of each case, by one query."""
     content = {case: {"replication_throttles": MOVES} | sides for case, sides in cases.items()}
-    actual = by_case(folder, content, DEMAND)
+    actual = by_case(content, DEMAND)
     return {case: _by_side(answers) for case, answers in actual.items()}
 
 

@@ -66,7 +66,6 @@ def test_no_with_bears_the_name_of_a_table_or_view() -> None:
 
 
 def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
-    make_tables_and_answers(warehouse, {})
     # A view of constants has the same rows over any tables.
     of_tables = [v.name for v in views.load().values() if any(views.dependencies(v.sql))]
     assert {name: rows(warehouse, f"SELECT * FROM {name}") for name in of_tables} == {
@@ -76,12 +75,12 @@ def test_every_view_of_empty_tables_is_empty(warehouse: Warehouse) -> None:
 
 @pytest.mark.spark
 def test_every_view_has_the_same_described_columns_in_spark(
-    warehouse: Warehouse, spark: "SparkSession"
+    folder_warehouse: Warehouse, spark: "SparkSession"
 ) -> None:
-    make_tables_and_answers(warehouse, {})
+    make_tables_and_answers(folder_warehouse, {})
     for table in TABLES.values():
         spark.createDataFrame([], table.sql_schema).createOrReplaceTempView(table.name)
-    reader = Reader(warehouse)
+    reader = Reader(folder_warehouse)
     for name, view in views.load().items():
         analyzed = spark.sql(view.sql).schema
         # Views that read this one take none of its plan: deep ones would take minutes.
@@ -97,11 +96,13 @@ def test_every_view_has_the_same_described_columns_in_spark(
 
 @pytest.mark.spark
 @pytest.mark.faults
-def test_every_view_answers_alike_in_spark(warehouse: Warehouse, spark: "SparkSession") -> None:
-    make_tables_and_answers(warehouse, FILLED)
+def test_every_view_answers_alike_in_spark(
+    folder_warehouse: Warehouse, spark: "SparkSession"
+) -> None:
+    make_tables_and_answers(folder_warehouse, FILLED)
     for name in TABLES:
-        warehouse.read(spark, name).createOrReplaceTempView(name)
-    reader = Reader(warehouse)
+        folder_warehouse.read(spark, name).createOrReplaceTempView(name)
+    reader = Reader(folder_warehouse)
     different = {}
     for name, view in views.load().items():
         within = spark.sql(view.sql).toArrow()

@@ -63,12 +63,12 @@ BORNE: dict[str, tuple[list[Row], bool]] = {
 
 
 @pytest.fixture(scope="module")
-def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
+def demanded() -> dict[str, BySide]:
     cases = {case: {"requests": served} for case, (served, _) in ANSWERED.items()}
     cases |= {
         case: {"requests": SLOW, "settings": settings} for case, (settings, _) in BORNE.items()
     }
-    return demands(tmp_path_factory.mktemp("demand"), cases)
+    return demands(cases)
 
 
 @pytest.mark.parametrize("case", ANSWERED)

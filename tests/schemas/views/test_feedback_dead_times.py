@@ -69,7 +69,7 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 
 
 @pytest.fixture(scope="module")
-def dead_times(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def dead_times() -> dict[str, list[Row]]:
     """The dead times of each case: a query has the id of its case, as in reality."""
     cases = {
         case: {
@@ -78,7 +78,7 @@ def dead_times(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]
         }
         for case, (content, _) in CASES.items()
     }
-    return by_case(tmp_path_factory.mktemp("dead"), cases, "SELECT * FROM feedback_dead_times")
+    return by_case(cases, "SELECT * FROM feedback_dead_times")
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -43,12 +43,12 @@ def old_columns(table: Table) -> tuple[Column, ...]:
     ],
 )
 def test_a_head_describes_the_columns_of_its_view(
-    warehouse: Warehouse, order: int, has_old_columns: bool
+    folder_warehouse: Warehouse, order: int, has_old_columns: bool
 ) -> None:
     for table in TABLES.values():
         columns = table.columns[::order] + (old_columns(table) if has_old_columns else ())
-        make_table(warehouse, replace(table, columns=columns), [])
-    reader = Reader(warehouse)
+        make_table(folder_warehouse, replace(table, columns=columns), [])
+    reader = Reader(folder_warehouse)
     described = {
         name: [column.name for column in view.columns] for name, view in views.load().items()
     }

@@ -93,12 +93,12 @@ OF_BROKERS: dict[str, tuple[list[Row], list[Row], set[int]]] = {
 
 
 @pytest.fixture(scope="module")
-def last_shrinks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
+def last_shrinks() -> dict[str, list[int]]:
     cases = {
         case: NAMED | {"reassignment_changes": changes, "replicas": replicas}
         for case, (changes, replicas, _) in OF_BROKERS.items()
     }
-    actual = by_case(tmp_path_factory.mktemp("shrinks"), cases, "SELECT * FROM min_isr_shrinks")
+    actual = by_case(cases, "SELECT * FROM min_isr_shrinks")
     return {
         case: [row["broker_id"] for row in shrinks if row["event_time"] == at(NOW - 50)]
         for case, shrinks in actual.items()

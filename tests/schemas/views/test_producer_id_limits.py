@@ -1,8 +1,6 @@
 """Whom a plan limits for the producer ids it takes, how, and what forbids it."""
 
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis as hyp
@@ -213,17 +211,17 @@ INNOCENT = {
 }
 
 
-def test_each_offender_has_its_limit_or_what_forbids_it(tmp_path: Path) -> None:
+def test_each_offender_has_its_limit_or_what_forbids_it() -> None:
     cases = {case: content for case, (content, *_) in OFFENDERS.items()}
-    actual = by_case(tmp_path, cases, "SELECT * FROM producer_id_offenders")
+    actual = by_case(cases, "SELECT * FROM producer_id_offenders")
     names = ("step", "blocked_reason")
     assert {case: picked(rows, *names) for case, rows in actual.items()} == {
         case: [tuple(expected)] for case, (_, *expected) in OFFENDERS.items()
     }
 
 
-def test_nobody_else_is_an_offender(tmp_path: Path) -> None:
-    actual = by_case(tmp_path, INNOCENT, "SELECT * FROM producer_id_offenders")
+def test_nobody_else_is_an_offender() -> None:
+    actual = by_case(INNOCENT, "SELECT * FROM producer_id_offenders")
     assert actual == {case: [] for case in INNOCENT}
 
 
@@ -263,10 +261,10 @@ PLANNED = {
 _SHOWN = ("entity_type", "entity_name", "entity_client_id", "config_key", "config_value")
 
 
-def test_a_limit_is_planned_with_its_harm(tmp_path: Path) -> None:
+def test_a_limit_is_planned_with_its_harm() -> None:
     cases = {case: content for case, (content, _) in PLANNED.items()}
     sql = "SELECT * FROM desired_configs WHERE blocked_reason IS NULL"
-    actual = by_case(tmp_path, cases, sql)
+    actual = by_case(cases, sql)
     names = (*_SHOWN, "prior_value", "reason_code")
     assert {case: picked(rows, *names) for case, rows in actual.items()} == {
         case: rows for case, (_, rows) in PLANNED.items()
@@ -284,9 +282,9 @@ def test_a_limit_is_planned_with_its_harm(tmp_path: Path) -> None:
     assert "3 per second at all 3 brokers" in worded.reason
 
 
-def test_what_is_blocked_asks_for_no_removal(tmp_path: Path) -> None:
+def test_what_is_blocked_asks_for_no_removal() -> None:
     kept = cluster(address_clients=[*history(), *loop(allocating_connections=1)])
-    actual = by_case(tmp_path, {"kept": kept}, "SELECT * FROM desired_configs")["kept"]
+    actual = by_case({"kept": kept}, "SELECT * FROM desired_configs")["kept"]
     limits = [row for row in actual if row["config_key"] == "request_percentage"]
     assert picked(limits, *_SHOWN, "blocked_reason") == [
         ("user", "erin", "loop", "request_percentage", None, "usage_unknown")
@@ -333,9 +331,9 @@ EXPIRATIONS = {
 }
 
 
-def test_ids_expire_earlier_only_where_nobody_needs_them(tmp_path: Path) -> None:
+def test_ids_expire_earlier_only_where_nobody_needs_them() -> None:
     cases = {case: content for case, (content, _) in EXPIRATIONS.items()}
-    actual = by_case(tmp_path, cases, "SELECT * FROM desired_configs")
+    actual = by_case(cases, "SELECT * FROM desired_configs")
     assert {case: picked(r, "config_value", "blocked_reason") for case, r in actual.items()} == {
         case: expected for case, (_, expected) in EXPIRATIONS.items()
     }
@@ -377,8 +375,6 @@ def test_what_a_client_writes_moves_nobody(chosen: list[tuple[str, str, str]]) -
             address_clients=[*history(), *minutes],
             producer_id_uses=given,
         )
-    with TemporaryDirectory() as folder:
-        sql = "SELECT * FROM desired_configs WHERE entity_type <> 'broker'"
-        actual = by_case(Path(folder), cases, sql)
+    actual = by_case(cases, "SELECT * FROM desired_configs WHERE entity_type <> 'broker'")
     limited = {case: picked(rows, "entity_name", "blocked_reason") for case, rows in actual.items()}
     assert limited == {case: [(ADDRESS, None)] for case in cases}

@@ -76,11 +76,11 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
 
 
 @pytest.fixture(scope="module")
-def actual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def actual() -> dict[str, list[Row]]:
     """The protected principals of each case."""
     cases = {case: tables for case, (tables, _) in CASES.items()}
     sql = "SELECT * FROM protected_principals ORDER BY principal"
-    return by_case(tmp_path_factory.mktemp("protected"), cases, sql)
+    return by_case(cases, sql)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -155,10 +155,10 @@ _SHOWN_IN = """
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def shown() -> dict[str, list[Row]]:
     """Where each case shows, with whether it is marked there."""
     cases = {case: tables for case, (tables, _) in SHOWN.items()}
-    return by_case(tmp_path_factory.mktemp("shown"), cases, _SHOWN_IN)
+    return by_case(cases, _SHOWN_IN)
 
 
 @pytest.mark.parametrize("case", SHOWN)

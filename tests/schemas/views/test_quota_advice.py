@@ -286,12 +286,12 @@ EXCLUSIONS: dict[str, tuple[dict[str, list[Row]], list[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def left() -> dict[str, list[Row]]:
     """The advice of each case of EXCLUSIONS."""
     cases = {
         case: {"quota_usage": [used(0, 100.0)], **more} for case, (more, _) in EXCLUSIONS.items()
     }
-    return by_case(tmp_path_factory.mktemp("excluded"), cases, "SELECT * FROM quota_advice")
+    return by_case(cases, "SELECT * FROM quota_advice")
 
 
 @pytest.mark.parametrize("case", EXCLUSIONS)
@@ -428,14 +428,14 @@ BUDGETS: dict[str, tuple[dict[str, list[Row]], dict[str, str | None]]] = {
 
 
 @pytest.fixture(scope="module")
-def budgeted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def budgeted() -> dict[str, list[Row]]:
     """The proposals of each case of BUDGETS."""
     everybody = setting("quotas.advised_users", "*")
     cases = {
         case: {**content, "settings": [everybody, *content.get("settings", [])]}
         for case, (content, _) in BUDGETS.items()
     }
-    return by_case(tmp_path_factory.mktemp("budgets"), cases, "SELECT * FROM quota_proposals")
+    return by_case(cases, "SELECT * FROM quota_proposals")
 
 
 @pytest.mark.parametrize("case", BUDGETS)

@@ -76,7 +76,7 @@ CASES: dict[str, tuple[list[Row], list[tuple[Any, ...]]]] = {
 
 
 @pytest.fixture(scope="module")
-def baselines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def baselines() -> dict[str, list[Row]]:
     """The baselines of each case, and of those that ask for more columns."""
     cases = {case: {"quota_usage": rows} for case, (rows, _) in CASES.items()}
     cases["rolled up"] = {"quota_usage": [rolled_up(-3 * DAY, [(100, 99), (159, 1)])]}
@@ -90,7 +90,7 @@ def baselines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     }
     cases["time"] = {"quota_usage": [used(0, "request_percentage", 5.0, quota=None)]}
     query = "SELECT * FROM quota_baselines ORDER BY user, client_id NULLS FIRST"
-    return by_case(tmp_path_factory.mktemp("baselines"), cases, query)
+    return by_case(cases, query)
 
 
 BOB = {"principal": "User:bob"}

@@ -205,13 +205,13 @@ ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {
 
 
 @pytest.fixture(scope="module")
-def advised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def advised() -> dict[str, list[Row]]:
     """The advice of each case of ALTERATIONS."""
     cases = {
         case: {"quota_usage": THROTTLED, table: [row] if row else []}
         for case, (table, row, _) in ALTERATIONS.items()
     }
-    return by_case(tmp_path_factory.mktemp("altered"), cases, "SELECT * FROM quota_advice")
+    return by_case(cases, "SELECT * FROM quota_advice")
 
 
 @pytest.mark.parametrize("case", ALTERATIONS)

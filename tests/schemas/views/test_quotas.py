@@ -94,10 +94,10 @@ STATES: dict[str, tuple[list[Row], str]] = {
 
 
 @pytest.fixture(scope="module")
-def headroom(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def headroom() -> dict[str, list[Row]]:
     """The buckets of each case."""
     cases = {case: {"quota_usage": usage} for case, (usage, _) in STATES.items()}
-    return by_case(tmp_path_factory.mktemp("states"), cases, "SELECT * FROM quota_headroom")
+    return by_case(cases, "SELECT * FROM quota_headroom")
 
 
 @pytest.mark.parametrize("case", STATES)

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -72,15 +73,13 @@ def demand_row(n: int, demand: Demand, current: CurrentRate | None, bounds: Rate
     return row | {"max_step_factor": bounds.max_step_factor, "cooldown_s": bounds.cooldown_s}
 
 
-def test_sql_says_what_the_rule_says(warehouse: Warehouse) -> None:
+def test_sql_says_what_the_rule_says(tmp_path: Path) -> None:
     dice = random.Random(73)
     cases = [(*case, RatePolicy()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
-    make_tables(warehouse, {})
     given = [demand_row(n, *case) for n, case in enumerate(cases)]
     content = pa.Table.from_pylist(given, schema=REPLICATION_DEMAND.arrow)
-    folder = warehouse.folder("demand_of_test")
-    write_deltalake(folder, content)
-    builder = QueryBuilder().register("replication_demand", DeltaTable(folder))
+    write_deltalake(tmp_path, content)
+    builder = QueryBuilder().register("replication_demand", DeltaTable(tmp_path))
     query = views.load()["replication_rate_advice"].sql
     actual = pa.RecordBatchReader.from_stream(builder.execute(query)).read_all().to_pylist()
     reasons = Counter[str]()
@@ -162,7 +161,7 @@ CURRENT_RATES: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
 
 
 @pytest.fixture(scope="module")
-def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
+def demanded() -> dict[str, BySide]:
     cases = {
         case: {"settings": settings, "rack_traffic": traffic}
         for case, (settings, traffic, _) in CAPACITIES.items()
@@ -174,7 +173,7 @@ def demanded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, BySide]:
     cases |= {
         case: {"replication_throttles": throttles} for case, (throttles, _) in CURRENT_RATES.items()
     }
-    return demands(tmp_path_factory.mktemp("demand"), cases)
+    return demands(cases)
 
 
 @pytest.mark.parametrize("case", CAPACITIES)

@@ -83,7 +83,7 @@ JUST_SET: Row = {"rate_set_at": at(NOW - 300), "list_set_at": at(NOW - 300)}
 
 
 @pytest.fixture(scope="module")
-def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def proposals() -> dict[str, list[Row]]:
     cases = {case: (throttle, conf) for case, (throttle, conf, _, _) in RATES.items()}
     cases |= UNKNOWN
     cases |= {case: (JUST_SET | throttle, MANAGED) for case, throttle in NOTHING.items()}
@@ -93,7 +93,7 @@ def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
         for case, (throttle, conf) in cases.items()
     }
     sql = "SELECT * FROM replication_proposals ORDER BY entity_type, entity_name"
-    return by_case(tmp_path_factory.mktemp("asks"), content, sql)
+    return by_case(content, sql)
 
 
 @pytest.mark.parametrize("case", RATES)

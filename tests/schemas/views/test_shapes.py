@@ -17,7 +17,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from .filled_views import FILLED
-from .view_tables import make_tables_and_answers
+from .memory_tables import MemoryTables
+from .view_tables import make_tables, make_tables_and_answers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,6 +104,19 @@ def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) 
     assert rows != []
     for sql, expected in shapes(name, rows):
         assert cells_of(list(values.rows(reader.query(in_duckdb(sql))))) == expected, sql
+
+
+def test_tables_in_memory_give_the_same_rows(reader: Reader) -> None:
+    tables = MemoryTables()
+    make_tables(tables, FILLED)
+
+    for name in views.load():
+        sql = f"SELECT * FROM {name}"
+        in_memory = tables.read(sql)
+        in_folder = reader.query(sql).read_all()
+        assert in_memory.schema.names == in_folder.schema.names
+        of_both = (values.rows(table.to_batches()) for table in (in_memory, in_folder))
+        assert len({frozenset(Counter(map(_cell, rows)).items()) for rows in of_both}) == 1, name
 
 
 @pytest.mark.spark

@@ -104,7 +104,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
 
 
 @pytest.fixture(scope="module")
-def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def proposals() -> dict[str, list[Row]]:
     cases = {
         case: {"replication_throttles": [left_over(**ALONE | throttle)], "settings": settings}
         for case, (throttle, settings, _) in RATES.items()
@@ -117,7 +117,7 @@ def proposals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
         }
         for case, (changes, _, _) in LISTS.items()
     }
-    return by_case(tmp_path_factory.mktemp("asks"), cases, "SELECT * FROM replication_proposals")
+    return by_case(cases, "SELECT * FROM replication_proposals")
 
 
 @pytest.mark.parametrize("case", RATES)

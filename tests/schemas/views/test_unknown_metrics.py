@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ...delta_tables import NOON, Fill
+from .view_tables import make_table, rows
 
 QUERY = "SELECT * FROM unknown_metrics ORDER BY kind, name, client_software_version"
 OWN = "org.apache.kafka.shop.orders.total"
@@ -50,7 +51,7 @@ def test_names_outside_the_catalogue_and_host_like_keys_by_software(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     fill("client_metrics", POINTS)
-    rows = Reader(warehouse).query(QUERY).read_all().to_pylist()
+    actual = rows(warehouse, QUERY)
     assert [
         (
             row["kind"],
@@ -60,7 +61,7 @@ def test_names_outside_the_catalogue_and_host_like_keys_by_software(
             (row["first_seen"] - NOON) / timedelta(minutes=1),
             (row["last_seen"] - NOON) / timedelta(minutes=1),
         )
-        for row in rows
+        for row in actual
     ] == [
         ("attribute", "host_name", "4.3.1", 2, 1, 2),
         ("attribute", "ip", "4.3.1", 1, 2, 2),
@@ -69,15 +70,15 @@ def test_names_outside_the_catalogue_and_host_like_keys_by_software(
         ("name", OWN, "4.3.1", 2, 0, 7),
         ("name", OWN, None, 1, 3, 3),
     ]
-    assert {row["cluster_id"] for row in rows} == {"c1"}
+    assert {row["cluster_id"] for row in actual} == {"c1"}
 
 
 @pytest.mark.spark
 def test_it_answers_alike_in_spark(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill, spark: object
+    capsys: pytest.CaptureFixture[str], folder_warehouse: Warehouse, spark: object
 ) -> None:
-    fill("client_metrics", POINTS)
-    place = ["--json", "--set", f"warehouse.path={warehouse.conf.folder}"]
+    make_table(folder_warehouse, TABLES["client_metrics"], POINTS)
+    place = ["--json", "--set", f"warehouse.path={folder_warehouse.conf.folder}"]
     query = QUERY + " NULLS LAST"
     assert execute(["sql", query, *place]) == 0
     without = capsys.readouterr().out

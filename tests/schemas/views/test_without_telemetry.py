@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .view_rows import INSTANCE, at, request
-from .view_tables import make_tables
+from .view_tables import make_tables, rows
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}
 
@@ -42,8 +41,7 @@ def test_a_client_that_never_asked(
 ) -> None:
     seen = [request(1, "PRODUCE", **client), request(2, "METADATA", **client)]
     make_tables(warehouse, {"requests": seen})
-    actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
-    (row,) = actual.to_pylist()
+    (row,) = rows(warehouse, "SELECT * FROM clients_without_telemetry")
     assert (row["reason"], row["requests"]) == (reason, 1)
     assert {name: row[name] for name in client} == client
 
@@ -58,5 +56,4 @@ def test_who_asked_is_not_among_them(
     answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **client}
     seen = [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)]
     make_tables(warehouse, {"requests": seen, "telemetry_subscriptions": [answer]})
-    actual = Reader(warehouse).query("SELECT * FROM clients_without_telemetry").read_all()
-    assert actual.num_rows == 0
+    assert rows(warehouse, "SELECT * FROM clients_without_telemetry") == []

@@ -24,6 +24,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
 from ...delta_tables import mark_version
+from .memory_tables import MemoryTables
 from .view_rows import Row
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
 
 
-def rows(warehouse: Warehouse, sql: str) -> list[Row]:
+def rows(warehouse: Warehouse | MemoryTables, sql: str) -> list[Row]:
     """The rows without a JVM, after the answers that they are computed from."""
+    if isinstance(warehouse, MemoryTables):
+        return warehouse.rows(sql)
     make_answers(warehouse, sql)
     with engine_errors(sql):
         return [dict(row) for row in Reader(warehouse).query(sql).read_all().to_pylist()]
@@ -44,21 +47,19 @@ def picked(actual: list[Row], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in actual]
 
 
-def by_case(
-    folder: Path, cases: Mapping[str, dict[str, list[Row]]], sql: str
-) -> dict[str, list[Row]]:
+def by_case(cases: Mapping[str, dict[str, list[Row]]], sql: str) -> dict[str, list[Row]]:
     """Rows of a query over each case, the content of its tables: a query is planned once for all.
 
     Each case is a cluster of its own, so that one that reaches into another's shows too.
     """
-    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     content = defaultdict[str, list[Row]](list)
     for case, given in cases.items():
         for table, lines in given.items():
             content[table] += [row | {"cluster_id": case} for row in lines]
-    make_tables(warehouse, content)
+    tables = MemoryTables()
+    make_tables(tables, content)
     actual: dict[str, list[Row]] = {case: [] for case in cases}
-    for row in rows(warehouse, sql):
+    for row in tables.rows(sql):
         actual[row["cluster_id"]].append(row)
     return actual
 
@@ -88,11 +89,15 @@ def no_session() -> "SparkSession":
     raise AssertionError("a session was opened")
 
 
-def make_tables(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
+def make_tables(warehouse: Warehouse | MemoryTables, content: dict[str, list[Row]]) -> None:
     """Every table, with the comments that jobs give columns, holding these rows.
 
     Answers are those of empty tables, so that only what reads these rows is computed again.
     """
+    if isinstance(warehouse, MemoryTables):
+        for name, given in content.items():
+            warehouse.put(name, given)
+        return
     _make(warehouse, content, _empty_answers())
 
 
@@ -135,8 +140,11 @@ def temporary_folder() -> Path:
     return folder
 
 
-def make_table(warehouse: Warehouse, table: Table, content: list[Row]) -> None:
+def make_table(warehouse: Warehouse | MemoryTables, table: Table, content: list[Row]) -> None:
     """One table alone, whatever it held before."""
+    if isinstance(warehouse, MemoryTables):
+        warehouse.put(table.name, content)
+        return
     described = pa.schema(
         pa.field(column.name, column.type, metadata={"comment": column.comment})
         for column in table.columns
