@@ -7,12 +7,13 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ..schemas.views.filled_views import FILLED
 from ..schemas.views.view_rows import Row
-from ..schemas.views.view_tables import make_tables, rows
+from ..schemas.views.view_tables import make_tables_and_answers
 
 DOCS = {
     path.name: path.read_text(encoding="utf-8")
@@ -26,28 +27,27 @@ def blocks(kind: str) -> list[str]:
     return [text for page in DOCS.values() for text in fenced.findall(page)]
 
 
-def made(folder: Path, content: dict[str, list[Row]]) -> Warehouse:
+def made(folder: Path, content: dict[str, list[Row]]) -> Reader:
+    """One reader for all queries: it makes each view once."""
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
-    make_tables(warehouse, content)
-    return warehouse
+    make_tables_and_answers(warehouse, content)
+    return Reader(warehouse)
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return made(tmp_path_factory.mktemp("empty"), {})
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return made(tmp_path_factory.mktemp("filled"), FILLED)
 
 
 @pytest.mark.parametrize("query", blocks("sql"))
-def test_a_query_of_a_page_runs_empty_and_filled(
-    query: str, empty: Warehouse, filled: Warehouse
-) -> None:
-    assert rows(empty, query) == []
-    assert rows(filled, query)
+def test_a_query_of_a_page_runs_empty_and_filled(query: str, empty: Reader, filled: Reader) -> None:
+    assert empty.rows(query) == []
+    assert filled.rows(query)
 
 
 @pytest.mark.parametrize("page", DOCS)

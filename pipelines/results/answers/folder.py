@@ -69,6 +69,8 @@ class FolderSource:
 
     def rows(self, table: Table) -> pa.Table:
         """All rows of an existing table."""
+        if not self._listed(table.name):
+            return table.arrow.empty_table()
         whole = Rule(table.name, f"SELECT * FROM {table.name}", table.arrow)
         return self._computed(whole, {table.name: self.relation(table.name)})
 
