@@ -15,6 +15,13 @@ from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY
 from quotaflow.schemas.tables.catalog import TABLES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def this_minute() -> datetime:
+    """The current time without seconds, so that tests which need it have the same rows."""
+    return datetime.now(UTC).replace(second=0, microsecond=0)
+
+
 Fill = Callable[[str, list[dict[str, Any]]], None]
 
 

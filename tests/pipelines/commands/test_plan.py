@@ -17,18 +17,19 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
-from ...delta_tables import NOON, violation
+from ...delta_tables import NOON, this_minute, violation
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import HOSTILE, Row, fresh, limited, setting, throttled
-from ...schemas.views.view_tables import make_tables_and_answers
+from ...schemas.views.view_tables import make_table, make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)
 
 
 def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """Tables with current facts and a current snapshot: older ones block a plan."""
-    return content | {"pipeline_progress": fresh(datetime.now(UTC))}
+    return content | {"pipeline_progress": fresh(this_minute())}
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
@@ -38,7 +39,7 @@ def plan(warehouse: Warehouse, *words: str) -> int:
 def test_changes_wait_with_exit_code_three(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    of_late = this_minute() - HALF_AN_HOUR
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
     make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
     assert plan(warehouse) == 3
@@ -52,7 +53,7 @@ def test_changes_wait_with_exit_code_three(
 
 
 def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
-    content = offenders(["User:mallory"], datetime.now(UTC) - HALF_AN_HOUR)
+    content = offenders(["User:mallory"], this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
@@ -60,17 +61,17 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
         f"words = ['plan', '--save', '--set', 'warehouse.path={warehouse.conf.folder}']\n"
         "sys.exit(execute(words))"
     )
-    for _ in range(2):
-        command = [sys.executable, "-c", code]
-        process = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert process.returncode == 3, process.stderr
+    assert plan(warehouse, "--save") == 3
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 3, process.stderr
     (saved,) = open_tables(config.Conf(warehouse=warehouse.conf)).rows("SELECT * FROM plans")
     assert f"quotaflow apply {saved['plan_id']} --yes" in process.stderr
     assert (saved["entity_name"], saved["config_value"]) == ("mallory", "1.5")
 
 
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
-    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    of_late = this_minute() - HALF_AN_HOUR
     principals = [f"User:{number}-{'x' * 200}" for number in range(100)]
     make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
@@ -87,7 +88,7 @@ def test_json_is_one_object_a_change_and_the_same_again(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     principals = [f"User:{name}" for name in "cab"]
-    content = offenders(principals, datetime.now(UTC) - HALF_AN_HOUR)
+    content = offenders(principals, this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
     texts = []
     for _ in range(2):
@@ -101,7 +102,7 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     """Nor in a warehouse of a release that planned one, before its lease is over."""
-    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    of_late = this_minute() - HALF_AN_HOUR
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
     used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
     probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
@@ -141,7 +142,7 @@ def test_what_somebody_else_set_last_is_not_planned(
     way: str,
     is_planned: bool,
 ) -> None:
-    of_late = datetime.now(UTC) - HALF_AN_HOUR
+    of_late = this_minute() - HALF_AN_HOUR
     removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
     content = offenders(["User:mallory"], of_late) | {"config_alterations": [removed]}
     content["settings"].append(setting("own_principal", "User:us"))
@@ -211,25 +212,25 @@ def test_a_plan_on_old_tables_is_frozen(
     age_s: tuple[int | None, ...],
     why: str,
 ) -> None:
-    content = seen_now(offenders(["User:mallory"], datetime.now(UTC) - HALF_AN_HOUR))
-    progress = zip(content["pipeline_progress"], age_s, strict=True)
+    now = datetime.now(UTC)
+    make_tables_and_answers(
+        warehouse, seen_now(offenders(["User:mallory"], this_minute() - HALF_AN_HOUR))
+    )
+    progress = zip(fresh(now), age_s, strict=True)
     aged = [
         row | {"event_time": row["event_time"] - timedelta(seconds=age)}
         for row, age in progress
         if age is not None
     ]
-    now = datetime.now(UTC)
     newer = {"cluster_id": "c2", "event_time": now, "outcome": "in", "row_count": 1}
-    aged += [
-        newer | {"job": row["job"], "target": row["target"]} for row in content["pipeline_progress"]
-    ]
+    aged += [newer | {"job": row["job"], "target": row["target"]} for row in fresh(now)]
     # Telemetry and another cluster's jobs go on: neither shows that this cluster's requests do.
     aged.append(newer | {"cluster_id": "c1", "job": "client_metrics"})
     # Nor do a snapshot of another table, and one without an answer on quotas.
     taken = newer | {"cluster_id": "c1", "job": "snapshot"}
     aged.append(taken | {"target": "topics"})
     aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
-    make_tables_and_answers(warehouse, content | {"pipeline_progress": aged})
+    make_table(warehouse, PIPELINE_PROGRESS, aged)
     assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
     assert re.search(why, capsys.readouterr().err)
 
@@ -237,7 +238,7 @@ def test_a_plan_on_old_tables_is_frozen(
 def test_who_stopped_is_not_asked_to_be_held_for_ever(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    ago = datetime.now(UTC) - timedelta(seconds=3_601)
+    ago = this_minute() - timedelta(seconds=3_601)
     make_tables_and_answers(warehouse, seen_now(offenders(["User:mallory"], ago)))
     assert plan(warehouse) == 0
     assert capsys.readouterr().out == "no changes wait\n"

@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.journal import to_row
 from quotaflow.pipelines.feedback.ledger import RELEASED
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...delta_tables import this_minute
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import fresh, limited
 from ...schemas.views.view_tables import make_tables_and_answers
@@ -32,7 +33,7 @@ class Operator:
         self.configs = DictConfigs()
 
     def seen(self, *users: str, **tables: Any) -> None:
-        now = datetime.now(UTC)
+        now = this_minute()
         content = offenders([f"User:{user}" for user in users], now - timedelta(minutes=30))
         content |= {"pipeline_progress": fresh(now)} | tables
         make_tables_and_answers(self.warehouse, content)

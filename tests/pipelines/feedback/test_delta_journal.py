@@ -27,6 +27,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
+from ...delta_tables import this_minute
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import fresh
 from ...schemas.views.view_tables import make_tables_and_answers
@@ -151,7 +152,7 @@ class Failing(DictConfigs):
 def test_nothing_is_written_to_the_cluster_that_cannot_be_recorded(
     conf: Conf, opened: Opened, folder: Folder, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    now = datetime.now(UTC)
+    now = this_minute()
     content = offenders(["User:mallory"], now - timedelta(minutes=30))
     make_tables_and_answers(Warehouse(conf.warehouse), content | {"pipeline_progress": fresh(now)})
     words = ["apply", "--yes", "--set", f"warehouse.path={conf.warehouse.folder}"]

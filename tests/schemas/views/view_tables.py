@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
+_MADE: dict[str, Path] = {}
+"""Folders with answers, by the rows that they were made of."""
 
 
 def rows(warehouse: Warehouse | MemoryTables, sql: str) -> list[Row]:
@@ -79,7 +81,23 @@ def make_answers(warehouse: Warehouse, sql: str) -> None:
 
 
 def make_tables_and_answers(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
-    """The same with all answers, for tests of commands."""
+    """The same with all answers, for tests of commands.
+
+    In a new folder they are a copy of what was made of equal rows before.
+    """
+    folder = warehouse.conf.folder
+    if folder.exists() and any(folder.iterdir()):
+        _make_with_answers(warehouse, content)
+        return
+    key = repr(sorted(content.items()))
+    if key not in _MADE:
+        _MADE[key] = temporary_folder()
+        made = Warehouse(config.WarehouseSection(path=str(_MADE[key])))
+        _make_with_answers(made, content)
+    shutil.copytree(_MADE[key], folder, dirs_exist_ok=True)
+
+
+def _make_with_answers(warehouse: Warehouse, content: dict[str, list[Row]]) -> None:
     make_tables(warehouse, content)
     make_answers(warehouse, " ".join(_ANSWERS))
 
