@@ -1,7 +1,5 @@
 """The value before and after each change of a config or quota, by the log and by snapshots."""
 
-from pathlib import Path
-
 from .view_rows import Row, altered, at, config, limited, quota
 from .view_tables import by_case, picked
 
@@ -83,9 +81,9 @@ SHOWN = ("changed_at", "known_by", "value_before", "is_before_known", "value_aft
 SHOWN += ("is_after_known",)
 
 
-def test_a_change_has_the_value_before_and_after(tmp_path: Path) -> None:
+def test_a_change_has_the_value_before_and_after() -> None:
     sql = "SELECT * FROM config_value_changes WHERE entity_type <> 'client-metrics' "
-    changes = by_case(tmp_path, CASES, sql + "ORDER BY changed_at")
+    changes = by_case(CASES, sql + "ORDER BY changed_at")
     log, snapshot = "request_log", "snapshot"
     assert {case: picked(rows, *SHOWN) for case, rows in changes.items()} == {
         "set and deleted between snapshots": [

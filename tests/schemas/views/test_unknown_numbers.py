@@ -1,7 +1,5 @@
 """Unknown in, unknown out: no sum, least or greatest of a view takes a null for a number."""
 
-from pathlib import Path
-
 from .test_reassignments import NAMES, REQUESTED, falling
 from .test_subscriptions import live, opened
 from .view_rows import Row, active, config, push, replicated
@@ -21,21 +19,21 @@ LAGS: dict[str, tuple[list[Row], int | None]] = {
 }
 
 
-def test_a_peak_of_lags_is_known_if_each_lag_is(tmp_path: Path) -> None:
+def test_a_peak_of_lags_is_known_if_each_lag_is() -> None:
     cases = {case: {"replication_traffic": given} for case, (given, _) in LAGS.items()}
-    peaks = by_case(tmp_path, cases, "SELECT * FROM replication_by_broker_pair")
+    peaks = by_case(cases, "SELECT * FROM replication_by_broker_pair")
     assert {case: [row["peak_offset_lag"] for row in peaks[case]] for case in LAGS} == {
         case: [peak] for case, (_, peak) in LAGS.items()
     }
 
 
-def test_a_safe_expiration_is_known_if_a_pause_is(tmp_path: Path) -> None:
+def test_a_safe_expiration_is_known_if_a_pause_is() -> None:
     once = [active(0, 1), active(100, 2)]
     cases = {
         case: {"active_producers": given, "configs": [config(0, "metrics", "a.")]}
         for case, given in {"once": once, "again": [*once, active(100, 1)]}.items()
     }
-    heaps = by_case(tmp_path, cases, "SELECT * FROM producer_id_heap")
+    heaps = by_case(cases, "SELECT * FROM producer_id_heap")
     shown = {
         case: (row["longest_pause_ms"], row["least_expiration_ms"])
         for case, (row,) in heaps.items()
@@ -43,7 +41,7 @@ def test_a_safe_expiration_is_known_if_a_pause_is(tmp_path: Path) -> None:
     assert shown == {"once": (None, None), "again": (100_000, 21_600_000)}
 
 
-def test_the_size_of_a_subscription_is_known_if_that_of_each_client_is(tmp_path: Path) -> None:
+def test_the_size_of_a_subscription_is_known_if_that_of_each_client_is() -> None:
     sized = {client: push(1, client_instance_id=client, wire_bytes=200) for client in "ab"}
     cases = {
         "both": [sized["a"], sized["b"] | {"payload_sha256": "b"}],
@@ -55,7 +53,7 @@ def test_the_size_of_a_subscription_is_known_if_that_of_each_client_is(tmp_path:
         "telemetry_subscriptions": [live("a"), live("b")],
     }
     contents = {case: opening | {"telemetry_pushes": pushes} for case, pushes in cases.items()}
-    sizes = by_case(tmp_path, contents, "SELECT * FROM subscription_proposals")
+    sizes = by_case(contents, "SELECT * FROM subscription_proposals")
     assert {case: [row["wire_bytes_per_s"] for row in rows] for case, rows in sizes.items()} == {
         "both": [40.0],
         "one of two": [None],
@@ -63,7 +61,7 @@ def test_the_size_of_a_subscription_is_known_if_that_of_each_client_is(tmp_path:
     }
 
 
-def test_a_pace_is_known_from_two_fetches_on(tmp_path: Path) -> None:
+def test_a_pace_is_known_from_two_fetches_on() -> None:
     cases = {
         str(fetches): {
             "topics": NAMES,
@@ -73,7 +71,7 @@ def test_a_pace_is_known_from_two_fetches_on(tmp_path: Path) -> None:
         for fetches in (1, 2)
     }
     sql = "SELECT * FROM reassignments WHERE replica_id = 3"
-    moves = by_case(tmp_path, cases, sql)
+    moves = by_case(cases, sql)
     names = ("bytes_per_s", "written_bytes_per_s", "eta_s")
     assert {case: picked(rows, *names) for case, rows in moves.items()} == {
         "1": [(None, None, None)],
