@@ -55,7 +55,11 @@ _REPLICA = _NAMED | {"partition": 0, "is_leader": True, "is_in_sync": True}
 
 TOPOLOGY: dict[str, list[Row]] = {
     "brokers": [_BROKER, _BROKER | _LATER | {"rack": "az-a"}],
-    "topics": [_NAMED | {"partition_count": 1}, _NAMED | _LATER | {"partition_count": 3}],
+    "topics": [
+        _NAMED | {"partition_count": 1},
+        _NAMED | _LATER | {"partition_count": 3},
+        _NAMED | {"topic_id": "t9", "topic": "unused", "partition_count": 1, "is_internal": False},
+    ],
     "replicas": [
         _REPLICA | {"broker_id": 1},
         _REPLICA | {"broker_id": 2, "is_leader": False},
@@ -136,6 +140,7 @@ FILLED: dict[str, list[Row]] = {
         request(65, "FETCH", principal="User:bob", client_id=HOSTILE, throttle_time_ms=7.5),
         request(66, "FETCH", replica_id=2),
         request(66, "METADATA", client_software_name=None),
+        request(67, "CREATE_TOPICS", body="{}", error_code=36, connection_id="c-1", weight=1.0),
     ],
     "telemetry_pushes": [
         push(1),
