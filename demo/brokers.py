@@ -5,7 +5,7 @@ import re
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,11 +26,18 @@ _ATTEMPTS = 3
 class BrokerGroup:
     """Combined KRaft nodes below `folder`; ports are chosen again when one was taken meanwhile."""
 
-    def __init__(self, folder: Path, node_ids: Collection[int], credentials: Credentials) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        node_ids: Collection[int],
+        credentials: Credentials,
+        settings: Mapping[str, str],
+    ) -> None:
         self.cluster_id = random_uuid()
         self._folder = folder
         self._node_ids = node_ids
         self._credentials = credentials
+        self._settings = settings
         self._processes: dict[int, BrokerProcess] = {}
         self._choose_ports()
 
@@ -116,7 +123,7 @@ class BrokerGroup:
         home = self._home(node_id)
         (home / "data").mkdir(parents=True, exist_ok=True)
         properties = server_properties(node_id, self.ports, home / "data", self._credentials)
-        return write_private(home / "server.properties", properties)
+        return write_private(home / "server.properties", {**properties, **self._settings})
 
     def _format(self, jvm: Jvm, confs: dict[int, Path]) -> None:
         """Kafka formats the first node; the others differ only in two ids: one JVM, not n."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.admin import (
     ConfigResource,
@@ -31,6 +32,7 @@ from quotaflow.pipelines.spark.jars import kafka_jars
 
 MAX_NODES = 9
 _PREFERRED = 0
+_METADATA_TIMEOUT_S = 10
 
 
 class LocalCluster:
@@ -41,15 +43,20 @@ class LocalCluster:
     """
 
     def __init__(
-        self, folder: Path, nodes: int = 3, progress: Callable[[str], None] = lambda _: None
+        self,
+        folder: Path,
+        nodes: int = 3,
+        progress: Callable[[str], None] = lambda _: None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
+        """`settings` are broker settings beside those of broker_config.py."""
         if not 1 <= nodes <= MAX_NODES:
             raise ConfigError(f"a demo cluster has 1 to {MAX_NODES} nodes, not {nodes}")
         self.folder = folder.absolute()
         self.racks = {node_id: rack(node_id) for node_id in range(1, nodes + 1)}
         self._progress = progress
         self._credentials = Credentials()
-        self._brokers = BrokerGroup(self.folder, self.racks, self._credentials)
+        self._brokers = BrokerGroup(self.folder, self.racks, self._credentials, settings or {})
 
     def __enter__(self) -> Self:
         try:
@@ -160,6 +167,13 @@ class LocalCluster:
             answer = admin.alter_configs([resource])["client_metrics"][name]
         if answer != "OK":
             raise KafkaError(f"the cluster refused subscription {name}: {answer}")
+
+    def partitions_at(self, node_id: int, topic: str) -> dict[int, Any]:
+        """Partitions by number, as one broker describes them to a new client."""
+        server = f"{LOOPBACK}:{self._brokers.ports[node_id].client}"
+        login = self.librdkafka_properties("admin") | {"bootstrap.servers": server}
+        admin = AdminClient(login | {"enable.metrics.push": False})
+        return dict(admin.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic].partitions)
 
     def start_broker(self, node_id: int) -> None:
         """Start a stopped broker, wait until it answers, and make it a leader again."""

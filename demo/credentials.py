@@ -9,8 +9,8 @@ SCRAM_USER = "bob"
 """The one client that logs in with SCRAM-SHA-256, all others with PLAIN."""
 
 CLIENTS = (
-    *("admin", "alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "mallory"),
-    "shipper",
+    *("admin", "alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan"),
+    *("mallory", "shipper"),
 )
 _MODULE = "org.apache.kafka.common.security"
 

@@ -1,21 +1,15 @@
 """A connection that does one thing of a producer: request a producer id.
 
-No library makes producers as fast, or from a chosen address: one machine can play a fleet on many
-hosts, because it has all of 127.0.0.0/8.
+No library makes producers as fast, or from a chosen address.
 """
 
-import socket
 import struct
 import time
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Self
 
-from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.raw_connection import RawConnection, string
 from quotaflow.pipelines.errors import KafkaError
 
-_SASL_HANDSHAKE, _SASL_AUTHENTICATE, _INIT_PRODUCER_ID = 17, 36, 22
-_VERSION = 1
+_INIT_PRODUCER_ID, _VERSION = 22, 1
 _TIMEOUT_S = 30.0
 _RETRY_S = 0.1
 _TRANSACTION_TIMEOUT_MS = 60_000
@@ -24,78 +18,20 @@ _NOT_COORDINATOR = 16
 _TRY_AGAIN = frozenset({14, 15, 51})
 
 
-class RawProducer:
+class RawProducer(RawConnection):
     """One login with SASL PLAIN at one broker; `init` can be called again and again."""
-
-    def __init__(
-        self, cluster: LocalCluster, user: str, client_id: str, broker: int = 0, host: str = ""
-    ) -> None:
-        """Connect to the `broker`-th bootstrap server, from the address `host` if it is given."""
-        address, port = cluster.bootstrap_servers.split(",")[broker].rsplit(":", 1)
-        source = (host, 0) if host else None
-        self._socket = socket.create_connection((address, int(port)), _TIMEOUT_S, source)
-        self._client_id = client_id
-        self._correlation_id = 0
-        try:
-            self._log_in(cluster.librdkafka_properties(user))
-        except BaseException:
-            self._socket.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._socket.close()
-
-    def _log_in(self, login: Mapping[str, str]) -> None:
-        user = login["sasl.username"]
-        self._call(_SASL_HANDSHAKE, _string("PLAIN"))
-        token = f"\0{user}\0{login['sasl.password']}".encode()
-        response = self._call(_SASL_AUTHENTICATE, struct.pack(">i", len(token)) + token)
-        if response[:2] != b"\0\0":
-            raise KafkaError(f"{self._client_id}: {user} could not log in")
 
     def init(self, transactional_id: str | None = None) -> int | None:
         """The new producer id; None if another broker coordinates the transactional id."""
         deadline_s = time.monotonic() + _TIMEOUT_S
-        body = _string(transactional_id) + struct.pack(">i", _TRANSACTION_TIMEOUT_MS)
+        body = string(transactional_id) + struct.pack(">i", _TRANSACTION_TIMEOUT_MS)
         while True:
-            response = self._call(_INIT_PRODUCER_ID, body)
+            response = self.call(_INIT_PRODUCER_ID, _VERSION, body)
             _throttle_ms, error, producer_id = struct.unpack(">ihq", response[:14])
             if error == 0:
                 return int(producer_id)
             if error == _NOT_COORDINATOR:
                 return None
             if error not in _TRY_AGAIN or time.monotonic() > deadline_s:
-                raise KafkaError(f"{self._client_id}: no producer id, error {error}")
+                raise KafkaError(f"{self.client_id}: no producer id, error {error}")
             time.sleep(_RETRY_S)
-
-    def _call(self, api: int, body: bytes) -> bytes:
-        self._correlation_id += 1
-        header = struct.pack(">hhi", api, _VERSION, self._correlation_id)
-        message = header + _string(self._client_id) + body
-        self._socket.sendall(struct.pack(">i", len(message)) + message)
-        (size,) = struct.unpack(">i", self._read(4))
-        return self._read(size)[4:]
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = self._socket.recv(size - len(data))
-            if not more:
-                raise KafkaError(f"{self._client_id}: the broker closed the connection")
-            data += more
-        return data
-
-
-def _string(text: str | None) -> bytes:
-    if text is None:
-        return struct.pack(">h", -1)
-    encoded = text.encode()
-    return struct.pack(">h", len(encoded)) + encoded

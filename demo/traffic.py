@@ -4,6 +4,7 @@ alice produces steadily; bob in transactions; carol and bob read from their own 
 heidi declares none; mallory makes a new producer for every batch (KIP-936), erin restarts in a
 loop, frank takes new transactional ids at every checkpoint, grace deploys a fleet; dave runs into a
 byte quota; an admin changes configs, some wrongly, and moves a partition under a throttle (KIP-73).
+Raw connections push telemetry and read offsets as no client library does.
 """
 
 import time
@@ -12,7 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 
-from quotaflow.demo import traffic_clients, traffic_configs, traffic_ids, traffic_java
+from quotaflow.demo import (
+    raw_pushes,
+    traffic_clients,
+    traffic_configs,
+    traffic_ids,
+    traffic_java,
+    traffic_reads,
+)
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_report import ClientReport, ConfigCall, Move, TrafficReport
 from quotaflow.demo.traffic_stage import Stage
@@ -42,6 +50,7 @@ TOPICS: dict[str, dict[str, Any]] = {
     "clicks": {"num_partitions": _PARTITIONS, "replication_factor": 2},
     "exports": {"num_partitions": 1, "replication_factor": 1},
     "bulk": {"assignments": {0: [1]}},
+    traffic_reads.TOPIC: {"num_partitions": 1, "replication_factor": 3},
 }
 
 
@@ -50,9 +59,11 @@ def run(
     seed: int = 0,
     scale: float = 1.0,
     progress: Callable[[str], None] = lambda _: None,
+    prepared: Callable[[], None] = lambda: None,
 ) -> TrafficReport:
     """Run every client and report its work; about 40 s at scale 1 on two cores.
 
+    Calls `prepared` once topics, quota and subscription are there, before any client works.
     Interrupted, it ends every thread and child process before it passes the interrupt on.
     """
     if scale < MIN_SCALE:
@@ -60,13 +71,22 @@ def run(
     stage = Stage(cluster, seed, DURATION_S * scale)
     began_ms = _now_ms()
     topic_ids, quota_call = _prepare(cluster)
+    prepared()
     progress("clients at work")
-    with ThreadPoolExecutor(16, "traffic") as pool:
+    with ThreadPoolExecutor(18, "traffic") as pool:
         clients = _start_clients(stage, pool)
         calls = pool.submit(traffic_configs.churn, stage)
         move = pool.submit(_move, stage, clients["rdk-bulk-alice"])
+        reads = pool.submit(traffic_reads.work, stage)
+        pushes = pool.submit(raw_pushes.push_all, cluster)
+        others: dict[str, Future[Any]] = {
+            "config changes": calls,
+            "the throttled move": move,
+            traffic_reads.CLIENT: reads,
+            "raw-*": pushes,
+        }
         try:
-            _await({**clients, "config changes": calls, "the throttled move": move}, progress)
+            _await({**clients, **others}, progress)
         finally:
             stage.stop.set()
     return TrafficReport(
@@ -79,6 +99,8 @@ def run(
         clients=tuple(client.result() for client in clients.values()),
         config_calls=(quota_call, *calls.result()),
         move=move.result(),
+        reads=reads.result(),
+        push_errors=pushes.result(),
     )
 
 

@@ -3,6 +3,7 @@
 import sys
 from concurrent.futures import Future
 
+from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.raw_producer import RawProducer
 from quotaflow.demo.traffic_report import RAW, ClientReport
 from quotaflow.demo.traffic_stage import Stage
@@ -38,7 +39,7 @@ def new_transactional_ids(
     for checkpoint in stage.paced(round(CHECKPOINTS_PER_S * stage.duration_s)):
         for subtask in range(SUBTASKS):
             name = f"{client_id}-{subtask}-{checkpoint}"
-            ids.add(_at_its_coordinator(stage, user, client_id, name))
+            ids.add(at_its_coordinator(stage.cluster, user, client_id, name))
     return _report(user, client_id, ids)
 
 
@@ -57,11 +58,14 @@ def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientRepor
     return _report(user, client_id, ids)
 
 
-def _at_its_coordinator(stage: Stage, user: str, client_id: str, name: str) -> int | None:
+def at_its_coordinator(
+    cluster: LocalCluster, user: str, client_id: str, transactional_id: str
+) -> int | None:
+    """A producer id for a transactional id, by a connection to each broker until one gives it."""
     host = _host(_PROCESSOR_ADDRESS)
-    for broker in range(len(stage.cluster.bootstrap_servers.split(","))):
-        with RawProducer(stage.cluster, user, client_id, broker, host) as producer:
-            given = producer.init(name)
+    for broker in range(len(cluster.bootstrap_servers.split(","))):
+        with RawProducer(cluster, user, client_id, broker, host) as producer:
+            given = producer.init(transactional_id)
         if given is not None:
             return given
     return None

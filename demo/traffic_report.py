@@ -61,8 +61,20 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
+class Reads:
+    """What brokers answered to the reader of traffic_reads.py, by what was wrong."""
+
+    leader: int
+    follower: int
+    answers: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficReport:
-    """One run of the demo's traffic; times are epoch milliseconds of this machine."""
+    """One run of the demo's traffic; times are epoch milliseconds of this machine.
+
+    `push_errors` are what brokers answered to the pushes of raw_pushes.py, by client id.
+    """
 
     cluster_id: str
     seed: int
@@ -73,6 +85,8 @@ class TrafficReport:
     clients: tuple[ClientReport, ...]
     config_calls: tuple[ConfigCall, ...]
     move: Move | None
+    reads: Reads
+    push_errors: Mapping[str, int]
 
     def records_acked(self, topic: str) -> int:
         """Records of a topic that brokers acknowledged to any client."""

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,8 +15,8 @@ from kafka.admin import OffsetSpec
 from quotaflow.demo import traffic
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.rotated_log import RotatedLog
-from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper, ShipperCounts
+from quotaflow.demo.request_lines import logged
+from quotaflow.demo.shipper import Shipper, ShipperCounts
 from quotaflow.demo.traffic_report import ClientReport, TrafficReport
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.udfs.facts.requests import RequestLog
@@ -24,7 +24,6 @@ from quotaflow.udfs.otlp.codecs import Limits
 
 from ..record_batches import record_batch
 from . import odd_clients
-from .odd_clients import Odd
 
 SCALE = traffic.MIN_SCALE
 _LAST_FETCHES_S = 1.0
@@ -36,7 +35,6 @@ class Run:
     written: Counter[str]
     line_counts: ShipperCounts
     requests: list[dict[str, Any]]
-    odd: Odd
 
     def client(self, client_id: str) -> ClientReport:
         return next(c for c in self.report.clients if c.client_id == client_id)
@@ -75,7 +73,7 @@ def drive(cluster: LocalCluster) -> Run:
     properties = cluster.librdkafka_properties("shipper")
     with Shipper(properties, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
         report = traffic.run(cluster, seed=7, scale=SCALE)
-        odd = odd_clients.work(cluster)
+        odd_clients.work(cluster)
         # The last requests of followers are logged when answered, replica.fetch.wait.max.ms later.
         time.sleep(_LAST_FETCHES_S)
         shipper.drain()
@@ -83,7 +81,7 @@ def drive(cluster: LocalCluster) -> Run:
     written = ends(cluster, [*traffic.TOPICS, REQUEST_LOG_TOPIC])
     written.subtract(before)
     requests = [r for r in logged(cluster) if report.began_ms <= r["ts"]]
-    return Run(report, written, line_counts, [r["r"] for r in requests], odd)
+    return Run(report, written, line_counts, [r["r"] for r in requests])
 
 
 def ends(cluster: LocalCluster, topics: list[str]) -> Counter[str]:
@@ -99,15 +97,6 @@ def ends(cluster: LocalCluster, topics: list[str]) -> Counter[str]:
     for partition, at in offsets.items():
         total[partition.topic] += at.offset
     return total
-
-
-def logged(cluster: LocalCluster) -> Iterator[dict[str, Any]]:
-    for path in cluster.request_logs.values():
-        log = RotatedLog(path, MAX_LINE_BYTES)
-        for line in log.lines():
-            assert line is not None
-            yield json.loads(line)
-        log.close()
 
 
 def parsed(cluster: LocalCluster, lines: Iterable[Mapping[str, Any]]) -> pa.Table:

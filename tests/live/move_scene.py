@@ -8,16 +8,12 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResourceType
-from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
-from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.replica_moves import Throttled, move, replicas, unthrottled
 from quotaflow.pipelines.config import Conf
 
 from .cluster_actions import Acts
@@ -35,27 +31,6 @@ SNAPSHOT_TABLES = ("settings", "configs", "client_quotas")
 """All that a snapshot must tell here: whose left-overs may be removed, and for a plan what is set.
 The rest is in the log."""
 ADMIN_APIS = frozenset({"INCREMENTAL_ALTER_CONFIGS", "ALTER_PARTITION_REASSIGNMENTS"})
-
-_TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
-
-
-@dataclass(frozen=True)
-class Throttled:
-    """A throttle of a move of partition 0 as the tool sets it, rates where they are of use."""
-
-    topic: str
-    leader: int
-    follower: int
-
-    def set(self, admin: KafkaAdminClient, rate: int | None, *, with_lists: bool = True) -> None:
-        """Set rates and lists, or take them away with None."""
-        for side, broker in (("leader", self.leader), ("follower", self.follower)):
-            key, entry = f"{side}.replication.throttled.", f"0:{broker}"
-            value, listed = (None, None) if rate is None else (str(rate), entry)
-            calls = [traffic_configs.set_config(_BROKER, str(broker), f"{key}rate", value)]
-            if with_lists:
-                calls += [traffic_configs.set_config(_TOPIC, self.topic, f"{key}replicas", listed)]
-            assert {call(admin).error_code for call in calls} == {0}
 
 
 @contextmanager
@@ -88,32 +63,6 @@ def fill(cluster: LocalCluster, admin: KafkaAdminClient, topic: str, leader: int
     """A topic of one replica, with records."""
     admin.create_topics({topic: {"assignments": {0: [leader]}}}, wait_for_metadata=True)
     write(cluster, PREFIX, topic, RECORDS, RECORD_BYTES)
-
-
-def move(admin: KafkaAdminClient, topic: str, target: list[int], *, ask: int) -> None:
-    """Ask one broker that partition 0 be on these: another might stand still."""
-    request = AlterPartitionReassignmentsRequest
-    partition = request.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=target)
-    topic_move = request.ReassignableTopic(name=topic, partitions=[partition])
-    send = partial(
-        admin._manager.send, request(timeout_ms=30_000, topics=[topic_move]), node_id=ask
-    )
-    assert admin._manager.run(send).responses[0].partitions[0].error_code == 0
-
-
-def replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
-    """Of partition 0, those that are added too while it moves."""
-    nodes: list[int] = admin.describe_topics([topic])[0]["partitions"][0]["replica_nodes"]
-    return nodes
-
-
-@contextmanager
-def unthrottled(admin: KafkaAdminClient, throttled: Throttled) -> Iterator[None]:
-    """After the block, even a failed one, no throttle of it is set."""
-    try:
-        yield
-    finally:
-        throttled.set(admin, None)
 
 
 @contextmanager

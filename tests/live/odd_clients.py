@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
@@ -11,8 +10,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_java import JavaClient
 from quotaflow.demo.traffic_stage import Stage
 
-from . import application, odd_reads, raw_client
-from .odd_reads import Reads
+from . import application
 
 RESUBSCRIBED, SHARING = "rdk-resubscribed", "java-sharing"
 FIRST_INTERVAL_MS, THEN_INTERVAL_MS = 1_000, 400
@@ -20,28 +18,16 @@ _PUSHES_S = 3.0
 _SHARES_MS = 6_000
 
 
-@dataclass(frozen=True)
-class Odd:
-    """What brokers answered: to raw clients' pushes, by client id, and to a reader's fetches."""
-
-    raw_errors: dict[str, int]
-    reads: Reads
-
-
-def work(cluster: LocalCluster) -> Odd:
+def work(cluster: LocalCluster) -> None:
     """All of them side by side."""
     others: tuple[Callable[[LocalCluster], None], ...] = (
         _be_resubscribed,
         _share,
         application.work,
     )
-    with ThreadPoolExecutor(1 + len(others), "odd") as pool:
-        reading = pool.submit(odd_reads.work, cluster)
-        done = [pool.submit(each, cluster) for each in others]
-        answered = raw_client.push_all(cluster)
-        for client in done:
+    with ThreadPoolExecutor(len(others), "odd") as pool:
+        for client in [pool.submit(each, cluster) for each in others]:
             client.result()
-        return Odd(answered, reading.result())
 
 
 def _be_resubscribed(cluster: LocalCluster) -> None:

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any, Self
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, PartitionMetadata
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.consumer import ListOffsetsRequest
@@ -172,7 +171,7 @@ def move_leader(scene: Scene, readers: Readers) -> None:
     with scene.cluster.admin() as admin:
         admin.alter_partition_reassignments({TopicPartition(MOVED, 0): [other, home]})
         admin.elect_leaders(_PREFERRED, {MOVED: [0]}, raise_errors=False)
-    await_so(lambda: metadata_of(scene, scene.roles.away, MOVED).leader == other)
+    await_so(lambda: scene.cluster.partitions_at(scene.roles.away, MOVED)[0].leader == other)
     produce(scene, MOVED, 0, RECORDS, RECORD_BYTES)
     readers.await_count(REDIRECTED, 2 * RECORDS)
 
@@ -186,20 +185,13 @@ def fall_behind(scene: Scene, readers: Readers) -> None:
     with scene.cluster.admin() as admin:
         os.kill(scene.cluster.pids[scene.roles.away], signal.SIGSTOP)
         produce(scene, LAGGING, 0, BURST_RECORDS, BURST_BYTES, acks=1)
-        await_so(lambda: metadata_of(scene, scene.roles.home, LAGGING).isrs == [scene.roles.home])
+        home = scene.roles.home
+        await_so(lambda: scene.cluster.partitions_at(home, LAGGING)[0].isrs == [home])
         await_so(lambda: high_watermark(scene, admin) == RECORDS + BURST_RECORDS)
         os.kill(scene.cluster.pids[scene.roles.away], signal.SIGCONT)
     readers.start(LATE, LAGGING, 1, client_rack=scene.rack(scene.roles.away))
     readers.await_count(LATE, RECORDS + BURST_RECORDS)
     readers.await_count(STICKY, RECORDS + 1)
-
-
-def metadata_of(scene: Scene, broker_id: int, topic: str) -> PartitionMetadata:
-    """The first partition as one broker describes it to a new client."""
-    server = scene.cluster.bootstrap_servers.split(",")[broker_id - 1]
-    login = scene.cluster.librdkafka_properties("admin") | {"bootstrap.servers": server}
-    metadata = AdminClient(login | {"enable.metrics.push": False}).list_topics(topic, timeout=10)
-    return metadata.topics[topic].partitions[0]
 
 
 def high_watermark(scene: Scene, admin: KafkaAdminClient) -> int:

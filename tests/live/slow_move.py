@@ -18,13 +18,14 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.replica_moves import Throttled, replicas
+from quotaflow.demo.request_lines import MINUTE_MS, Line, logged, now_ms, ship
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
-from .cluster_actions import MINUTE_MS, SECTIONS, Line, now_ms, ship
-from .drive import logged
-from .move_scene import ADMIN_APIS, Throttled, replicas
+from .cluster_actions import SECTIONS
+from .move_scene import ADMIN_APIS
 from .rack_scene import write
 from .tables_read import query
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from deltalake import write_deltalake
 
+from quotaflow.demo import raw_pushes
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -14,7 +15,6 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ..delta_tables import mark_version
-from . import raw_client
 
 # What a cluster is configured to do when somebody looks, and what was done about it.
 _NOT_OF_LOGS = {
@@ -54,7 +54,7 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
     columns = {
         "client_metrics": (
             "* EXCEPT (record_time, event_time), "
-            f"CASE WHEN metric <> '{raw_client.METRIC}' THEN event_time END AS event_time"
+            f"CASE WHEN metric <> '{raw_pushes.METRIC}' THEN event_time END AS event_time"
         ),
         "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
         "preferred_replicas": (

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.results import config_alterations
 
 from ..rule_rows import compute
-from .drive import logged, parsed
+from .drive import parsed
 from .quota_levels import LEVELS, limit, set_quotas
 from .tables_read import query
 

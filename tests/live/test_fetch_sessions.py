@@ -12,13 +12,14 @@ from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.spark import frames
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
 from quotaflow.udfs.fetch_sessions import Limits
 
-from .drive import Run, logged, parsed
+from .drive import Run, parsed
 from .tables_read import query
 
 TOPIC, CLIENT, PARTITIONS = "followed", "followed-carol", 9

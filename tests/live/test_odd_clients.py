@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from . import raw_client
+from quotaflow.demo import raw_pushes
+
 from .drive import Run
 from .odd_clients import FIRST_INTERVAL_MS, RESUBSCRIBED, SHARING, THEN_INTERVAL_MS
 from .tables_read import query
 
 
-@pytest.mark.parametrize("client_id", raw_client.PUSHES)
+@pytest.mark.parametrize("client_id", raw_pushes.PUSHES)
 def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -> None:
-    wrong = raw_client.PUSHES[client_id]
-    assert run.odd.raw_errors[client_id] == wrong.error_code
+    wrong = raw_pushes.PUSHES[client_id]
+    assert run.report.push_errors[client_id] == wrong.error_code
     rows = query(
         filled,
         "SELECT error_code, accepted, unreadable_reason IS NULL AS is_readable "
@@ -28,7 +29,7 @@ def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -
 
 def test_rejected_pushes_are_told_by_error(filled: Path) -> None:
     rows = query(filled, "SELECT * FROM telemetry_rejections WHERE client_id LIKE 'raw-%'")
-    codes = sorted(wrong.error_code for wrong in raw_client.PUSHES.values() if wrong.error_code)
+    codes = sorted(wrong.error_code for wrong in raw_pushes.PUSHES.values() if wrong.error_code)
     assert sorted(row["error_code"] for row in rows) == codes
 
 

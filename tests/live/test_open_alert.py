@@ -13,6 +13,7 @@ from confluent_kafka import Consumer
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
@@ -24,7 +25,6 @@ from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.tables import open_tables
 
-from .drive import logged
 from .tables_read import query
 
 TOPIC = "alerted"

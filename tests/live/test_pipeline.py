@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from quotaflow.demo import raw_pushes
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
@@ -23,7 +24,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ..invariants.computed import everything
 from ..invariants.statements import problems
-from . import raw_client
 from .drive import Run
 from .tables_read import query
 
@@ -57,7 +57,7 @@ def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
     assert counts["in"] == run.line_counts.acked
     assert counts["in"] == counts["out"] + counts["left_out"] + counts["quarantined"]
     assert query(filled, "SELECT count(*) AS n FROM requests")[0]["n"] == counts["out"]
-    unreadable = sum(not wrong.is_readable for wrong in raw_client.PUSHES.values())
+    unreadable = sum(not wrong.is_readable for wrong in raw_pushes.PUSHES.values())
     assert counts["quarantined"] == 0
     assert query(filled, "SELECT count(*) AS n FROM quarantine")[0]["n"] == unreadable
 

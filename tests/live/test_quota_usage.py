@@ -16,11 +16,12 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.quotas import quota_usage
 
 from ..rule_rows import Rows, compute
-from .drive import logged, parsed
+from .drive import parsed
 from .jmx import jmx
 from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quotas
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from quotaflow.demo.traffic_reads import AGAIN, CLIENT, FIRST, PAST_END, RECORDS, TOPIC
+
 from .drive import Run
-from .odd_reads import AGAIN, CLIENT, FIRST, PAST_END, RECORDS, TOPIC
 from .tables_read import query
 
 CASES_2_TO_4 = ("unavailable_offset", "offset_too_small", "offset_too_large")
@@ -24,7 +25,7 @@ def faults(folder: Path, fault: str) -> dict[int, dict[str, Any]]:
 
 
 def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
-    reads = run.odd.reads
+    reads = run.report.reads
     by_case = {case: faults(filled, case) for case in CASES_2_TO_4}
     answers = [row["answers"] for grouped in by_case.values() for row in grouped.values()]
     assert sum(answers) == reads.answers["out_of_range"]
@@ -46,11 +47,11 @@ def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
 
 def test_what_is_not_committed_is_case_1(filled: Path, run: Run) -> None:
     answers = sum(row["answers"] for row in faults(filled, "uncommitted_offset").values())
-    assert answers == run.odd.reads.answers["uncommitted"] > 0
+    assert answers == run.report.reads.answers["uncommitted"] > 0
 
 
 def test_circles_are_seen(filled: Path, run: Run) -> None:
-    reads = run.odd.reads
+    reads = run.report.reads
     loop = faults(filled, "redirect_loop")
     assert {id_: (row["answers"], row["preferred_read_replica"]) for id_, row in loop.items()} == {
         reads.leader: (AGAIN, reads.follower)
@@ -70,10 +71,10 @@ def test_replicas_stand_where_they_told(filled: Path, run: Run) -> None:
     )
     reported = {row["broker_id"]: row for row in rows}
     assert len(reported) == 3
-    leader, follower = reported[run.odd.reads.leader], reported[run.odd.reads.follower]
+    leader, follower = reported[run.report.reads.leader], reported[run.report.reads.follower]
     assert leader["first"] == follower["first"] == FIRST
     assert leader["high"] == max(row["ends"] or 0 for row in rows) > RECORDS
-    assert [row["broker_id"] for row in rows if row["led"]] == [run.odd.reads.leader]
+    assert [row["broker_id"] for row in rows if row["led"]] == [run.report.reads.leader]
 
 
 def test_lookups_and_the_problem_are_told(filled: Path) -> None:

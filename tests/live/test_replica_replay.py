@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from quotaflow.demo import traffic_reads
 from quotaflow.udfs.rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,
@@ -13,7 +14,7 @@ from quotaflow.udfs.rules.replica import (
     RACK_AWARE,
 )
 
-from . import odd_reads, replay, replay_tables
+from . import replay, replay_tables
 from .drive import Run
 from .replay import Answer, Cluster, Partition, Position, TimeRange, verdict
 
@@ -134,4 +135,4 @@ def test_every_leader_of_a_real_cluster_answered_what_the_rule_says(filled: Path
     assert tally[replay.MOMENT_UNKNOWN] * 100 <= tally.total()
     in_rack = {client_id for client_id, text in verdicts if text == FOLLOWER_IN_RACK}
     declared = {client.client_id for client in run.report.clients if client.rack}
-    assert in_rack == declared | {odd_reads.CLIENT}
+    assert in_rack == declared | {traffic_reads.CLIENT}

@@ -14,14 +14,14 @@ from confluent_kafka import Producer
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged, now_ms
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.pipelines.results.replication import replication_rates
 
 from ..oracle.rules.rate import SimpleRate
 from ..rule_rows import Rows, compute
-from .cluster_actions import now_ms
-from .drive import Run, logged, parsed
+from .drive import Run, parsed
 from .jmx import jmx
 from .tables_read import query
 

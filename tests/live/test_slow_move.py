@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.replica_moves import Throttled, move
+from quotaflow.demo.request_lines import now_ms
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import apply_run, restore_run
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.schemas.configs import BROKER
 
-from .cluster_actions import now_ms
-from .move_scene import Throttled, move
 from .rack_scene import Roles
 from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Move, await_end, started
 from .tables_read import make_missing

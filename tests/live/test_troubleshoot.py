@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.request_lines import logged
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka import client_metrics
@@ -29,7 +30,6 @@ from quotaflow.udfs.rules import lease
 from ..delta_tables import mark_version
 from ..schemas.views.view_tables import make_answers
 from . import printed_command
-from .drive import logged
 
 PRODUCER = "org.apache.kafka.producer."
 SUBSCRIBED = f"{PRODUCER}connection."
