@@ -1,22 +1,40 @@
-"""The demo's story up to its tables: a cluster, its clients, and every job once."""
+"""The demo's story: a cluster, its clients, every job, a plan and what its changes do."""
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import yaml
 from confluent_kafka import Producer
+from kafka.admin import ConfigResourceType
 
-from quotaflow.demo import runs, traffic
+from quotaflow.demo import (
+    completeness,
+    lagging_scene,
+    late_clients,
+    pause_scene,
+    request_lines,
+    runs,
+    shown,
+    throttle_scene,
+    traffic,
+    traffic_configs,
+)
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import BROKER_HEAP_MB
+from quotaflow.demo.late_clients import LateClients
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import AlertsSection, QuotasSection
+from quotaflow.pipelines.config import AlertsSection, PlanSection, QuotasSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
@@ -27,47 +45,94 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
-# The default rule takes minutes; dave's quota holds his producer back for longer than this at once.
+_SETTINGS = {"replica.lag.time.max.ms": str(pause_scene.LAG_TIME_MS)}
 _ALERTS = AlertsSection(
     rules=[
+        # dave's quota holds his producer back for longer than this at once.
         AlertRule(
             name="throttled",
             metric="org.apache.kafka.producer.produce.throttle.time.avg",
             above=100.0,
             for_s=3,
             stale_s=60,
-        )
+        ),
+        AlertRule(
+            name="idle",
+            metric=late_clients.IDLE_METRIC,
+            below=0.5,
+            clear=0.5,
+            for_s=3,
+            stale_s=3_600,
+            subscribe_interval_s=1,
+        ),
     ]
 )
-
-SHORTENED: Mapping[str, Mapping[str, int]] = {
-    "plan": {"offence_period_s": 120, "address_history_s": 20},
-}
+_PLAN = PlanSection(offence_period_s=120, address_history_s=20)
 """What lets a plan act after a minute of traffic: by default it waits half an hour for advice to
 work, and knows a week of who uses an address."""
 
+_EFFECT_S = 13.0
+"""A window of 11 s must lie after a change for its effect to show in results."""
+
+_EARLY_S = 6.0
+"""When the snapshot amid the traffic comes: by then every client works."""
+
+_EVERYTHING = "everything"
+
 Say = Callable[[str], None]
-Run = Callable[[list[str]], None]
-"""Runs a command of quotaflow, and shows what it prints."""
 
 
-def play(seed: int, scale: float, say: Say, run: Run) -> tuple[TrafficReport, tuple[str, ...]]:
-    """Run it all in a folder of its own, and leave the tables where every command finds them.
+@dataclass(frozen=True, slots=True)
+class Stagehand:
+    """How the story is shown: a line with its time, a sentence, and a command with its output."""
 
-    Returns a report of the clients, and the options by which commands find the tables: none, unless
-    the user has a warehouse in that place. Interrupted, it leaves nothing behind.
+    say: Say
+    sentence: Say
+    run: Callable[[list[str], list[str]], None]
+    """Runs a command of quotaflow with these further arguments, which are not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """Where it is played."""
+
+    folder: Path
+    cluster: LocalCluster
+    conf: config.Conf
+    shipper: Shipper
+    hand: Stagehand
+
+    def show(self, commands: Iterable[shown.Shown]) -> None:
+        """Sentences, each with a command that shows it."""
+        place = ["--conf", str(_conf_file(self.folder))]
+        for sentence, arguments in commands:
+            self.hand.sentence(sentence)
+            self.hand.run(list(arguments), place)
+
+
+def play(seed: int, scale: float, hand: Stagehand) -> TrafficReport:
+    """Play it all in a folder of its own, and leave the tables where every command finds them.
+
+    Returns a report of the clients. Interrupted, it leaves nothing behind. Raises JobError if a
+    table or view has no rows and its head does not say why.
     """
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
     with runs.new_run(home) as folder:
-        warehouse = folder / "warehouse"
-        report = _fill(folder, seed, scale, say, run)
+        report = _fill(folder, seed, scale, hand)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
-        is_published = runs.publish(home, warehouse)
+        is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
-    return report, () if is_published else ("--set", f"warehouse.path={warehouse}")
+    place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
+    file = folder / "report.html"
+    for sentence, arguments in shown.at_the_end(file):
+        hand.sentence(sentence)
+        hand.run(list(arguments), place)
+    completeness.check(folder / "warehouse", hand.say, must_be_complete=scale >= 1)
+    hand.sentence(f"The report is {file}.")
+    return report
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
@@ -80,6 +145,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "kafka": config.KafkaSection(properties=properties, cluster_id=cluster.cluster_id),
             "warehouse": config.WarehouseSection(path=str(warehouse)),
             "alerts": _ALERTS,
+            "plan": _PLAN,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
             # No broker reports its heap. Without a quota of conf nobody exceeds one.
@@ -93,53 +159,140 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
     )
 
 
-def _fill(folder: Path, seed: int, scale: float, say: Say, run: Run) -> TrafficReport:
-    with LocalCluster(folder / "cluster", progress=say) as cluster:
-        conf = conf_of(cluster, folder / "warehouse")
-        # The pace of producer ids shows between a snapshot before the traffic and one after it.
-        _take(conf, say, [ACTIVE_PRODUCERS])
-        login = cluster.librdkafka_properties("shipper")
-        with Shipper(login, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
-            report = traffic.run(cluster, seed, scale, say)
-            say(f"{shipper.drain().acked} request-log lines shipped")
-            _ship_torn_line(cluster)
-        _take(conf, say, [ACTIVE_PRODUCERS])
-        # A snapshot reads from facts who set a config, and results read the snapshot.
-        facts, results = in_two(conf)
-        runner.run(conf, facts, None, say)
-        _take(conf, say, [table for table in SNAPSHOT_TABLES if table != ACTIVE_PRODUCERS])
-        runner.run(conf, results, None, say)
-        _limit(conf, folder, say, run)
-    return report
-
-
-def _take(conf: config.Conf, say: Say, tables: Iterable[Table]) -> None:
-    take.take(conf, datetime.now(UTC), say, [table.name for table in tables])
-
-
-def _limit(conf: config.Conf, folder: Path, say: Say, run: Run) -> None:
-    """Limit the address of who takes producer ids too fast, and give it back.
-
-    By default there is only advice: the conf file that is shown shortens how long a plan waits.
-    """
-    run(["plan", "--set", f"warehouse.path={conf.warehouse.path}"])
-    file = folder / "short.yaml"
-    given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
-    text = yaml.safe_dump({**given, **SHORTENED}, sort_keys=False)
-    file.write_text(text, encoding="utf-8")
-    say(f"{file.name}:\n{text.rstrip()}")
-    of_short = ["--conf", str(file)]
-    run(["snapshot", "settings", *of_short])
-    run(["plan", *of_short])
-    run(["apply", "--yes", *of_short])
-    run(["restore", "--all", "--yes", *of_short])
-
-
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     """The jobs that fill facts, and those that maintain results."""
     on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
     facts, results = ([job.name for job in on if job.name in group] for group in GROUPS.values())
     return facts, results
+
+
+def _conf_file(folder: Path) -> Path:
+    return folder / "conf.yaml"
+
+
+def _fill(folder: Path, seed: int, scale: float, hand: Stagehand) -> TrafficReport:
+    with LocalCluster(folder / "cluster", progress=hand.say, settings=_SETTINGS) as cluster:
+        conf = conf_of(cluster, folder / "warehouse")
+        given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
+        text = yaml.safe_dump(given, sort_keys=False)
+        _conf_file(folder).write_text(text, encoding="utf-8")
+        login = cluster.librdkafka_properties("shipper")
+        with (
+            Shipper(
+                login, REQUEST_LOG_TOPIC, cluster.request_logs, is_filtered=_is_moved
+            ) as shipper,
+            late_clients.at_work(cluster) as late,
+        ):
+            scene = _Scene(folder, cluster, conf, shipper, hand)
+            report = _traffic(scene, late, seed, scale)
+            _tables(scene)
+            hand.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
+            _plan(scene)
+            _effect(scene)
+            late.end()
+    return report
+
+
+def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
+    """The traffic, and beside it all that takes its own time; then what the tables need of it."""
+    cluster, stop = scene.cluster, Event()
+    _make_topics(cluster)
+    forgotten = throttle_scene.forget(cluster)
+    with ThreadPoolExecutor(3, "scenes") as pool:
+        scenes: list[Future[Any]] = []
+
+        def prepared() -> None:
+            scene.hand.sentence(shown.BEFORE)
+            _take(scene, SNAPSHOT_TABLES)
+            late.start_consumers()
+            scenes.append(pool.submit(lagging_scene.play, cluster, stop))
+            scenes.append(pool.submit(throttle_scene.fill, cluster))
+            scenes.append(pool.submit(_first_tables, scene, stop))
+
+        try:
+            report = traffic.run(cluster, seed, scale, scene.hand.say, prepared)
+            lagging, *_ = [each.result() for each in scenes]
+        finally:
+            stop.set()
+    late.start_frank()
+    _change_more(cluster)
+    for each, is_act in ((forgotten, throttle_scene.is_act), (lagging, lagging_scene.is_act)):
+        request_lines.ship(cluster, REQUEST_LOG_TOPIC, each.lines(cluster, is_act))
+    _ship_torn_line(cluster)
+    return report
+
+
+def _first_tables(scene: _Scene, stop: Event) -> None:
+    """Start Spark, and fill facts amid the traffic; a snapshot shows the cluster at work."""
+    session.get(scene.conf.spark, scene.hand.say)
+    stop.wait(_EARLY_S)
+    if not stop.is_set():
+        runner.run(scene.conf, in_two(scene.conf)[0], None, scene.hand.say)
+        scene.hand.sentence(shown.AMID)
+        _take(scene, SNAPSHOT_TABLES)
+
+
+def _tables(scene: _Scene) -> None:
+    """Everything that happened so far, in tables."""
+    scene.hand.say(f"{scene.shipper.drain().acked} request-log lines shipped")
+    scene.hand.sentence(shown.AFTER)
+    facts, results = in_two(scene.conf)
+    # A snapshot reads from facts who set a config, and results read the snapshot.
+    _take(scene, [ACTIVE_PRODUCERS])
+    runner.run(scene.conf, facts, None, scene.hand.say)
+    _take(scene, [table for table in SNAPSHOT_TABLES if table != ACTIVE_PRODUCERS])
+    runner.run(scene.conf, results, None, scene.hand.say)
+
+
+def _plan(scene: _Scene) -> None:
+    """Plan and apply; while the changes work, show the tables."""
+    scene.show(shown.PLAN)
+    applied_s = time.monotonic()
+    stop = Event()
+    with ThreadPoolExecutor(1, "pause") as pool:
+        pause = pool.submit(pause_scene.play, scene.cluster, stop)
+        try:
+            scene.show(shown.TABLES)
+            time.sleep(max(0.0, applied_s + _EFFECT_S - time.monotonic()))
+        finally:
+            stop.set()
+        pause.result()
+
+
+def _effect(scene: _Scene) -> None:
+    """What the changes did, in tables; then take them back."""
+    scene.shipper.drain()
+    scene.hand.sentence(shown.AGAIN)
+    facts, results = in_two(scene.conf)
+    runner.run(scene.conf, facts, None, scene.hand.say)
+    runner.run(scene.conf, results, None, scene.hand.say)
+    scene.show(shown.EFFECT)
+
+
+def _take(scene: _Scene, tables: Iterable[Table]) -> None:
+    names = [table.name for table in tables]
+    take.take(scene.conf, datetime.now(UTC), scene.hand.say, names)
+
+
+def _make_topics(cluster: LocalCluster) -> None:
+    assigned = throttle_scene.ASSIGNMENTS | {lagging_scene.TOPIC: lagging_scene.ASSIGNMENTS}
+    with cluster.admin() as admin:
+        topics = {name: {"assignments": nodes} for name, nodes in assigned.items()}
+        traffic_configs.make_topics(admin, topics)
+
+
+def _change_more(cluster: LocalCluster) -> None:
+    """A program of another team sets a broker's config, a move begins, and clients push less."""
+    with cluster.admin("carol", client_id="terraform-provider-kafka") as admin:
+        traffic_configs.set_config(ConfigResourceType.BROKER, "2", "background.threads", "9")(admin)
+    throttle_scene.start_move(cluster)
+    cluster.subscribe_telemetry(
+        _EVERYTHING, late_clients.IDLE_METRIC, late_clients.USUAL_INTERVAL_MS
+    )
+
+
+def _is_moved(line: bytes) -> bool:
+    return lagging_scene.is_moved(line) or throttle_scene.is_moved(line)
 
 
 def _ship_torn_line(cluster: LocalCluster) -> None:

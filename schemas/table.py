@@ -50,6 +50,7 @@ class Table:
     """One Delta table: what a row is, its columns, the key of a row, and how files are laid out.
 
     `key` names the columns that tell rows apart; a replay may never make two rows of one key.
+    `empty` says when the table is rightly without rows, if it can be where all goes well.
     A table is either clustered (facts) or partitioned (results, which are replaced by date).
     """
 
@@ -60,6 +61,7 @@ class Table:
     time: str
     clustering: tuple[str, ...] = ()
     partitioning: tuple[str, ...] = ()
+    empty: str = ""
 
     @property
     def column_names(self) -> list[str]:

@@ -5,13 +5,15 @@ A file of schemas/views begins with a head, in SQL comments of a fixed form. One
     -- kind: staging
     -- grain: one row per broker
     -- description: The state of each broker in the last snapshot.
+    -- empty: until the first snapshot
     -- columns:
     --   from broker_history: cluster_id, broker_id
     --   uptime_s: time since the broker registered,
     --     in seconds
 
 Columns stand in the order of the query. `from` takes the comments of columns that pass through
-unchanged from a table or view that the query reads. A longer text goes on in lines that are
+unchanged from a table or view that the query reads. `empty` is for a view that is rightly without
+rows where all goes well: it says when. A longer text goes on in lines that are
 indented further.
 """
 
@@ -24,7 +26,8 @@ KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
-_FIELDS = ("kind", "grain", "description", "columns")
+_FIELDS = ("kind", "grain", "description", "empty", "columns")
+_OPTIONAL = "empty"
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
@@ -56,11 +59,13 @@ class View:
     description: str
     columns: tuple[ViewColumn, ...]
     sql: str
+    empty: str = ""
 
     @property
     def comment(self) -> str:
-        """What a row is, and what the view is for."""
-        return f"{self.grain[0].upper()}{self.grain[1:]}. {self.description}"
+        """What a row is, what the view is for, and when it has no rows."""
+        text = f"{self.grain[0].upper()}{self.grain[1:]}. {self.description}"
+        return f"{text} Empty {self.empty}." if self.empty else text
 
 
 def split(text: str) -> tuple[list[str], str]:
@@ -91,6 +96,7 @@ def parse(name: str, head: list[str], sql: str, described: Mapping[str, Mapping[
             description=_description(fields["description"]),
             columns=tuple(_columns(fields["columns"], described)),
             sql=sql,
+            empty=_text(fields.get(_OPTIONAL, [])),
         )
     except ViewHeadError as error:
         raise ViewHeadError(f"view {name}: {error}") from None
@@ -114,9 +120,9 @@ def _fields(head: list[str]) -> dict[str, list[str]]:
         if match[1] in fields:
             raise ViewHeadError(f"the head has {match[1]} twice")
         fields[match[1]] = [match[2] or ""]
-    if missing := [field for field in _FIELDS if field not in fields]:
+    if missing := [field for field in _FIELDS if field not in {*fields, _OPTIONAL}]:
         raise ViewHeadError(f"the head has no {missing[0]}")
-    if tuple(fields) != _FIELDS:
+    if list(fields) != [field for field in _FIELDS if field in fields]:
         raise ViewHeadError(f"fields are in this order: {', '.join(_FIELDS)}")
     return fields
 

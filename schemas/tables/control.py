@@ -211,6 +211,7 @@ FEEDBACK_LOCKS = Table(
     key=("cluster_id",),
     time="event_time",
     clustering=("cluster_id",),
+    empty="while nobody writes configs, and where tables are in a folder, which has a lock file",
 )
 
 ANSWER_STATE = Table(

@@ -51,6 +51,13 @@ def test_the_comment_of_a_view_says_what_a_row_is_first() -> None:
     assert view(HEAD).comment == "One row per broker. Where each broker is. Fenced ones too."
 
 
+def test_a_view_may_say_when_it_is_rightly_empty() -> None:
+    text = HEAD.replace("-- columns:", "-- empty: until a broker\n--   registers\n-- columns:")
+    assert view(text).empty == "until a broker registers"
+    assert view(text).comment.endswith("Fenced ones too. Empty until a broker registers.")
+    assert view(HEAD).empty == ""
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "error"),
     [
@@ -70,21 +77,21 @@ def test_the_comment_of_a_view_says_what_a_row_is_first() -> None:
         pytest.param(
             "-- kind: staging\n-- grain: one row per broker\n",
             "-- grain: one row per broker\n-- kind: staging\n",
-            "fields are in this order: kind, grain, description, columns",
+            "fields are in this order: kind, grain, description, empty, columns",
             id="fields in another order",
         ),
         pytest.param(
             "-- kind",
             "-- sort: of\n-- kind",
-            "expected a field (kind, grain, description, columns) or a line indented by two "
-            "spaces, got: sort: of",
+            "expected a field (kind, grain, description, empty, columns) or a line indented by "
+            "two spaces, got: sort: of",
             id="another field",
         ),
         pytest.param(
             "--   Fenced",
             "-- Fenced",
-            "expected a field (kind, grain, description, columns) or a line indented by two "
-            "spaces, got: Fenced ones too.",
+            "expected a field (kind, grain, description, empty, columns) or a line indented by "
+            "two spaces, got: Fenced ones too.",
             id="a line that is not indented",
         ),
         pytest.param(

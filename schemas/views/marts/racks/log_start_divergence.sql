@@ -5,6 +5,7 @@
 --   gets other records. Each replica deletes old segments by itself, every 5 minutes
 --   (log.retention.check.interval.ms), so the view shows a difference only if it lasted at least 10
 --   minutes.
+-- empty: while all replicas start alike, or have differed for less than 10 minutes
 -- columns:
 --   from replica_offsets: cluster_id
 --   topic: name of the topic; null: not known

@@ -1,0 +1,33 @@
+"""The demo's last step: every table and view has rows, or its head says why it has none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import JobError, NeverMadeError
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.view import View
+
+
+def check(warehouse: Path, say: Callable[[str], None], *, must_be_complete: bool) -> None:
+    """Report how many have rows, and those without. Raises JobError for one without a reason."""
+    reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
+    heads: dict[str, Table | View] = {**TABLES, **views.load()}
+    empty = {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
+    say(f"{len(heads) - len(empty)} of {len(heads)} tables and views have rows")
+    for name, reason in empty.items():
+        say(f"{name} has none{f': it is empty {reason}' if reason else ''}")
+    unexplained = [name for name, reason in empty.items() if not reason]
+    if unexplained and must_be_complete:
+        raise JobError(f"no row came into {', '.join(unexplained)}")
+
+
+def _has_rows(reader: Reader, name: str) -> bool:
+    try:
+        return bool(reader.query(f"SELECT 1 FROM {name} LIMIT 1").read_all().num_rows)
+    except NeverMadeError:
+        return False
