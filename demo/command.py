@@ -2,18 +2,18 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from importlib.util import find_spec
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from quotaflow.demo.traffic_report import TrafficReport
-
 _PLAN_WAITS = 3
 # The value of demo/traffic.py, which is slow to import; a test compares them.
-_LEAST_SCALE = 0.25
+_LEAST_SCALE = 0.3
+_EXTRAS = {"report": "plotly", "quality": "great_expectations"}
+"""Extras beside `demo` and `local`, each with a package of it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def demo(
     scale: Annotated[
         float,
-        typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 40 s."),
+        typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 30 s."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of the traffic.")] = 1,
 ) -> None:
@@ -36,14 +36,23 @@ def demo(
     # Not at module top: every `quotaflow --help` loads this module.
     from quotaflow.demo import story  # noqa: PLC0415
 
+    _require_extras()
     console = Console(stderr=True, highlight=False)
     hand = story.Stagehand(
         say=_clock(console),
         sentence=lambda text: console.print(Text(f"\n{text}"), soft_wrap=True),
         run=lambda arguments, place: _run(console, arguments, place),
     )
-    report = story.play(seed, scale, hand)
-    _print_end(console, report)
+    story.play(seed, scale, hand)
+
+
+def _require_extras() -> None:
+    """Raise MissingToolError at once for what the story needs at its end."""
+    from quotaflow.pipelines import extras  # noqa: PLC0415  every --help loads this module
+    from quotaflow.pipelines.errors import MissingToolError  # noqa: PLC0415
+
+    if missing := [extra for extra, package in _EXTRAS.items() if find_spec(package) is None]:
+        raise MissingToolError(extras.install(*missing))
 
 
 def _clock(console: Console) -> Callable[[str], None]:
@@ -63,15 +72,3 @@ def _run(console: Console, arguments: list[str], place: list[str]) -> None:
     console.print(Text(f"$ quotaflow {' '.join(words)}", style="bold"), soft_wrap=True)
     if (code := execute([*arguments, *place])) not in (0, _PLAN_WAITS):
         raise JobError(f"quotaflow {arguments[0]} ended with exit code {code}")
-
-
-def _print_end(console: Console, report: "TrafficReport") -> None:
-    acked = sum(sum(client.records_acked.values()) for client in report.clients)
-    console.print(
-        Text(
-            f"The clients wrote {acked} records and were given "
-            f"{sum(client.producer_ids for client in report.clients)} producer ids, mallory "
-            f"{report.producer_ids('User:mallory')} of them."
-        ),
-        soft_wrap=True,
-    )

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from quotaflow.demo.traffic_report import TrafficReport
+
 Shown = tuple[str, Sequence[str]]
 """A sentence, and a command of quotaflow with its arguments."""
 
@@ -192,6 +194,16 @@ EFFECT: tuple[Shown, ...] = (
 )
 
 
-def at_the_end(report: Path) -> tuple[Shown, ...]:
+def clients(report: TrafficReport) -> str:
+    """What the clients did, by their own counts."""
+    acked = sum(sum(client.records_acked.values()) for client in report.clients)
+    ids = sum(client.producer_ids for client in report.clients)
+    return (
+        f"The clients wrote {acked} records and were given {ids} producer ids, mallory "
+        f"{report.producer_ids('User:mallory')} of them."
+    )
+
+
+def last(page: Path) -> Shown:
     """What needs no cluster: the report as one file."""
-    return (("All of it is on one page, to read offline.", ("report", "--out", str(report))),)
+    return "All of it is on one page, to read offline.", ("report", "--out", str(page))

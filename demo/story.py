@@ -39,10 +39,7 @@ from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.snapshots import take
-from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
 from quotaflow.pipelines.spark import session
-from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
 
 _JAAS = "QUOTAFLOW_DEMO_JAAS"
 _SETTINGS = {"replica.lag.time.max.ms": str(pause_scene.LAG_TIME_MS)}
@@ -73,9 +70,6 @@ work, and knows a week of who uses an address."""
 
 _EFFECT_S = 13.0
 """A window of 11 s must lie after a change for its effect to show in results."""
-
-_EARLY_S = 6.0
-"""When the snapshot amid the traffic comes: by then every client works."""
 
 _EVERYTHING = "everything"
 
@@ -110,11 +104,11 @@ class _Scene:
             self.hand.run(list(arguments), place)
 
 
-def play(seed: int, scale: float, hand: Stagehand) -> TrafficReport:
+def play(seed: int, scale: float, hand: Stagehand) -> None:
     """Play it all in a folder of its own, and leave the tables where every command finds them.
 
-    Returns a report of the clients. Interrupted, it leaves nothing behind. Raises JobError if a
-    table or view has no rows and its head does not say why.
+    Interrupted, it leaves nothing behind. Raises JobError if a table or view has no rows and its
+    head does not say why.
     """
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
@@ -126,13 +120,13 @@ def play(seed: int, scale: float, hand: Stagehand) -> TrafficReport:
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
-    file = folder / "report.html"
-    for sentence, arguments in shown.at_the_end(file):
-        hand.sentence(sentence)
-        hand.run(list(arguments), place)
     completeness.check(folder / "warehouse", hand.say, must_be_complete=scale >= 1)
-    hand.sentence(f"The report is {file}.")
-    return report
+    hand.sentence(shown.clients(report))
+    page = folder / "report.html"
+    sentence, arguments = shown.last(page)
+    hand.sentence(sentence)
+    hand.run(list(arguments), place)
+    hand.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
@@ -148,9 +142,12 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "plan": _PLAN,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
-            # No broker reports its heap. Without a quota of conf nobody exceeds one.
+            # No broker reports its heap. A small share: slow machines make few ids. Without a quota of
+            # conf nobody exceeds one.
             "producer_ids": config.ProducerIdsSection(
-                broker_heap_bytes=BROKER_HEAP_MB * 2**20, default_quota_per_s=1.0
+                broker_heap_bytes=BROKER_HEAP_MB * 2**20,
+                max_heap_share=0.02,
+                default_quota_per_s=1.0,
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
@@ -195,41 +192,45 @@ def _fill(folder: Path, seed: int, scale: float, hand: Stagehand) -> TrafficRepo
 
 def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
     """The traffic, and beside it all that takes its own time; then what the tables need of it."""
-    cluster, stop = scene.cluster, Event()
-    _make_topics(cluster)
-    forgotten = throttle_scene.forget(cluster)
+    cluster, stop, is_begun = scene.cluster, Event(), Event()
     with ThreadPoolExecutor(3, "scenes") as pool:
-        scenes: list[Future[Any]] = []
+        scenes: list[Future[Any]] = [pool.submit(_first_tables, scene, is_begun, stop)]
+        _make_topics(cluster)
+        forgotten = throttle_scene.forget(cluster)
 
         def prepared() -> None:
             scene.hand.sentence(shown.BEFORE)
-            _take(scene, SNAPSHOT_TABLES)
+            _take(scene)
+            is_begun.set()
             late.start_consumers()
             scenes.append(pool.submit(lagging_scene.play, cluster, stop))
             scenes.append(pool.submit(throttle_scene.fill, cluster))
-            scenes.append(pool.submit(_first_tables, scene, stop))
 
         try:
             report = traffic.run(cluster, seed, scale, scene.hand.say, prepared)
-            lagging, *_ = [each.result() for each in scenes]
+            late.start_frank()
+            _, lagging, _ = [each.result() for each in scenes]
         finally:
             stop.set()
-    late.start_frank()
+            is_begun.set()
     _change_more(cluster)
-    for each, is_act in ((forgotten, throttle_scene.is_act), (lagging, lagging_scene.is_act)):
-        request_lines.ship(cluster, REQUEST_LOG_TOPIC, each.lines(cluster, is_act))
+    for acts, is_act in ((forgotten, throttle_scene.is_act), (lagging, lagging_scene.is_act)):
+        request_lines.ship(cluster, REQUEST_LOG_TOPIC, acts.lines(cluster, is_act))
     _ship_torn_line(cluster)
     return report
 
 
-def _first_tables(scene: _Scene, stop: Event) -> None:
-    """Start Spark, and fill facts amid the traffic; a snapshot shows the cluster at work."""
+def _first_tables(scene: _Scene, is_begun: Event, stop: Event) -> None:
+    """Start Spark, and fill facts amid the traffic; a snapshot shows the cluster at work.
+
+    Spark takes so long to start that every client is at work by then.
+    """
     session.get(scene.conf.spark, scene.hand.say)
-    stop.wait(_EARLY_S)
+    is_begun.wait()
     if not stop.is_set():
         runner.run(scene.conf, in_two(scene.conf)[0], None, scene.hand.say)
         scene.hand.sentence(shown.AMID)
-        _take(scene, SNAPSHOT_TABLES)
+        _take(scene)
 
 
 def _tables(scene: _Scene) -> None:
@@ -238,9 +239,8 @@ def _tables(scene: _Scene) -> None:
     scene.hand.sentence(shown.AFTER)
     facts, results = in_two(scene.conf)
     # A snapshot reads from facts who set a config, and results read the snapshot.
-    _take(scene, [ACTIVE_PRODUCERS])
     runner.run(scene.conf, facts, None, scene.hand.say)
-    _take(scene, [table for table in SNAPSHOT_TABLES if table != ACTIVE_PRODUCERS])
+    _take(scene)
     runner.run(scene.conf, results, None, scene.hand.say)
 
 
@@ -264,14 +264,12 @@ def _effect(scene: _Scene) -> None:
     scene.shipper.drain()
     scene.hand.sentence(shown.AGAIN)
     facts, results = in_two(scene.conf)
-    runner.run(scene.conf, facts, None, scene.hand.say)
-    runner.run(scene.conf, results, None, scene.hand.say)
+    runner.run(scene.conf, [*facts, *results], None, scene.hand.say)
     scene.show(shown.EFFECT)
 
 
-def _take(scene: _Scene, tables: Iterable[Table]) -> None:
-    names = [table.name for table in tables]
-    take.take(scene.conf, datetime.now(UTC), scene.hand.say, names)
+def _take(scene: _Scene) -> None:
+    take.take(scene.conf, datetime.now(UTC), scene.hand.say)
 
 
 def _make_topics(cluster: LocalCluster) -> None:

@@ -18,7 +18,7 @@ MINUTES_AGO = 12
 
 FROM, TO = 1, 3
 ASSIGNMENTS = {LEFT: {0: [FROM, 2]}, MOVED: {0: [FROM]}}
-RATE = 100_000
+RATE = 20_000
 """Bytes per second: the move lasts longer than the demo, and the check says that it is too low."""
 
 _RECORDS, _RECORD_BYTES = 600, 20_000

@@ -28,14 +28,14 @@ from quotaflow.pipelines.errors import ConfigError
 
 __all__ = ["ClientReport", "TrafficReport", "run"]
 
-DURATION_S = 24.0
+DURATION_S = 20.0
 """How long clients keep their pace at scale 1; a push interval is one second."""
 
-MIN_SCALE = 0.25
+MIN_SCALE = 0.3
 """Below six seconds too few telemetry pushes would come from each client."""
 
 DAVE_QUOTA_BYTES_PER_S = 20_000
-MALLORY_PRODUCERS = 200
+MALLORY_PRODUCERS = 168
 """How many producers mallory makes at scale 1."""
 
 _QUOTA_WINDOW_S = 11
@@ -61,7 +61,7 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
     prepared: Callable[[], None] = lambda: None,
 ) -> TrafficReport:
-    """Run every client and report its work; about 40 s at scale 1 on two cores.
+    """Run every client and report its work; about 30 s at scale 1 on two cores.
 
     Calls `prepared` once topics, quota and subscription are there, before any client works.
     Interrupted, it ends every thread and child process before it passes the interrupt on.
