@@ -104,7 +104,7 @@ unlisted_sides AS (
     ANTI JOIN listed_sides l
         USING (cluster_id, event_time, topic, "partition", side, broker_id, peer_broker_id)
     WHERE list_contains(target_replicas, if(side = 'follower', broker_id, peer_broker_id))
-        AND behind_fetches > 0
+        AND (behind_fetches > 0 OR offset_lag > 0)
 ),
 -- Brokers that replicate, or that the log or a snapshot names with a rate.
 rated_brokers AS (

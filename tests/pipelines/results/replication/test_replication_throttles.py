@@ -44,6 +44,10 @@ BEHIND = [
     fetch(12, 1, 2, part(None, fetch_offset=20, high_watermark=None)),
     fetch(13, 1, 2, forgotten=[{"topic_id": "id1", "partition": 0}]),
 ]
+APART = [
+    fetch(4, 1, 2, part(None, fetch_offset=10, high_watermark=None)),
+    fetch(5, 1, 2, part(MIB, fetch_offset=None)),
+]
 TAKEN_AWAY = [
     alter(31, TOPIC, "orders", (LEADERS, DELETE, None), (FOLLOWERS, DELETE, None)),
     *(
@@ -178,6 +182,15 @@ CASES: dict[str, Case] = {
         {
             (0, *LEADER): {"listed": "unlisted", "reason": "no_throttle"},
             (0, *FOLLOWER): {"listed": "unlisted", "reason": "no_throttle"},
+        },
+    ),
+    # Within a session (KIP-227) a request names what changed, and a later answer has the records.
+    "moved, no list names it, and no request that names it is answered with records": (
+        [NAMED, reassign(3, "orders", [1, 2]), *APART],
+        SEEN,
+        {
+            (0, *LEADER): {"listed": "unlisted", "reason": "no_throttle", "offset_lag": 80},
+            (0, *FOLLOWER): {"listed": "unlisted", "reason": "no_throttle", "offset_lag": 80},
         },
     ),
     "a topic that is deleted in the middle of its move": (
