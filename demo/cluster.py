@@ -171,8 +171,12 @@ class LocalCluster:
     def partitions_at(self, node_id: int, topic: str) -> dict[int, Any]:
         """Partitions by number, as one broker describes them to a new client."""
         server = f"{LOOPBACK}:{self._brokers.ports[node_id].client}"
-        login = self.librdkafka_properties("admin") | {"bootstrap.servers": server}
-        admin = AdminClient(login | {"enable.metrics.push": False})
+        login: dict[str, Any] = {
+            **self.librdkafka_properties("admin"),
+            "bootstrap.servers": server,
+            "enable.metrics.push": False,
+        }
+        admin = AdminClient(login)
         return dict(admin.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic].partitions)
 
     def start_broker(self, node_id: int) -> None:

@@ -1,6 +1,6 @@
 """The demo's last step: every table and view has rows, or its head says why it has none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from quotaflow.pipelines import config
@@ -13,10 +13,20 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
 
-def check(warehouse: Path, say: Callable[[str], None], *, must_be_complete: bool) -> None:
+def heads_of_all() -> dict[str, Table | View]:
+    """Every table and view by name."""
+    return {**TABLES, **views.load()}
+
+
+def check(
+    warehouse: Path,
+    heads: Mapping[str, Table | View],
+    say: Callable[[str], None],
+    *,
+    must_be_complete: bool,
+) -> None:
     """Report how many have rows, and those without. Raises JobError for one without a reason."""
     reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
-    heads: dict[str, Table | View] = {**TABLES, **views.load()}
     empty = {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
     say(f"{len(heads) - len(empty)} of {len(heads)} tables and views have rows")
     for name, reason in empty.items():

@@ -120,7 +120,8 @@ def play(seed: int, scale: float, hand: Stagehand) -> None:
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
-    completeness.check(folder / "warehouse", hand.say, must_be_complete=scale >= 1)
+    heads = completeness.heads_of_all()
+    completeness.check(folder / "warehouse", heads, hand.say, must_be_complete=scale >= 1)
     hand.sentence(shown.clients(report))
     page = folder / "report.html"
     sentence, arguments = shown.last(page)
@@ -142,8 +143,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             "plan": _PLAN,
             # The quota of dave is too small for his exports; a raise is due a day after it was set.
             "quotas": QuotasSection(advised_users=["dave"]),
-            # No broker reports its heap. A small share: slow machines make few ids. Without a quota of
-            # conf nobody exceeds one.
+            # No broker reports its heap. A slow machine makes few ids: a small share shows them.
+            # Nobody exceeds a quota unless conf has one.
             "producer_ids": config.ProducerIdsSection(
                 broker_heap_bytes=BROKER_HEAP_MB * 2**20,
                 max_heap_share=0.02,
@@ -192,16 +193,16 @@ def _fill(folder: Path, seed: int, scale: float, hand: Stagehand) -> TrafficRepo
 
 def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
     """The traffic, and beside it all that takes its own time; then what the tables need of it."""
-    cluster, stop, is_begun = scene.cluster, Event(), Event()
+    cluster, stop, is_running = scene.cluster, Event(), Event()
     with ThreadPoolExecutor(3, "scenes") as pool:
-        scenes: list[Future[Any]] = [pool.submit(_first_tables, scene, is_begun, stop)]
+        scenes: list[Future[Any]] = [pool.submit(_first_tables, scene, is_running, stop)]
         _make_topics(cluster)
         forgotten = throttle_scene.forget(cluster)
 
         def prepared() -> None:
             scene.hand.sentence(shown.BEFORE)
             _take(scene)
-            is_begun.set()
+            is_running.set()
             late.start_consumers()
             scenes.append(pool.submit(lagging_scene.play, cluster, stop))
             scenes.append(pool.submit(throttle_scene.fill, cluster))
@@ -212,7 +213,7 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
             _, lagging, _ = [each.result() for each in scenes]
         finally:
             stop.set()
-            is_begun.set()
+            is_running.set()
     _change_more(cluster)
     for acts, is_act in ((forgotten, throttle_scene.is_act), (lagging, lagging_scene.is_act)):
         request_lines.ship(cluster, REQUEST_LOG_TOPIC, acts.lines(cluster, is_act))
@@ -220,13 +221,13 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
     return report
 
 
-def _first_tables(scene: _Scene, is_begun: Event, stop: Event) -> None:
+def _first_tables(scene: _Scene, is_running: Event, stop: Event) -> None:
     """Start Spark, and fill facts amid the traffic; a snapshot shows the cluster at work.
 
     Spark takes so long to start that every client is at work by then.
     """
     session.get(scene.conf.spark, scene.hand.say)
-    is_begun.wait()
+    is_running.wait()
     if not stop.is_set():
         runner.run(scene.conf, in_two(scene.conf)[0], None, scene.hand.say)
         scene.hand.sentence(shown.AMID)

@@ -5,42 +5,32 @@ from pathlib import Path
 import pytest
 
 from quotaflow.demo import completeness
-from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
 
-from ..schemas.views.filled_views import FILLED
-from ..schemas.views.view_tables import make_tables
-
-WITH_REASON = {name for name, head in {**TABLES, **views.load()}.items() if head.empty}
+HEADS = completeness.heads_of_all()
+# A view of values alone; tables that nobody made; one of them is rightly empty.
+SOME = {name: HEADS[name] for name in ("error_names", "quarantine", "batches", "feedback_locks")}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("warehouse")
-    made = {name: rows for name, rows in FILLED.items() if name != "quarantine"}
-    make_tables(Warehouse(config.WarehouseSection(path=str(path))), made)
-    return path
-
-
-def test_a_table_without_rows_fails_the_demo_and_one_with_a_reason_does_not(folder: Path) -> None:
+def test_what_has_no_rows_fails_the_demo_unless_its_head_has_a_reason(tmp_path: Path) -> None:
     lines: list[str] = []
-    with pytest.raises(JobError, match=r"no row came into .*quarantine") as caught:
-        completeness.check(folder, lines.append, must_be_complete=True)
-    assert "quarantine has none" in lines
-    assert "tables and views have rows" in lines[0]
-    assert not WITH_REASON & set(str(caught.value).removeprefix("no row came into ").split(", "))
-    assert [line for line in lines if line.startswith("feedback_locks has none: it is empty while")]
+    with pytest.raises(JobError, match=r"^no row came into quarantine, batches$"):
+        completeness.check(tmp_path, SOME, lines.append, must_be_complete=True)
+    assert lines[:3] == [
+        "1 of 4 tables and views have rows",
+        "quarantine has none",
+        "batches has none",
+    ]
+    assert lines[3].startswith("feedback_locks has none: it is empty while nobody writes configs")
 
 
-def test_a_short_demo_only_says_what_is_missing(folder: Path) -> None:
+def test_a_short_demo_only_reports_what_is_missing(tmp_path: Path) -> None:
     lines: list[str] = []
-    completeness.check(folder, lines.append, must_be_complete=False)
+    completeness.check(tmp_path, SOME, lines.append, must_be_complete=False)
     assert "quarantine has none" in lines
 
 
 def test_few_objects_may_be_empty() -> None:
     # Each more is something that the demo does not show.
-    assert {"feedback_locks", "log_start_divergence"} == WITH_REASON
+    rightly_empty = {name for name, head in HEADS.items() if head.empty}
+    assert rightly_empty == {"feedback_locks", "log_start_divergence"}
