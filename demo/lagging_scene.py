@@ -28,8 +28,6 @@ _FIRST, _MORE, _RECORD_BYTES = 600, 20, 10_000
 
 _TIMEOUT_S = 60.0
 _LOOK_EVERY_S = 0.1
-_LOGGED_AFTER_S = 0.3
-"""A broker logs a request once the answer is on its way."""
 
 
 def play(cluster: LocalCluster, stop: Event) -> Acts:
@@ -49,7 +47,6 @@ def play(cluster: LocalCluster, stop: Event) -> Acts:
                 with acts.act():
                     for broker_id in (LEADER, FOLLOWER):
                         reader.fetch(broker_id, 0)
-                    stop.wait(_LOGGED_AFTER_S)
         finally:
             replica_moves.set_list(admin, "follower", TOPIC, None)
             replica_moves.set_default_rate(admin, "follower", None)

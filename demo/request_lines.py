@@ -19,6 +19,9 @@ from quotaflow.demo.shipper import MAX_LINE_BYTES
 from quotaflow.pipelines.errors import KafkaError
 
 MINUTE_MS = 60_000
+LOGGED_AFTER_S = 0.3
+"""A broker logs a request once its answer is on the way: a client has it earlier."""
+
 Line = dict[str, Any]
 """`ts` is the time in epoch milliseconds, `broker` the broker's id, `r` the request."""
 
@@ -48,6 +51,7 @@ class Acts:
         else:
             minute_ms = (began_ms // MINUTE_MS - self.first_minutes_ago) * MINUTE_MS
         yield minute_ms
+        time.sleep(LOGGED_AFTER_S)
         self.past.append(Act(began_ms, now_ms(), minute_ms))
         if self.past[-1].ended_ms - began_ms >= MINUTE_MS:
             raise TimeoutError("an act of a minute or more does not fit into a minute")

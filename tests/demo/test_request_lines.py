@@ -26,6 +26,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(request_lines, "now_ms", made.now_ms)
+    monkeypatch.setattr(request_lines, "LOGGED_AFTER_S", 0.0)
     return made
 
 
