@@ -38,12 +38,12 @@ def demo(
 
     _require_extras()
     console = Console(stderr=True, highlight=False)
-    hand = story.Stagehand(
+    display = story.Display(
         say=_clock(console),
         sentence=lambda text: console.print(Text(f"\n{text}"), soft_wrap=True),
         run=lambda arguments, place: _run(console, arguments, place),
     )
-    story.play(seed, scale, hand)
+    story.play(seed, scale, display)
 
 
 def _require_extras() -> None:

@@ -12,7 +12,7 @@ BEFORE = "Before any client works, a snapshot reads the cluster's state."
 AMID = "Amid the traffic, a second snapshot reads what changed."
 AFTER = (
     "The traffic is over. The jobs read what brokers logged and clients pushed, and a third "
-    "snapshot closes the picture."
+    "snapshot reads the end. Lines of what would take minutes have the times of earlier minutes."
 )
 AGAIN = "The jobs run again, so that tables show what the changes did."
 

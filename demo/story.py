@@ -77,7 +77,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Stagehand:
+class Display:
     """How the story is shown: a line with its time, a sentence, and a command with its output."""
 
     say: Say
@@ -94,17 +94,17 @@ class _Scene:
     cluster: LocalCluster
     conf: config.Conf
     shipper: Shipper
-    hand: Stagehand
+    display: Display
 
     def show(self, commands: Iterable[shown.Shown]) -> None:
         """Sentences, each with a command that shows it."""
         place = ["--conf", str(_conf_file(self.folder))]
         for sentence, arguments in commands:
-            self.hand.sentence(sentence)
-            self.hand.run(list(arguments), place)
+            self.display.sentence(sentence)
+            self.display.run(list(arguments), place)
 
 
-def play(seed: int, scale: float, hand: Stagehand) -> None:
+def play(seed: int, scale: float, display: Display) -> None:
     """Play it all in a folder of its own, and leave the tables where every command finds them.
 
     Interrupted, it leaves nothing behind. Raises JobError if a table or view has no rows and its
@@ -114,20 +114,20 @@ def play(seed: int, scale: float, hand: Stagehand) -> None:
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
     with runs.new_run(home) as folder:
-        report = _fill(folder, seed, scale, hand)
+        report = _fill(folder, seed, scale, display)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
     heads = completeness.heads_of_all()
-    completeness.check(folder / "warehouse", heads, hand.say, must_be_complete=scale >= 1)
-    hand.sentence(shown.clients(report))
+    completeness.check(folder / "warehouse", heads, display.say, must_be_complete=scale >= 1)
+    display.sentence(shown.clients(report))
     page = folder / "report.html"
     sentence, arguments = shown.last(page)
-    hand.sentence(sentence)
-    hand.run(list(arguments), place)
-    hand.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
+    display.sentence(sentence)
+    display.run(list(arguments), place)
+    display.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
@@ -168,8 +168,8 @@ def _conf_file(folder: Path) -> Path:
     return folder / "conf.yaml"
 
 
-def _fill(folder: Path, seed: int, scale: float, hand: Stagehand) -> TrafficReport:
-    with LocalCluster(folder / "cluster", progress=hand.say, settings=_SETTINGS) as cluster:
+def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficReport:
+    with LocalCluster(folder / "cluster", progress=display.say, settings=_SETTINGS) as cluster:
         conf = conf_of(cluster, folder / "warehouse")
         given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
         text = yaml.safe_dump(given, sort_keys=False)
@@ -181,10 +181,10 @@ def _fill(folder: Path, seed: int, scale: float, hand: Stagehand) -> TrafficRepo
             ) as shipper,
             late_clients.at_work(cluster) as late,
         ):
-            scene = _Scene(folder, cluster, conf, shipper, hand)
+            scene = _Scene(folder, cluster, conf, shipper, display)
             report = _traffic(scene, late, seed, scale)
             _tables(scene)
-            hand.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
+            display.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
             _plan(scene)
             _effect(scene)
             late.end()
@@ -200,7 +200,7 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
         forgotten = throttle_scene.forget(cluster)
 
         def prepared() -> None:
-            scene.hand.sentence(shown.BEFORE)
+            scene.display.sentence(shown.BEFORE)
             _take(scene)
             is_running.set()
             late.start_consumers()
@@ -208,7 +208,7 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
             scenes.append(pool.submit(throttle_scene.fill, cluster))
 
         try:
-            report = traffic.run(cluster, seed, scale, scene.hand.say, prepared)
+            report = traffic.run(cluster, seed, scale, scene.display.say, prepared)
             late.start_frank()
             _, lagging, _ = [each.result() for each in scenes]
         finally:
@@ -226,23 +226,23 @@ def _first_tables(scene: _Scene, is_running: Event, stop: Event) -> None:
 
     Spark takes so long to start that every client is at work by then.
     """
-    session.get(scene.conf.spark, scene.hand.say)
+    session.get(scene.conf.spark, scene.display.say)
     is_running.wait()
     if not stop.is_set():
-        runner.run(scene.conf, in_two(scene.conf)[0], None, scene.hand.say)
-        scene.hand.sentence(shown.AMID)
+        runner.run(scene.conf, in_two(scene.conf)[0], None, scene.display.say)
+        scene.display.sentence(shown.AMID)
         _take(scene)
 
 
 def _tables(scene: _Scene) -> None:
     """Everything that happened so far, in tables."""
-    scene.hand.say(f"{scene.shipper.drain().acked} request-log lines shipped")
-    scene.hand.sentence(shown.AFTER)
+    scene.display.say(f"{scene.shipper.drain().acked} request-log lines shipped")
+    scene.display.sentence(shown.AFTER)
     facts, results = in_two(scene.conf)
     # A snapshot reads from facts who set a config, and results read the snapshot.
-    runner.run(scene.conf, facts, None, scene.hand.say)
+    runner.run(scene.conf, facts, None, scene.display.say)
     _take(scene)
-    runner.run(scene.conf, results, None, scene.hand.say)
+    runner.run(scene.conf, results, None, scene.display.say)
 
 
 def _plan(scene: _Scene) -> None:
@@ -263,14 +263,14 @@ def _plan(scene: _Scene) -> None:
 def _effect(scene: _Scene) -> None:
     """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
-    scene.hand.sentence(shown.AGAIN)
+    scene.display.sentence(shown.AGAIN)
     facts, results = in_two(scene.conf)
-    runner.run(scene.conf, [*facts, *results], None, scene.hand.say)
+    runner.run(scene.conf, [*facts, *results], None, scene.display.say)
     scene.show(shown.EFFECT)
 
 
 def _take(scene: _Scene) -> None:
-    take.take(scene.conf, datetime.now(UTC), scene.hand.say)
+    take.take(scene.conf, datetime.now(UTC), scene.display.say)
 
 
 def _make_topics(cluster: LocalCluster) -> None:
