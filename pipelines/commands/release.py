@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 Entity = Annotated[
     str,
-    typer.Argument(metavar="ENTITY_TYPE/NAME|halt", help="As a plan prints it: user/mallory."),
+    typer.Argument(
+        metavar="ENTITY_TYPE/NAME|halt",
+        help="As a plan prints it: user/mallory; user alone: the default of all users.",
+    ),
 ]
 Key = Annotated[
     str | None, typer.Argument(metavar="[KEY]", help="The config, as a plan prints it.")

@@ -42,7 +42,8 @@ class PlanSection(Section):
     or down at most, and `cooldown_s` after its last change at the earliest. One plan changes at
     most `max_entities` entities with quotas, and `max_entity_share` of all users or topics. Plans
     change at most `max_entities_per_day` entities with quotas in 24 hours. With `canary` the first
-    entity of a kind goes alone, and the next wait until its effect shows. Exclusions and
+    entity of a kind goes alone, and the next wait until its effect shows. With `default_quotas` a
+    plan sets producer_ids_rate of the default of all users, alone in its plan. Exclusions and
     `max_step_factor` (downwards) limit a restore too.
 
     A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
@@ -80,6 +81,7 @@ class PlanSection(Section):
     max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     canary: bool = True
+    default_quotas: bool = False
     max_input_age_s: Positive = 900
     input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
     max_lagging_age_s: Positive = 3_600

@@ -63,6 +63,7 @@ CURRENT_STATE_TABLES = {
     "recent_violations",
     "quota_baselines",
     "producer_id_offenders",
+    "default_quota_proposals",
     "expiration_proposals",
     "quota_advice",
     "quota_proposals",

@@ -1,7 +1,8 @@
 """Blast radius: how much one plan and one day change, and what is watched first. Pure.
 
 The first entity of a kind is a canary. The others follow when results are newer than its write and
-its dead time, and the cluster is not worse. To give back is never counted and never waits.
+its dead time, and the cluster is not worse. A default changes all of its kind, so it is always a
+canary, and changes alone. To give back is never counted and never waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,10 +64,19 @@ class Room:
         entities = self.seen.setdefault(kind, [])
         if change.entity in entities:
             return None
-        why = _of_kind(kind)(self, change)
+        why = self.beside_default(change) or _of_kind(kind)(self, change)
         if why is None:
             entities.append(change.entity)
         return why
+
+    def beside_default(self, change: Change) -> str | None:
+        """A default changes with nothing else: nobody could tell what had which effect."""
+        first = next((entity for seen in self.seen.values() for entity in seen), None)
+        if first is None or not (first.is_default or change.entity.is_default):
+            return None
+        default = first if first.is_default else change.entity
+        kind = default.entity_type
+        return f"the default of all {kind}s changes alone in a plan: this comes with a later one"
 
     def of_quotas(self, change: Change) -> str | None:
         """A quota: bounded by plan, by day, by share, and by the canary."""
@@ -100,7 +110,7 @@ class Room:
 
     def canary_problem(self, change: Change) -> str | None:
         """Why an entity waits for the effect of what was written first, or last, of its kind."""
-        if not self.radius.canary:
+        if not self.radius.canary and not change.entity.is_default:
             return None
         cluster_id, kind = change.entity.cluster_id, change.entity.entity_type
         newest = max(

@@ -44,6 +44,7 @@ _RISKS = {
     BROKER_LOGGER: "its broker writes a line per request: disk, and time of its threads",
 }
 
+_RISK_OF_DEFAULT = "slows every user without a quota of its own, on every broker"
 _RISKS_OF_KEYS = {
     PRODUCER_ID_EXPIRATION_MS.key: (
         "a producer that pauses for longer gets a new id: what it retries late may be stored twice"
@@ -111,6 +112,8 @@ class Change:
         if self.operation.name == RENEW:
             return "none: what stands goes on"
         row = self.desired
+        if row.entity_type == USER and row.entity.is_default:
+            return _RISK_OF_DEFAULT
         return _RISKS_OF_KEYS.get(row.config_key) or _RISKS[row.entity_type]
 
 

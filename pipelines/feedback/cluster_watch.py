@@ -61,7 +61,9 @@ def halted(
 
 def _worse(tables: Tables, cluster_id: str, trial: Trial, until: datetime) -> str | None:
     since = max(trial.ended_at, until - NOW)
-    changed = {f"User:{e.entity_name}" for e in trial.entities if e.entity_type == USER}
+    # A default changes all users, and none of them may have more errors.
+    users = [e for e in trial.entities if e.entity_type == USER and not e.is_default]
+    changed = {f"User:{user.entity_name}" for user in users}
     seen = partial(_window, tables, literal(cluster_id), changed)
     before = seen(trial.started_at - BEFORE, trial.started_at)
     return worse(before, seen(since, until + timedelta(microseconds=1)))

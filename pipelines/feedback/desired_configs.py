@@ -40,13 +40,18 @@ class ConfigEntity:
         return self.entity_type != IP or normalized(self.entity_name) == self.entity_name
 
     @property
+    def is_default(self) -> bool:
+        """Whether it is the default of its type, which binds all without a config of their own."""
+        return self.entity_name is None
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The key to sort entities by."""
         parts = (self.cluster_id, self.entity_type, self.entity_name, self.client_id)
         return tuple(part or _NULLS_FIRST for part in parts)
 
     def __str__(self) -> str:
-        name = f"all {self.entity_type}s" if self.entity_name is None else self.entity_name
+        name = f"(the default of all {self.entity_type}s)" if self.is_default else self.entity_name
         client = "" if self.client_id is None else f" with client id {self.client_id}"
         return f"{self.entity_type} {name}{client} in cluster {self.cluster_id}"
 

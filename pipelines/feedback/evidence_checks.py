@@ -32,6 +32,7 @@ _RESULT_JOBS = ("request_results", "fetch_results", "active_producer_results", "
 
 PROPOSED_BY = {
     "producer_id_offenders": "producer_id_offenders",
+    "default_quota_proposals": "default_quota_proposals",
     "producer_id_heap": "expiration_proposals",
     "metric_alerts": "subscription_proposals",
     "current_configs": "subscription_proposals",

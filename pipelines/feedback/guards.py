@@ -5,7 +5,7 @@ Pure: time is an argument.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.blast_radius import BlastRadius
@@ -20,6 +20,7 @@ from quotaflow.schemas.configs import (
     CONFIGS,
     IP,
     LOGGING_LEVELS,
+    PRODUCER_IDS_RATE,
     REQUEST_LOGGER,
     TOPIC,
     USER,
@@ -42,6 +43,7 @@ a value that was written for another reason is restored."""
 _MOVES = ("replication_traffic", "replication_throttles")
 RESULT_TABLES = {
     "producer_id_offenders": ("producer_id_rates", "address_clients"),
+    "default_quota_proposals": ("producer_id_rates", "address_clients"),
     "quota_advice": ("quota_usage",),
     "metric_alerts": ("metric_alert_events",),
     "replication_rate_advice": _MOVES,
@@ -55,6 +57,8 @@ _STANDS_ON = {
 }
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = (None, "", "<default>")
+_WRITABLE_DEFAULT = (USER, None, None, PRODUCER_IDS_RATE.key)
+"""Type, name, client id and key of the one default that a plan may write (KIP-936)."""
 _ANY = "*"
 
 
@@ -75,7 +79,8 @@ class PlanPolicy:
     quotas of users from resources of its own.
     `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
     set a first one; None: first values have no bound. `evidence_window`: without a row there was no
-    offence for at least so long.
+    offence for at least so long. `default_quotas`: producer_ids_rate of the default of all users
+    may be written.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -101,6 +106,7 @@ class PlanPolicy:
     max_step_factor: float = 2.0
     step_limits: StepLimits | None = None
     evidence_window: timedelta = timedelta(hours=1)
+    default_quotas: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +171,18 @@ def return_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
 
     Only the ledger has the baseline, and anyone who may write its table can forge it. So a value is
     restored only if a plan could write it, too. A row without a value removes our config: that
-    lifts a limit, and needs no bound.
+    lifts a limit, and needs no bound. The limit of all users can be lifted although conf allows it
+    no more.
     """
-    return write_problem(row, bounds) or _prior_problem(row, bounds)
+    lifting = replace(bounds, default_quotas=bounds.default_quotas or _lifts(row))
+    return write_problem(row, lifting) or _prior_problem(row, bounds)
+
+
+def _lifts(row: DesiredConfig) -> bool:
+    if row.config_value is None:
+        return True
+    numbers = _numbers(row, row.prior_value)
+    return numbers is not None and numbers[1] >= numbers[0]
 
 
 def _prior_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
@@ -204,11 +219,8 @@ def config_problem(entity: ConfigEntity, config_key: str) -> str | None:
 
 def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     """Why no config of this entity may be written; None if one may."""
-    if row.entity_name in _NAMES_OF_DEFAULTS:
-        return (
-            f"the name {row.entity_name or ''!r} would be read as the default of all "
-            f"{row.entity_type}s"
-        )
+    if row.entity_name in _NAMES_OF_DEFAULTS and (why := _default_problem(row, bounds)) is not None:
+        return why
     hidden = next((n for n in (row.entity_name, row.entity_client_id) if is_pseudonym(n)), None)
     if hidden is not None:
         return f"{hidden} is a pseudonym, and Kafka knows nobody of that name: privacy.columns"
@@ -224,7 +236,26 @@ def entity_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     return None
 
 
+def is_writable_default(entity: ConfigEntity, config_key: str) -> bool:
+    """Whether this is the one default that a plan may write: producer_ids_rate of all users."""
+    named = (entity.entity_type, entity.entity_name, entity.client_id, config_key)
+    return named == _WRITABLE_DEFAULT
+
+
+def _default_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
+    if not is_writable_default(row.entity, row.config_key):
+        return (
+            f"the name {row.entity_name or ''!r} would be read as the default of all "
+            f"{row.entity_type}s"
+        )
+    if bounds.default_quotas:
+        return None
+    return f"plan.default_quotas of conf is false: no plan limits all {row.entity_type}s at once"
+
+
 def _principal_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
+    if row.entity.is_default:  # its proposal compares the rate of each principal
+        return None
     principal = f"User:{row.entity_name}"
     if principal in bounds.excluded_principals:
         return (

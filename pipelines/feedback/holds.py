@@ -81,8 +81,8 @@ def holds(
 def release_command(key: Key) -> str:
     """The command by which a person allows plans to change a config."""
     entity, config_key = key
-    words = ["quotaflow release", quoted(f"{entity.entity_type}/{entity.entity_name or ''}")]
-    words.append(quoted(config_key))
+    name = "" if entity.is_default else f"/{entity.entity_name}"
+    words = ["quotaflow release", quoted(f"{entity.entity_type}{name}"), quoted(config_key)]
     if entity.client_id is not None:
         words += ["--client-id", quoted(entity.client_id)]
     return " ".join(words)

@@ -54,6 +54,7 @@ def from_conf(conf: Conf) -> PlanPolicy:
             dead_time=timedelta(seconds=section.dead_time_s),
         ),
         evidence_window=timedelta(seconds=section.violation_lookback_s),
+        default_quotas=section.default_quotas,
     )
 
 

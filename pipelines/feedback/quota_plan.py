@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, OwnedConfig, Record
 from quotaflow.pipelines.reasons import quota_steps
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.schemas.configs import CONFIGS, USER
+from quotaflow.schemas.configs import CONFIGS, PRODUCER_IDS_RATE, USER
 from quotaflow.udfs.rules import quota_step
 from quotaflow.udfs.rules.quota_step import (
     GIVE_BACK,
@@ -156,9 +156,12 @@ def _first(row: DesiredConfig, value: float, limits: StepLimits) -> Decision:
 
 
 def _never_above(row: DesiredConfig) -> Decision:
-    """A row of another kind; if it tightens, not above the quota that applies."""
+    """A row of another kind; if it limits, not above the quota that applies."""
+    is_limit = row.direction == TIGHTEN or row.config_key == PRODUCER_IDS_RATE.key
+    if not is_limit or row.direction == GIVE_BACK:
+        return Decision(row)
     value, applied = _number(row.config_value), _applied(row)
-    if row.direction != TIGHTEN or value is None or applied is None or value <= applied:
+    if value is None or applied is None or value <= applied:
         return Decision(row)
     return Decision(replace(row, config_value=_text(row.config_key, applied)))
 

@@ -30,25 +30,27 @@ _OPERATION = "RELEASE"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The config that a person names: without an entity name there is none."""
+    """The config that a person names: without an entity name the default of all users."""
 
     entity_type: str
-    entity_name: str
+    entity_name: str | None
     client_id: str | None
     config_key: str
 
     @classmethod
     def parse(cls, entity: str, config_key: str, client_id: str | None) -> "Request":
         """Read ENTITY_TYPE/NAME, a user in any form. Raises ConfigError if no plan writes it."""
-        entity_type, slash, name = entity.partition("/")
-        if not slash or not name or entity_type not in ENTITY_TYPES:
+        entity_type, slash, text = entity.partition("/")
+        name = quota_user(text) if entity_type == USER else text
+        named = ConfigEntity("", entity_type, name if slash else None, client_id)
+        is_known = bool(named.entity_name) or guards.is_writable_default(named, config_key)
+        if not is_known or entity_type not in ENTITY_TYPES:
             types = ", ".join(sorted(ENTITY_TYPES))
             raise ConfigError(f"{entity}: give ENTITY_TYPE/NAME, where the type is one of {types}")
-        name = quota_user(name) if entity_type == USER else name
-        problem = guards.config_problem(ConfigEntity("", entity_type, name, client_id), config_key)
+        problem = guards.config_problem(named, config_key)
         if problem is not None:
             raise ConfigError(problem)
-        return cls(entity_type, name, client_id, config_key)
+        return cls(entity_type, named.entity_name, client_id, config_key)
 
     def key(self, cluster_id: str) -> Key:
         """The config in a cluster."""
@@ -119,7 +121,7 @@ def record(made: Release, run_id: str, now: datetime) -> Record:
         expires_at=None,
         reason=made.reason or "",
         evidence_table="config_writers",
-        evidence_key=f"{entity.entity_type}={entity.entity_name} config_key={config_key}",
+        evidence_key=f"{entity.entity_type}={entity.entity_name or ''} config_key={config_key}",
     )
 
 

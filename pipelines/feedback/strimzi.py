@@ -30,8 +30,12 @@ def is_concerned(change: Change) -> bool:
 
 def blocked(changes: Iterable[Change], operator: str) -> Iterator[BlockedChange]:
     """Changes that are left to the User Operator, each with the reason."""
-    why = f"{operator} writes quotas of users: change the KafkaUser, as the plan prints it"
-    return (BlockedChange(change.desired, why) for change in changes)
+    of_user = f"{operator} writes quotas of users: change the KafkaUser, as the plan prints it"
+    of_default = f"{operator} writes quotas of users, and no KafkaUser is the default of all users"
+    return (
+        BlockedChange(change.desired, of_default if change.entity.is_default else of_user)
+        for change in changes
+    )
 
 
 def fragments(changes: Iterable[Change]) -> Iterator[str]:

@@ -54,6 +54,22 @@ def _over_quota(row: Row) -> str:
     )
 
 
+def _of_many(row: Row) -> str:
+    cause = UNKNOWN if row["reason_detail"] is None else cut(row["reason_detail"])
+    harm = (
+        f"producer ids come to {number(row, 'observed', 1, _MB)} MB of heap at broker "
+        f"{number(row, 'broker_id')}, and {number(row, 'bound', 1, _MB)} MB are the bound"
+        if row["unit"] == "bytes"
+        else f"clients of broker {number(row, 'broker_id')} wait: p99 of PRODUCE "
+        f"{number(row, 'observed')} ms, usually {number(row, 'bound')}"
+    )
+    return (
+        f"{number(row, 'matching')} users take producer ids faster than the default, and a plan "
+        f"limits {number(row, 'total')} of them one by one; most are of {name(row, 'subject')}, "
+        f"cause: {cause}; {harm}"
+    )
+
+
 def _outlast_heap(row: Row) -> str:
     return (
         f"producer ids come to {number(row, 'observed', 1, _MB)} MB of heap at broker "
@@ -90,6 +106,12 @@ REASONS = (
         "A source takes new producer ids faster than its quota, and no harm is measured.",
         (*_EVIDENCE, "total"),
         _over_quota,
+    ),
+    Wording(
+        "producer_ids_of_many",
+        "More users than a plan limits one by one take producer ids that do harm.",
+        (*_EVIDENCE, "total"),
+        _of_many,
     ),
     Wording(
         "producer_ids_outlast_heap",
@@ -167,6 +189,23 @@ BLOCKED_REASONS = tuple(
             "The loop keeps its connection, and what brokers charge for its requests is not known.",
             "it keeps its connection, so that only request_percentage of its client id can hold "
             "it, and the request log does not have all request time that brokers charge",
+        ),
+        (
+            "default_slows_others",
+            "The default of all users would slow a principal that does not offend.",
+            "a principal that does not offend took ids faster than the default, and has no "
+            "producer_ids_rate of its own: see default_quota_proposals; set one for it first",
+        ),
+        (
+            "default_history_short",
+            "What is recorded does not show for long enough whom the default would slow.",
+            "requests are recorded for less than plan.address_history_s without a gap: nobody "
+            "knows whom the default of all users slows",
+        ),
+        (
+            "default_quota_off",
+            "Conf's plan.default_quotas is false.",
+            "plan.default_quotas of conf is false",
         ),
         (
             "expiration_not_managed",

@@ -171,7 +171,8 @@ def test_every_kind_of_entity_is_written_read_back_and_given_back(
 def test_a_record_about_the_default_of_all_users_changes_nothing(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    """No plan proposes a default, so such a record is not ours."""
+    """No plan proposes this default, so such a record is not ours. All defaults are read and
+    written like this one."""
     default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
@@ -183,6 +184,11 @@ def test_a_record_about_the_default_of_all_users_changes_nothing(
         assert [refused.key[1] for refused in restore.refused] == [BYTES]
         assert "the default of all users" in restore.refused[0].why
         assert read(default) == {BYTES: "900000000"}
+        (rate,) = rows(cluster.cluster_id, default, {"producer_ids_rate": "5"})
+        ids = replace(change, desired=rate, value="5", operation=Operation(SET, "5"))
+        with exclusive_section.open_cluster(conf) as (_, configs):
+            answer = str(configs.refusal([ids]))
+        assert answer.startswith("42 Invalid configuration key producer_ids_rate")
     # The operator removes it by hand, and the next restore forgets the record.
     removal = replace(change, operation=Operation(DELETE, None))
     with exclusive_section.open_cluster(conf) as (_, configs):

@@ -36,7 +36,7 @@ IDS = (
 NOT_FILLED = {
     *("quarantine", "plans", "config_changes", "feedback_locks", "quality_results"),
     *("quota_proposals", "subscription_proposals", "throttle_checks", "expiration_proposals"),
-    *("throttled_replica_proposals", "replication_proposals"),
+    *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
 }
 """By what cannot be read, by plan and apply, by check, and by advice that nobody needs here."""
 

@@ -105,6 +105,12 @@ REASONS: dict[str, Case] = {
         f"{LIMIT_TEXT}; clients of broker 2 wait: p99 of PRODUCE 2000 ms, usually 10, of FETCH ? "
         "ms, usually ?, partitions down to their min.insync.replicas 2",
     ),
+    "producer_ids_of_many": (
+        LIMIT | {"unit": "bytes", "matching": 7, "total": 5, "observed": 458e6, "bound": 67.1e6},
+        "7 users take producer ids faster than the default, and a plan limits 5 of them one by "
+        "one; most are of User:eve as app at 10.0.0.5, cause: producer_per_batch; producer ids "
+        "come to 458.0 MB of heap at broker 2, and 67.1 MB are the bound",
+    ),
     "producer_ids_outlast_heap": (
         {
             "observed": 458e6,

@@ -116,6 +116,7 @@ ANSWERS: tuple[Answer, ...] = (
         producer_ids.PRODUCER_ID_OFFENDERS,
         {"address_clients": _ADDRESSES, "fetch_sizes": _A_WEEK, **_PRODUCER_SNAPSHOTS},
     ),
+    _answer(producer_ids.DEFAULT_QUOTA_PROPOSALS, {"producer_id_rates": _ADDRESSES}),
     _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
     _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS), "fetch_sizes": _A_WEEK}),
 )

@@ -182,6 +182,46 @@ PRODUCER_ID_OFFENDERS = Table(
     ),
 )
 
+_OF_OFFENDER = ("harm", "throttle_time_ms", "forecast_bytes", "bound_bytes", "broker_id")
+_WAITS = (
+    *("produce_p99_ms", "usual_produce_p99_ms", "fetch_p99_ms", "usual_fetch_p99_ms"),
+    "shrunk_partitions",
+)
+
+DEFAULT_QUOTA_PROPOSALS = Table(
+    name="default_quota_proposals",
+    comment=(
+        "One row per cluster that takes producer_ids_rate (KIP-936) and where more principals "
+        "offend under the default quota of conf than a plan may limit one by one: the quota of the "
+        "default of all users, whom it would slow, and why no plan may set it. No row: conf has no "
+        "producer_ids.default_quota_per_s, the cluster does not take the config, as stock Kafka, "
+        "or single limits do."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("quota_per_s", DOUBLE, "producer_ids_rate that is asked for, per user and broker"),
+        Column("prior_value", STRING, "the default that is set in the last snapshot; null: none"),
+        Column("offenders", LONG, "principals under the default that a plan may limit now"),
+        Column("max_entities", LONG, "how many a plan may limit one by one (plan.max_entities)"),
+        *PRODUCER_ID_OFFENDERS.same("principal", "source", "cause"),
+        Column("since", TIMESTAMP, "first second of an offender over the quota"),
+        *PRODUCER_ID_OFFENDERS.same(*_OF_OFFENDER, *_WAITS),
+        Column(
+            "other_principals",
+            LONG,
+            "principals that do not offend and have no producer_ids_rate of their own, which took "
+            "ids faster than the default in a second of the week (plan.address_history_s)",
+        ),
+        Column("other_principal", STRING, "the fastest of them; null: none"),
+        Column("other_rate_per_s", DOUBLE, "its greatest rate at one broker; null: none"),
+        Column("history_s", DOUBLE, "how long requests have been recorded without a gap, in s"),
+        Column("blocked_reason", STRING, "why no plan may set it, as a code; null: one may"),
+    ),
+    key=("cluster_id",),
+    time="since",
+    clustering=("since",),
+)
+
 EXPIRATION_PROPOSALS = Table(
     name="expiration_proposals",
     comment=(

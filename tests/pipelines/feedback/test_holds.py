@@ -130,6 +130,7 @@ def test_throttles_of_replication_are_decided_entry_by_entry(key: str) -> None:
         (ConfigEntity("c1", "user", "a b"), "quotaflow release 'user/a b' k"),
         (ConfigEntity("c1", "user", "a", "c d"), "quotaflow release user/a k --client-id 'c d'"),
         (ConfigEntity("c1", "ip", "10.0.0.1"), "quotaflow release ip/10.0.0.1 k"),
+        (ConfigEntity("c1", "user", None), "quotaflow release user k"),
     ],
 )
 def test_the_command_names_the_entity(entity: ConfigEntity, command: str) -> None:

@@ -7,7 +7,7 @@
 --   from replication_proposals: cluster_id
 --   entity_type: user, ip, broker, topic or client-metrics
 --   entity_name: name of the user, topic or client-metrics resource, the address, or node id of the
---     broker
+--     broker; null: the default of all users
 --   entity_client_id: client id that narrows a client quota of the user; null: none. Untrusted text
 --   config_key: name of the dynamic config or client quota
 --   config_value: desired value; null: the config is to be removed, or, if blocked_reason is
@@ -21,10 +21,11 @@
 --   bound: what it is compared with, in unit: quota, bound of the heap or alert, usual p99, or capacity
 --     of the broker
 --   unit: unit of observed and bound
---   matching: how many ids, clients, windows, replicas or entries the reason is about; for
---     producer.id.expiration.ms its value now, in ms
---   total: of how many; for limits of producer ids the number of brokers, and for
---     producer.id.expiration.ms its least safe value, in ms; null: not counted
+--   matching: how many ids, clients, windows, replicas or entries the reason is about; for the
+--     default of all users how many users offend, and for producer.id.expiration.ms its value now, in ms
+--   total: of how many; for limits of producer ids the number of brokers, for the default of all users
+--     how many a plan limits one by one, and for producer.id.expiration.ms its least safe value, in ms;
+--     null: not counted
 --   reason_detail: cause of the burst, rule of the alert, or source of the capacity
 --   subject: principal, program and address that took most ids, metric of the alert, or principal that
 --     set the rate or the entries: untrusted text
@@ -80,15 +81,76 @@ own_quotas AS (
     FROM current_client_quotas
     WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
 ),
+default_id_rates AS (
+    SELECT cluster_id, quota
+    FROM current_client_quotas
+    WHERE
+        config_key = 'producer_ids_rate'
+        AND is_default_user
+        AND client_id IS NULL
+        AND NOT is_default_client_id
+),
 proposals AS (
+    SELECT
+        limits.cluster_id,
+        'user' AS entity_type,
+        CAST(NULL AS STRING) AS entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
+        'producer_ids_rate' AS config_key,
+        CASE
+            WHEN CAST(limits.prior_value AS DOUBLE) <= limits.quota_per_s THEN limits.prior_value
+            ELSE CAST(limits.quota_per_s AS STRING)
+        END AS config_value,
+        limits.prior_value,
+        'producer_ids_of_many' AS reason_code,
+        CASE
+            WHEN limits.harm = 'heap' THEN CAST(limits.forecast_bytes AS DOUBLE)
+            ELSE limits.produce_p99_ms
+        END AS observed,
+        CASE
+            WHEN limits.harm = 'heap' THEN limits.bound_bytes
+            ELSE limits.usual_produce_p99_ms
+        END AS bound,
+        CASE WHEN limits.harm = 'heap' THEN 'bytes' ELSE 'ms' END AS unit,
+        limits.offenders AS matching,
+        limits.max_entities AS total,
+        limits.cause AS reason_detail,
+        concat(limits.principal, ' as ', limits.source) AS subject,
+        limits.broker_id,
+        limits.throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        limits.produce_p99_ms,
+        limits.usual_produce_p99_ms,
+        limits.fetch_p99_ms,
+        limits.usual_fetch_p99_ms,
+        limits.shrunk_partitions,
+        'default_quota_proposals' AS evidence_table,
+        concat('quota_per_s=', CAST(limits.quota_per_s AS STRING)) AS evidence_key,
+        limits.since,
+        10 AS priority,
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        limits.blocked_reason
+    FROM default_quota_proposals AS limits
+    UNION ALL
     SELECT
         limits.cluster_id,
         'user' AS entity_type,
         substr(limits.principal, 6) AS entity_name,
         CAST(NULL AS STRING) AS entity_client_id,
         'producer_ids_rate' AS config_key,
-        CAST(limits.quota_per_s AS STRING) AS config_value,
-        CAST(NULL AS STRING) AS prior_value,
+        CASE
+            WHEN CAST(own_quotas.config_value AS DOUBLE) <= limits.quota_per_s
+                THEN own_quotas.config_value
+            ELSE CAST(limits.quota_per_s AS STRING)
+        END AS config_value,
+        own_quotas.config_value AS prior_value,
         CASE
             WHEN limits.harm = 'heap' THEN 'producer_ids_fill_heap'
             WHEN limits.harm = 'latency' THEN 'producer_ids_slow_clients'
@@ -132,7 +194,20 @@ proposals AS (
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM producer_id_offenders AS limits
-    WHERE limits.step = 'producer_ids_rate' AND limits.nth_of_principal = 1
+    LEFT JOIN own_quotas
+        ON limits.cluster_id = own_quotas.cluster_id
+            AND substr(limits.principal, 6) = own_quotas.entity_name
+            AND own_quotas.config_key = 'producer_ids_rate'
+    LEFT JOIN default_id_rates ON limits.cluster_id = default_id_rates.cluster_id
+    WHERE
+        limits.step = 'producer_ids_rate'
+        AND limits.nth_of_principal = 1
+        -- The default of all users limits it so much already.
+        AND (
+            own_quotas.config_value IS NOT NULL
+            OR default_id_rates.quota IS NULL
+            OR default_id_rates.quota > limits.quota_per_s
+        )
     UNION ALL
     SELECT
         limits.cluster_id,
