@@ -193,10 +193,10 @@ DEFAULT_QUOTA_PROPOSALS = Table(
     comment=(
         "One row per cluster that takes producer_ids_rate (KIP-936) and where more principals "
         "offend under the default quota of conf than a plan may limit one by one: the quota of the "
-        "default of all users, whom it would slow, and why no plan may set it. No row: conf has no "
-        "producer_ids.default_quota_per_s, the cluster does not take the config, as stock Kafka, "
-        "or single limits do."
+        "default of all users, whom it would slow, and why no plan may set it."
     ),
+    empty="where conf has no producer_ids.default_quota_per_s, where the cluster does not take the "
+    "config, as stock Kafka, and where single limits do",
     columns=(
         CLUSTER_ID,
         Column("quota_per_s", DOUBLE, "producer_ids_rate that is asked for, per user and broker"),

@@ -1,7 +1,6 @@
 """When the default of all users gets producer_ids_rate, and whom that would slow."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.feedback import plan_inputs
@@ -144,9 +143,9 @@ _OF_DEFAULT = """
 """
 
 
-def test_the_default_is_proposed_only_where_single_limits_do_not_do(tmp_path: Path) -> None:
+def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
     cases = {case: content for case, (content, _) in CASES.items()}
-    actual = by_case(tmp_path, cases, _OF_DEFAULT)
+    actual = by_case(cases, _OF_DEFAULT)
     names = ("config_value", "prior_value", "blocked_reason")
     assert {case: picked(rows, *names) for case, rows in actual.items()} == {
         case: rows for case, (_, rows) in CASES.items()
@@ -158,10 +157,10 @@ def test_the_default_is_proposed_only_where_single_limits_do_not_do(tmp_path: Pa
     assert "457.9 MB of heap" in plan_inputs.worded(row).reason
 
 
-def test_no_other_row_names_a_default(tmp_path: Path) -> None:
+def test_no_other_row_names_a_default() -> None:
     cases = {case: content for case, (content, _) in CASES.items()}
     sql = f"SELECT * FROM desired_configs WHERE entity_name IS NULL EXCEPT ({_OF_DEFAULT})"
-    assert not any(by_case(tmp_path, cases, sql).values())
+    assert not any(by_case(cases, sql).values())
 
 
 ONE = {"users": USERS[:1]}
@@ -180,10 +179,10 @@ LIMITS: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str | None]]]] = {
 }
 
 
-def test_a_user_is_limited_beside_the_default(tmp_path: Path) -> None:
+def test_a_user_is_limited_beside_the_default() -> None:
     cases = {case: content for case, (content, _) in LIMITS.items()}
     sql = "SELECT * FROM desired_configs WHERE entity_name = 'erin'"
-    actual = by_case(tmp_path, cases, sql)
+    actual = by_case(cases, sql)
     assert {case: picked(rows, "config_value", "prior_value") for case, rows in actual.items()} == {
         case: rows for case, (_, rows) in LIMITS.items()
     }

@@ -74,7 +74,7 @@ def broken(name: str) -> tuple[Answer, ...]:
 
 def test_every_answer_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
     make_refreshed(warehouse)
-    # Its cluster takes no producer_ids_rate, as stock Kafka: test_default_quota.py has one that does.
+    # Its cluster takes no producer_ids_rate: views/test_default_quota.py has one that does.
     assert [name for name in BY_NAME if not stored(warehouse, name)] == ["default_quota_proposals"]
 
 
