@@ -26,10 +26,11 @@ from .tables_read import query
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 SCHEMA = "spark_catalog.default"
-JOBS = [
-    f"quotaflow_{name}"
-    for name in ("ingest", "snapshot", "results", "plan", "quality", "notify", "upkeep")
-]
+NAMES = (
+    *("ingest", "snapshot", "results", "plan", "quality", "notify", "upkeep"),
+    *("restore", "operator_upkeep"),
+)
+JOBS = [f"quotaflow_{name}" for name in NAMES]
 """As docs/databricks.md runs them first."""
 ADVISED = ["bob", "carol"]
 """Users of the recorded lines, for whom a plan should propose quotas by their usage."""
