@@ -38,6 +38,7 @@ class BrokerGroup:
         self._node_ids = node_ids
         self._credentials = credentials
         self._settings = settings
+        self.java_options: tuple[str, ...] = ()
         self._processes: dict[int, BrokerProcess] = {}
         self._choose_ports()
 
@@ -123,7 +124,10 @@ class BrokerGroup:
         home = self._home(node_id)
         (home / "data").mkdir(parents=True, exist_ok=True)
         properties = server_properties(node_id, self.ports, home / "data", self._credentials)
-        return write_private(home / "server.properties", {**properties, **self._settings})
+        for key, value in self._settings.items():
+            name = key.removesuffix("+")
+            properties[name] = properties[name] + value if name != key else value
+        return write_private(home / "server.properties", properties)
 
     def _format(self, jvm: Jvm, confs: dict[int, Path]) -> None:
         """Kafka formats the first node; the others differ only in two ids: one JVM, not n."""
@@ -149,6 +153,7 @@ class BrokerGroup:
         jmx = "-Dcom.sun.management.jmxremote"
         port = self.ports[node_id].jmx
         return [
+            *self.java_options,
             f"-Dlog4j2.configurationFile=file:{self._folder / 'log4j2.yaml'}",
             f"-Dkafka.logs.dir={self.logs(node_id)}",
             f"-Dquotaflow.broker.id={node_id}",

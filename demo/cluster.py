@@ -5,7 +5,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,8 +48,13 @@ class LocalCluster:
         nodes: int = 3,
         progress: Callable[[str], None] = lambda _: None,
         settings: Mapping[str, str] | None = None,
+        *,
+        java_options: Sequence[str] = (),
+        class_path: Sequence[Path] = (),
     ) -> None:
-        """`settings` are broker settings beside those of broker_config.py."""
+        """`settings` are broker settings beside those of broker_config.py: a name that ends in '+'
+        adds to the value there. `java_options` and `class_path` are of the brokers' JVMs too.
+        """
         if not 1 <= nodes <= MAX_NODES:
             raise ConfigError(f"a demo cluster has 1 to {MAX_NODES} nodes, not {nodes}")
         self.folder = folder.absolute()
@@ -57,6 +62,8 @@ class LocalCluster:
         self._progress = progress
         self._credentials = Credentials()
         self._brokers = BrokerGroup(self.folder, self.racks, self._credentials, settings or {})
+        self._brokers.java_options = tuple(java_options)
+        self._class_path = tuple(class_path)
 
     def __enter__(self) -> Self:
         try:
@@ -206,7 +213,7 @@ class LocalCluster:
 
     def _start(self) -> None:
         jars = kafka_jars(self._progress)
-        self._jvm = Jvm(jars, java_classes.compiled(jars), self.folder)
+        self._jvm = Jvm([*jars, *self._class_path], java_classes.compiled(jars), self.folder)
         self._make_folder()
         self._progress(f"starting {len(self.racks)} Kafka brokers")
         self._brokers.start(self._jvm)

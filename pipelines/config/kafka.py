@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from quotaflow.pipelines.config import logins, stores
 from quotaflow.pipelines.config.base import Principal, Section
 from quotaflow.pipelines.config.secrets import REFERENCES, literal_secret_problem, principal
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""Logins by username and password that both Java's client and kafka-python support."""
+MECHANISMS = tuple(logins.MECHANISMS)
 _WITH_SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 _MOST_PORT = 65_535
 
@@ -31,6 +31,9 @@ def problems(properties: Mapping[str, str]) -> Iterator[str]:
     elif protocol.upper() in _WITH_SASL and "sasl.username" not in properties:
         # With a username, secrets.resolve sets PLAIN. Java's default is GSSAPI.
         yield f"{protocol} needs sasl.mechanism: name one of {', '.join(MECHANISMS)}"
+    hidden = frozenset(key for key, value in properties.items() if value.startswith(REFERENCES))
+    yield from logins.problems(properties, hidden)
+    yield from stores.problems(properties, hidden)
 
 
 def servers_problem(servers: str) -> str | None:
@@ -61,9 +64,11 @@ class KafkaSection(Section):
     """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
 
     `cluster_id` pins the cluster of this conf: another cluster is an error. A login is a username
-    and password (PLAIN, SCRAM), or a certificate (mTLS). Its principal follows from the properties
-    or, with mTLS, is given as `principal`. Databricks has Kafka's client under names that start
-    with `kafkashaded.`: set this as `login_module_prefix`, so that its login modules are found.
+    and password (PLAIN, SCRAM), a keytab (Kerberos), a client of an identity provider
+    (OAUTHBEARER), an identity of AWS (IAM), or a certificate (mTLS). Its principal follows from
+    the user or keytab, and else is given as `principal`. Databricks has Kafka's client under names
+    that start with `kafkashaded.`: set this as `login_module_prefix`, so that its login modules are
+    found.
     """
 
     properties: dict[str, str] = Field(default_factory=dict)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+from quotaflow.pipelines.config import logins, stores
 from quotaflow.pipelines.config.base import Section, matches
 from quotaflow.pipelines.errors import ConfigError
 
@@ -14,17 +15,12 @@ REFERENCES = _ENV, _IN_SCOPE = ("env:", "secret:")
 _FILE = "file:"
 KEY_REFERENCES = (*REFERENCES, _FILE)
 """References to a key that signs records: also a file that its owner alone can read."""
-LOGIN_MODULES = {
-    "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "org.apache.kafka.common.security.scram.ScramLoginModule",
-}
 SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
 """Names of Spark settings with secrets: a local session shows all its settings in `ps`."""
 MIN_KEY_BYTES = 32
 _KEYS = "signing_keys"
 """The only list of conf that has references: other lists have names, which may look like one."""
 _SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
-_MODULES = {"PLAIN": "plain.PlainLoginModule", "SCRAM": "scram.ScramLoginModule"}
 
 
 def is_secret(key: str) -> bool:
@@ -36,7 +32,7 @@ def literal_secret_problem(key: str, value: str) -> str | None:
     """The problem of a property with a literal secret, without its value; None if there is none."""
     if not is_secret(key) or value.startswith(REFERENCES):
         return None
-    if key == "sasl.jaas.config" and "password" not in value and "secret" not in value.lower():
+    if key == "sasl.jaas.config" and not re.search("password|secret", value, re.I):
         return None
     return f"{key} holds a secret in plain text: write env:NAME or secret:scope/key instead"
 
@@ -60,73 +56,26 @@ def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
 
 
 def resolve(properties: Mapping[str, str]) -> dict[str, str]:
-    """Kafka client properties with every reference looked up, ready for a client.
+    """Kafka client properties with every reference looked up, ready for Java's client.
 
-    `sasl.username` and `sasl.password` (librdkafka's names) are turned into sasl.jaas.config.
+    Logins by librdkafka's names, such as `sasl.username`, are turned into sasl.jaas.config.
     Raises ConfigError naming the reference that cannot be resolved, never a value.
     """
     resolved = {key: look_up(key, value) for key, value in properties.items()}
-    username, password = resolved.pop("sasl.username", None), resolved.pop("sasl.password", None)
-    if (username is None) != (password is None):
-        given, missing = ("username", "password") if password is None else ("password", "username")
-        raise ConfigError(f"kafka.properties has sasl.{given} and no sasl.{missing}")
-    if username is not None and password is not None:
-        if "sasl.jaas.config" in resolved:
-            raise ConfigError("sasl.username and sasl.jaas.config exclude each other: name one")
-        # Java's default is GSSAPI.
-        mechanism = resolved.setdefault("sasl.mechanism", "PLAIN")
-        resolved["sasl.jaas.config"] = _jaas(mechanism, username, password)
-    _check_login_module(resolved.get("sasl.jaas.config", ""))
-    return resolved
+    return stores.by_kind(logins.for_java(resolved))
 
 
 def principal(properties: Mapping[str, str]) -> str | None:
-    """The principal of a login by username; None if the username cannot be looked up here."""
+    """The principal of a login by a name; None if the name cannot be looked up here."""
     try:
         resolved = resolve(properties)
     except ConfigError:
         # Nothing logs in here, so a secret that cannot be looked up is no error.
         resolved = dict(properties)
-    username = credentials(resolved.get("sasl.jaas.config", ""))[0]
-    username = username or resolved.get("sasl.username", "")
-    return f"User:{username}" if username and not username.startswith(REFERENCES) else None
-
-
-def credentials(jaas: str) -> tuple[str, str]:
-    """Username and password of a jaas text, for clients that take them separately."""
-    match_by_key = {
-        key: re.search(rf'\b{key}\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', jaas, re.S)
-        for key in ("username", "password")
-    }
-    username, password = (
-        _unquoted(match.group(1)) if match else "" for match in match_by_key.values()
-    )
-    return username, password
-
-
-def _unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.S) if text.startswith('"') else text
-
-
-def _jaas(mechanism: str, username: str, password: str) -> str:
-    module = _MODULES.get(mechanism.partition("-")[0])
-    if module is None:
-        raise ConfigError(
-            f"sasl.mechanism {mechanism} takes no sasl.username: {' and '.join(_MODULES)} do"
-        )
-    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
-    return (
-        f"org.apache.kafka.common.security.{module} required "
-        f'username="{quoted[0]}" password="{quoted[1]}";'
-    )
-
-
-def _check_login_module(jaas: str) -> None:
-    module = (jaas.split(maxsplit=1) or [""])[0]
-    # A login module is code that runs in our JVM: other modules allow attacks (CVE-2023-25194).
-    if module and module not in LOGIN_MODULES:
-        allowed = ", ".join(sorted(name.rsplit(".", 1)[1] for name in LOGIN_MODULES))
-        raise ConfigError(f"sasl.jaas.config names a login module that is not one of {allowed}")
+    jaas = resolved.get("sasl.jaas.config", "")
+    name = logins.user(resolved.get("sasl.mechanism", ""), jaas)
+    name = name or resolved.get("sasl.username", "")
+    return f"User:{name}" if name and not name.startswith(REFERENCES) else None
 
 
 def look_up(key: str, value: str) -> str:

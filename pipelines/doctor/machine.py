@@ -19,6 +19,9 @@ _PACKAGES = {
     "metrics": ("prometheus_client",),
     "quality": ("great_expectations",),
     "demo": ("confluent_kafka",),
+    "keystores": ("cryptography",),
+    "kerberos": ("gssapi",),
+    "iam": ("botocore",),
 }
 _NO_ROOM = 0.02
 

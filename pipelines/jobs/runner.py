@@ -19,7 +19,7 @@ from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin, rights
-from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import identity, sinks
 from quotaflow.pipelines.streaming.listener import listening
@@ -60,7 +60,7 @@ def run(
         gaps = _gaps(conf, chosen, warehouse)
         if gaps and not accept_lost_records:
             raise gaps[0].refusal()
-        spark = session.get(conf.spark, report)
+        spark = session.get(login.section(conf, report), report)
         cluster = cluster_id or default_cluster_id(conf, warehouse, spark)
         environment = JobEnvironment(spark, conf, warehouse, cluster)
         # A job may read a table that another fills, also when that one is not run now. Views read

@@ -1,7 +1,6 @@
 """The Kafka cluster through kafka-python: its id, its topics and their offsets."""
 
 import logging
-import ssl
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -16,7 +15,7 @@ from kafka.admin import OffsetSpec
 
 from quotaflow.pipelines.config import kafka, secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
-from quotaflow.pipelines.kafka import throttled_login, transport_patch
+from quotaflow.pipelines.kafka import sasl, throttled_login, tls, transport_patch
 
 _TRIES = 3
 _TIMEOUT_MS = 5_000
@@ -122,58 +121,10 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         "request_timeout_ms": 6 * _TIMEOUT_MS,
     }
     if protocol.startswith("SASL"):
-        taken |= _sasl(resolved)
+        taken |= sasl.options(resolved)
     if protocol.endswith("SSL"):
-        taken["ssl_context"] = _ssl(resolved)
+        taken["ssl_context"] = tls.context(resolved)
     return taken
-
-
-def _sasl(properties: Mapping[str, str]) -> dict[str, Any]:
-    username, password = secrets.credentials(properties.get("sasl.jaas.config", ""))
-    return {
-        "sasl_mechanism": properties["sasl.mechanism"],
-        "sasl_plain_username": username,
-        "sasl_plain_password": password,
-    }
-
-
-def _ssl(properties: Mapping[str, str]) -> ssl.SSLContext:
-    for store in ("truststore", "keystore"):
-        kind = properties.get(f"ssl.{store}.type", "JKS")
-        if f"ssl.{store}.location" in properties and kind != "PEM":
-            raise ConfigError(
-                f"ssl.{store}.type {kind} cannot be read outside Java: convert it to PEM "
-                f"(keytool, openssl) and set ssl.{store}.type: PEM"
-            )
-    if "ssl.keystore.key" in properties:
-        raise ConfigError(
-            "ssl.keystore.key cannot be taken outside Java: write it and "
-            "ssl.keystore.certificate.chain to a PEM file, and set ssl.keystore.location"
-        )
-    trusted = properties.get("ssl.truststore.location")
-    what = f"location {trusted}" if trusted else "certificates"
-    with _readable(f"ssl.truststore.{what}"):
-        context = ssl.create_default_context(
-            cafile=trusted, cadata=properties.get("ssl.truststore.certificates")
-        )
-    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
-    if "ssl.keystore.location" in properties:
-        # Without a password here OpenSSL prompts for one on the terminal.
-        password = properties.get("ssl.key.password", "")
-        with _readable(f"ssl.keystore.location {properties['ssl.keystore.location']}"):
-            context.load_cert_chain(properties["ssl.keystore.location"], password=password)
-    return context
-
-
-@contextmanager
-def _readable(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:  # SSLError is one too
-        raise ConfigError(
-            f"{what} cannot be read: {error.strerror or error}; it must be PEM that this user may "
-            "read, and ssl.key.password that of its key"
-        ) from None
 
 
 def _describe(admin: KafkaAdminClient, topics: list[str]) -> Cluster:

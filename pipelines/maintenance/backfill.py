@@ -19,7 +19,7 @@ from quotaflow.pipelines.facts.backfill_batch import BackfillBatch, already_read
 from quotaflow.pipelines.facts.ingest import INGESTS
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.kafka import admin
-from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import checkpoints, identity, sources
 from quotaflow.pipelines.streaming.sinks import Batch
@@ -50,7 +50,7 @@ def backfill(
     topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
-        spark = session.get(conf.spark, report)
+        spark = session.get(login.section(conf, report), report)
         warehouse.ensure(lambda: spark, JOBS[name].fills)
         write = INGESTS[name](conf, cluster_id).write
         records = partial(sources.read_topic_between, spark, conf, topic)

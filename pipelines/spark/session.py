@@ -60,6 +60,7 @@ _EVERYWHERE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 _ON_THIS_MACHINE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+_JARS = "spark.jars"
 _PYTHON, _PY_FILES = "spark.pyspark.python", "spark.submit.pyFiles"
 
 
@@ -169,7 +170,7 @@ def settings(
         ours |= _ON_THIS_MACHINE | {"spark.sql.shuffle.partitions": cores, _LISTS_IN: cores}
     java_options = [ours[_JAVA_OPTIONS], conf.conf.get(_JAVA_OPTIONS, "")]
     given = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
-    given["spark.jars"] = ",".join(str(path) for path in paths)
+    given[_JARS] = ",".join([*map(str, paths), *filter(None, [conf.conf.get(_JARS)])])
     if not conf.master.startswith("local"):
         given[_PY_FILES] = ",".join(
             filter(None, [conf.conf.get(_PY_FILES), str(worker_archive.package())])

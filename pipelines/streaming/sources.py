@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Conf, KafkaSection, secrets
+from quotaflow.pipelines.config import Conf, KafkaSection, logins, secrets
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -19,7 +19,6 @@ NEWEST_CLUSTER = "newest_cluster"
 RECORDS_PER_TASK = 50_000
 """The most records of a topic that one task reads: seconds of work, so that all cores are used."""
 
-_JAAS = "sasl.jaas.config"
 # Spark sets these itself and refuses them from a user.
 _RESERVED = {
     "auto.offset.reset",
@@ -111,6 +110,5 @@ def kafka_options(kafka: KafkaSection) -> dict[str, str]:
         )
     # Otherwise our own consumers push telemetry into the topic they read.
     properties = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
-    if _JAAS in properties:
-        properties[_JAAS] = kafka.login_module_prefix + properties[_JAAS]
+    properties = logins.shaded(properties, kafka.login_module_prefix)
     return {f"kafka.{key}": value for key, value in properties.items()}

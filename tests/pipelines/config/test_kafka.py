@@ -6,6 +6,19 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka import admin
 
+URL = "sasl.oauthbearer.token.endpoint.url"
+HANDLER = "sasl.login.callback.handler.class"
+SASL = {"security.protocol": "SASL_SSL"}
+TOKEN = SASL | {"sasl.mechanism": "OAUTHBEARER", URL: "https://id.example.com/token"}
+SECRET = "env:QF_SECRET"
+CLIENT = TOKEN | {
+    "sasl.oauthbearer.client.id": "id",
+    "sasl.oauthbearer.client.secret": SECRET,
+}
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
+KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
+STORE = {"security.protocol": "SSL", "ssl.keystore.location": "/k"}
+
 REFUSED = [
     pytest.param(
         {"security.protocol": "SASL_SLL"},
@@ -15,13 +28,15 @@ REFUSED = [
     ),
     pytest.param(
         {"security.protocol": "SASL_SSL"},
-        "SASL_SSL needs sasl.mechanism: name one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        "SASL_SSL needs sasl.mechanism: name one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, "
+        "OAUTHBEARER, GSSAPI, AWS_MSK_IAM",
         id="no mechanism",
     ),
     pytest.param(
-        {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"},
-        "sasl.mechanism OAUTHBEARER is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
-        id="a token",
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "DIGEST-MD5"},
+        "sasl.mechanism DIGEST-MD5 is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, "
+        "GSSAPI, AWS_MSK_IAM",
+        id="another mechanism",
     ),
     pytest.param(
         {"sasl.mechanism": "SCRAM-SHA-521"}, "(did you mean SCRAM-SHA-512?)", id="misspelt"
@@ -45,9 +60,79 @@ REFUSED = [
         {"bootstrap.servers": " , "}, "bootstrap.servers: no broker is named", id="no broker"
     ),
 ]
+REFUSED_LOGINS = [
+    pytest.param(
+        SASL | {"sasl.mechanism": "PLAIN"},
+        "PLAIN needs sasl.username and sasl.password, or sasl.jaas.config",
+        id="no user",
+    ),
+    pytest.param(
+        TOKEN | {"sasl.oauthbearer.client.id": "id"},
+        "OAUTHBEARER needs sasl.oauthbearer.client.secret, or sasl.jaas.config",
+        id="no client secret",
+    ),
+    pytest.param(
+        {k: v for k, v in CLIENT.items() if k != URL},
+        f"OAUTHBEARER needs {URL}: the address",
+        id="no token address",
+    ),
+    pytest.param(
+        CLIENT | {URL: "file:/etc/passwd"},
+        f"{URL} file:/etc/passwd is no address: write https://HOST/PATH",
+        id="a token in a file",
+    ),
+    pytest.param(
+        CLIENT | {URL: "https://a/ -javaagent:x"}, "is no address", id="more than an address"
+    ),
+    pytest.param(
+        CLIENT | {"sasl.oauthbearer.method": "default"},
+        "sasl.oauthbearer.method is not oidc",
+        id="unsecured tokens",
+    ),
+    pytest.param(
+        SASL | {"sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": "/k"},
+        "GSSAPI needs sasl.kerberos.principal, or sasl.jaas.config",
+        id="a keytab of nobody",
+    ),
+    pytest.param(
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "AWS_MSK_IAM"},
+        "AWS_MSK_IAM needs security.protocol SASL_SSL, and it is SASL_PLAINTEXT",
+        id="IAM without TLS",
+    ),
+    pytest.param(
+        CLIENT | {HANDLER: "com.example.Handler"},
+        f"{HANDLER} names code to run: leave it out",
+        id="a class",
+    ),
+    pytest.param(
+        {"ssl.engine.factory.class": "com.example.Factory"},
+        "ssl.engine.factory.class names code to run",
+        id="a class for TLS",
+    ),
+    pytest.param(
+        STORE | {"ssl.keystore.type": "JCEKS"},
+        "ssl.keystore.type JCEKS is none of PEM, JKS, PKCS12",
+        id="another store",
+    ),
+    pytest.param(
+        STORE,
+        "ssl.keystore.type JKS needs ssl.keystore.password, by reference",
+        id="a store without its password",
+    ),
+    pytest.param(
+        STORE | {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": "c"},
+        "ssl.keystore.certificate.chain and ssl.keystore.location exclude each other",
+        id="two stores",
+    ),
+    pytest.param(
+        {"ssl.truststore.type": "JKS", "ssl.truststore.certificates": "c"},
+        "ssl.truststore.certificates is PEM, and ssl.truststore.type is JKS: leave the type out",
+        id="a text that is no JKS",
+    ),
+]
 
 
-@pytest.mark.parametrize(("properties", "message"), REFUSED)
+@pytest.mark.parametrize(("properties", "message"), REFUSED + REFUSED_LOGINS)
 def test_what_no_client_takes_is_refused_at_load(properties: dict[str, str], message: str) -> None:
     pairs = [f"kafka.properties.{key}={value}" for key, value in properties.items()]
     with pytest.raises(ConfigError) as raised:
@@ -76,8 +161,22 @@ def test_what_a_reference_hid_is_refused_where_it_is_looked_up(
         {"security.protocol": "SASL_SSL", "sasl.username": "u", "sasl.password": "env:QF_PW"},
         {"security.protocol": "SSL", "bootstrap.servers": "SSL://b1:9093,[::1]:9093,"},
         {"security.protocol": "env:QF_NONE", "sasl.mechanism": "env:QF_NONE"},
+        CLIENT,
+        CLIENT | {URL: SECRET},
+        CLIENT | {HANDLER: f"{OAUTH}.OAuthBearerLoginCallbackHandler"},
+        CLIENT | {HANDLER: f"kafkashaded.{OAUTH}.secured.OAuthBearerLoginCallbackHandler"},
+        TOKEN | {"sasl.jaas.config": SECRET},
+        SASL
+        | {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f'{KERBEROS} required keyTab="/k";'},
+        SASL | {"sasl.mechanism": "AWS_MSK_IAM"},
+        STORE | {"ssl.keystore.type": "PKCS12", "ssl.keystore.password": SECRET},
+        {"ssl.keystore.key": SECRET, "ssl.keystore.certificate.chain": "c"},
     ],
-    ids=["PLAIN by default", "addresses", "references"],
+    ids=[
+        *("PLAIN by default", "addresses", "references", "a token", "a hidden address"),
+        *("its handler", "its handler on Databricks", "a jaas text", "a keytab", "IAM"),
+        *("PKCS12", "an inline key"),
+    ],
 )
 def test_what_may_be_right_is_taken(properties: dict[str, str]) -> None:
     assert config.KafkaSection(properties=properties).properties == properties

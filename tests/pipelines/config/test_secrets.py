@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import secrets
+from quotaflow.pipelines.config import logins, secrets
 from quotaflow.pipelines.errors import ConfigError
 
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
@@ -62,8 +63,8 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param({"sasl.username": "u"}, "no sasl.password", id="half a login"),
         pytest.param(
             {"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "env:QF_PW"},
-            "sasl.mechanism GSSAPI takes no sasl.username: PLAIN and SCRAM do",
-            id="a mechanism without names",
+            "sasl.mechanism GSSAPI takes no sasl.username: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 do",
+            id="another mechanism's keys",
         ),
         pytest.param(
             {"sasl.username": "u", "sasl.password": "env:QF_PW", "sasl.jaas.config": f"{PLAIN} r;"},
@@ -76,9 +77,36 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
             id="another login module",
         ),
         pytest.param(
-            {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"},
-            "not one of PlainLoginModule, ScramLoginModule",
-            id="a login that no client of ours takes",
+            {"sasl.jaas.config": f"{PLAIN} required; com.sun.jndi.JndiLoginModule required;"},
+            "cannot be read: write MODULE required",
+            id="two login modules",
+        ),
+        pytest.param(
+            {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f"{PLAIN} required;"},
+            "names PlainLoginModule, and sasl.mechanism GSSAPI needs Krb5LoginModule",
+            id="the module of another mechanism",
+        ),
+        pytest.param(
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.jaas.config": f'{OAUTH} required unsecuredLoginStringClaim_sub="admin";',
+            },
+            "has unsecuredLoginStringClaim_sub, which this login does not take",
+            id="an unsecured token",
+        ),
+        pytest.param(
+            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.extensions": "a b"},
+            "is not NAME=VALUE",
+            id="extensions that are none",
+        ),
+        pytest.param(
+            {
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.client.id": "a",
+                "sasl.oauthbearer.client.credentials.client.id": "b",
+            },
+            "two names of clientId: leave one",
+            id="a key by two names",
         ),
     ],
 )
@@ -100,6 +128,104 @@ def test_the_mechanism_is_named_to_java_too(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
+LOGINS = [
+    pytest.param(
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
+            "sasl.oauthbearer.client.id": "me",
+            "sasl.oauthbearer.client.secret": "env:QF_PW",
+            "sasl.oauthbearer.scope": "kafka",
+            "sasl.oauthbearer.extensions": "logicalCluster=lkc-1, identityPoolId=pool-1",
+            "sasl.oauthbearer.method": "oidc",
+            "https.ca.location": "/ca.pem",
+        },
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
+            "sasl.jaas.config": f'{OAUTH} required clientId="me" clientSecret="p\\"\\\\w" '
+            'scope="kafka" '
+            'extension_logicalCluster="lkc-1" extension_identityPoolId="pool-1" '
+            'ssl.truststore.location="/ca.pem" ssl.truststore.type="PEM";',
+            "sasl.login.callback.handler.class": "org.apache.kafka.common.security.oauthbearer"
+            ".secured.OAuthBearerLoginCallbackHandler",
+        },
+        id="client credentials",
+    ),
+    pytest.param(
+        {
+            "sasl.mechanism": "GSSAPI",
+            "sasl.kerberos.keytab": "/etc/q.keytab",
+            "sasl.kerberos.principal": "quotaflow/host@EXAMPLE.COM",
+        },
+        {
+            "sasl.mechanism": "GSSAPI",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required "
+            'useKeyTab="true" storeKey="true" keyTab="/etc/q.keytab" '
+            'principal="quotaflow/host@EXAMPLE.COM";',
+        },
+        id="a keytab",
+    ),
+    pytest.param(
+        {"sasl.mechanism": "AWS_MSK_IAM"},
+        {
+            "sasl.mechanism": "AWS_MSK_IAM",
+            "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+            "sasl.client.callback.handler.class": (
+                "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
+            ),
+        },
+        id="IAM",
+    ),
+    pytest.param(
+        {
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": "kafkashaded.org.apache.kafka.common.security.scram"
+            ".ScramLoginModule REQUIRED username=u password='p';",
+        },
+        {
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
+            'required username="u" password="p";',
+        },
+        id="a text of Databricks",
+    ),
+    pytest.param(
+        {"ssl.keystore.key": "env:QF_PW", "ssl.keystore.certificate.chain": "c"},
+        {
+            "ssl.keystore.key": 'p"\\w',
+            "ssl.keystore.certificate.chain": "c",
+            "ssl.keystore.type": "PEM",
+        },
+        id="a key itself",
+    ),
+]
+
+
+@pytest.mark.parametrize(("properties", "expected"), LOGINS)
+def test_a_login_becomes_what_java_takes(
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], expected: dict[str, str]
+) -> None:
+    monkeypatch.setenv("QF_PW", 'p"\\w')
+    assert secrets.resolve(properties) == expected
+
+
+@pytest.mark.parametrize(
+    ("properties", "principal"),
+    [
+        ({"sasl.username": "u", "sasl.password": "env:QF_NONE"}, "User:u"),
+        ({"sasl.username": "env:QF_NONE", "sasl.password": "env:QF_NONE"}, None),
+        (LOGINS[1].values[0], "User:quotaflow"),
+        (LOGINS[0].values[0], None),
+        (LOGINS[2].values[0], None),
+    ],
+    ids=["a user", "a hidden user", "a keytab", "a token", "IAM"],
+)
+def test_whom_brokers_take_a_login_for(properties: dict[str, str], principal: str | None) -> None:
+    assert secrets.principal(properties) == principal
+
+
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_login_comes_back_from_its_jaas_text_whatever_its_characters(
     username: str, password: str
@@ -110,4 +236,7 @@ def test_a_login_comes_back_from_its_jaas_text_whatever_its_characters(
         "sasl.password": "p" + password,
     }
     jaas = secrets.resolve(given_properties)["sasl.jaas.config"]
-    assert secrets.credentials(jaas) == ("u" + username, "p" + password)
+    options = logins.module_options(jaas)
+    assert options == {"username": "u" + username, "password": "p" + password}
+    # A line that ends within quotes ends the text for Java.
+    assert not set("\n\r") & set(jaas)

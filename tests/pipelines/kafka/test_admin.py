@@ -28,7 +28,10 @@ PEM = {f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore")}
             {"ssl.keystore.location": "{folder}/broken.pem"},
             "ssl.keystore.location {folder}/broken.pem cannot be read: ",
         ),
-        ({"ssl.keystore.key": "env:QF_KEY"}, "ssl.keystore.key cannot be taken outside Java"),
+        (
+            {"ssl.keystore.key": "env:QF_KEY", "ssl.keystore.certificate.chain": "c"},
+            "ssl.keystore.key cannot be read: ",
+        ),
     ],
     ids=["missing", "no PEM", "inline and no PEM", "a keystore that is no PEM", "an inline key"],
 )

@@ -1,0 +1,57 @@
+"""What quotaflow does with a login: asks the cluster, reads by Spark, writes configs and leases."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from quotaflow.demo.broker_config import LEASE_TOPIC
+from quotaflow.pipelines import config
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.kafka import admin, compacted_topic
+from quotaflow.pipelines.spark import login, session
+from quotaflow.pipelines.streaming import sources
+
+from .conftest import QUICK
+
+
+def check(properties: dict[str, str], folder: Path, secrets: dict[str, str]) -> None:
+    """Check that each use of these properties works; `secrets` are given by reference."""
+    with pytest.MonkeyPatch.context() as patch:
+        given = dict(properties)
+        for number, (key, value) in enumerate(secrets.items()):
+            patch.setenv(f"LOGIN_{number}", value)
+            given[key] = f"env:LOGIN_{number}"
+        pairs = [f"kafka.properties.{key}={value}" for key, value in given.items()]
+        _init(pairs, folder)
+        conf = config.load(folder / "setup" / "conf.yaml", QUICK)
+        marks = _write(conf)
+        assert _read_by_spark(conf) >= marks
+
+
+def _init(pairs: list[str], folder: Path) -> None:
+    """The command by which a user begins; what it writes has no secret."""
+    sets = [word for pair in pairs for word in ("--set", pair)]
+    server = next(pair for pair in pairs if "bootstrap.servers" in pair).partition("=")[2]
+    arguments = ["init", "--bootstrap-server", server, "--out", str(folder / "setup"), *sets]
+    assert execute(arguments) == 0
+
+
+def _write(conf: config.Conf) -> set[bytes]:
+    """Write a config and a lease as feedback does; the key of the lease."""
+    name = f"login-{uuid.uuid4()}"
+    resource = ConfigResource(ConfigResourceType.CLIENT_METRICS, name, {"interval.ms": "1000"})
+    with admin.client(conf.kafka.properties) as client:
+        assert client.alter_configs([resource])["client_metrics"][name] == "OK"
+    with compacted_topic.opened(conf.kafka.properties, LEASE_TOPIC) as topic:
+        assert topic is not None
+        topic.append([(name.encode(), b"{}")])
+        return {name.encode()}
+
+
+def _read_by_spark(conf: config.Conf) -> set[bytes]:
+    spark = session.get(login.section(conf))
+    options = sources.kafka_options(conf.kafka) | {"subscribe": LEASE_TOPIC}
+    rows = spark.read.format("kafka").options(**options).load().select("key").collect()
+    return {bytes(row["key"]) for row in rows}

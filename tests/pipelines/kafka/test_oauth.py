@@ -1,0 +1,113 @@
+"""Tokens are fetched by the client's secret, renewed in time, and refusals are one error."""
+
+import base64
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from kafka.errors import SaslAuthenticationFailedError
+
+from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.kafka.oauth import ClientCredentials
+
+OPTIONS = {
+    "clientId": "me",
+    "clientSecret": "hunter2",
+    "scope": "a b",
+    "extension_logicalCluster": "lkc-1",
+}
+
+
+class Provider(ThreadingHTTPServer):
+    """Answers with what a test says, and keeps what it was sent."""
+
+    status, headers = 200, dict[str, str]()
+    body: bytes = json.dumps({"access_token": "t1", "expires_in": 100}).encode()
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.requests: list[tuple[str, dict[str, list[str]]]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/token"
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Provider
+
+    def do_POST(self) -> None:
+        fields = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.server.requests.append((self.headers["Authorization"], fields))
+        self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_token_is_fetched_once_and_renewed_in_time(provider: Provider) -> None:
+    now = 0.0
+    login = ClientCredentials(provider.url, OPTIONS, clock=lambda: now)
+    now = 79.0
+    assert [login.token(), login.token()] == ["t1", "t1"]
+    basic = "Basic " + base64.b64encode(b"me:hunter2").decode()
+    fields = {"grant_type": ["client_credentials"], "scope": ["a b"]}
+    assert provider.requests == [(basic, fields)]
+    provider.body = json.dumps({"access_token": "t2"}).encode()
+    now = 81.0
+    assert [login.token(), login.token()] == ["t2", "t2"]
+    # The second has no life, so each connection asks.
+    assert len(provider.requests) == 3
+    assert login.extensions() == {"logicalCluster": "lkc-1"}
+    assert "hunter2" not in repr(login)
+
+
+REFUSALS = [
+    pytest.param(401, b'{"error": "invalid_client"}', "HTTP status 401, invalid_client", id="401"),
+    pytest.param(400, b'{"error": "<b>\\n"}', "HTTP status 400", id="a word that is none"),
+    pytest.param(302, b"", "HTTP status 302", id="a redirect"),
+    pytest.param(200, b"<html>", "gave no access_token", id="a page"),
+    pytest.param(200, b"[" * 100_000, "gave no access_token", id="deep"),
+    pytest.param(200, b'{"access_token": 7}', "gave no access_token", id="no text"),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "message"), REFUSALS)
+def test_a_provider_that_gives_none_is_one_error(
+    provider: Provider, status: int, body: bytes, message: str
+) -> None:
+    login = ClientCredentials(provider.url, OPTIONS, clock=lambda: 0.0)
+    provider.status, provider.body = status, body
+    provider.headers = {"Location": provider.url} if status == 302 else {}
+    with pytest.raises(KafkaError) as raised:
+        ClientCredentials(provider.url, OPTIONS)
+    assert str(raised.value).endswith(message)
+    assert len(provider.requests) == 2
+    assert "hunter2" not in str(raised.value)
+    login._renew_at = 0
+    # kafka-python takes this one for a refused login, and asks no further broker.
+    with pytest.raises(SaslAuthenticationFailedError):
+        login.token()
+
+
+def test_a_provider_that_is_away_is_one_error() -> None:
+    with pytest.raises(KafkaError, match=r"http://127\.0\.0\.1:1/token gave no token: "):
+        ClientCredentials("http://127.0.0.1:1/token", OPTIONS)
