@@ -23,10 +23,10 @@ FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit views spark live faults $(FAULT_LANES) bench audit clean
+.PHONY: help demo test lint types unit views spark live live-more faults $(FAULT_LANES) bench audit clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
 
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
@@ -54,7 +54,7 @@ spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
 
 live: $(READY)
-	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults and not more" $(WHOLE_LINES)
 
 faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(FAULT_LANES)
@@ -72,6 +72,9 @@ faults-spark: $(READY)
 faults-properties: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
 	  --timeout=3600 $(WHOLE_LINES)
+
+live-more: $(READY) ## live tests that download Debian packages or start a second server
+	set -o pipefail; $(BIN)/pytest tests/live -m more $(WHOLE_LINES)
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
 	$(BIN)/python -m bench

@@ -1,5 +1,6 @@
 """The SASL logins of kafka-python, from the properties of Java's client."""
 
+import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -88,7 +89,10 @@ class MskIam(SaslMechanismAwsMskIam):
             host=self.host,
             access_key=credentials.access_key,
             secret_key=credentials.secret_key,
-            region=region(self.host) or session.get_config_variable("region") or "",
+            # AWS's library for Java reads the second variable, and botocore the first alone.
+            region=region(self.host)
+            or session.get_config_variable("region")
+            or os.environ.get("AWS_REGION", ""),
             token=credentials.token,
         )
 

@@ -1,6 +1,13 @@
-"""What quotaflow does with a login: asks the cluster, reads by Spark, writes configs and leases."""
+"""What quotaflow does with a login: asks the cluster, reads by Spark, writes configs and leases.
 
+`python -m tests.live.all_uses FOLDER KEY=VALUE ...` does it in a process of its own, for a login
+that needs jars or settings of a JVM.
+"""
+
+import subprocess
+import sys
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -55,3 +62,22 @@ def _read_by_spark(conf: config.Conf) -> set[bytes]:
     options = sources.kafka_options(conf.kafka) | {"subscribe": LEASE_TOPIC}
     rows = spark.read.format("kafka").options(**options).load().select("key").collect()
     return {bytes(row["key"]) for row in rows}
+
+
+def check_alone(properties: dict[str, str], folder: Path, environment: Mapping[str, str]) -> None:
+    """As `check`, without secrets, in a process with this environment."""
+    pairs = [f"{key}={value}" for key, value in properties.items()]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.live.all_uses", str(folder), *pairs],
+        cwd=Path(__file__).parents[2],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    check(dict(each.split("=", 1) for each in sys.argv[2:]), Path(sys.argv[1]), {})
