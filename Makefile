@@ -94,5 +94,5 @@ $(READY): pyproject.toml constraints.txt
 	@echo "preparing $(VENV) (once, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt pip setuptools wheel
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,dev]'
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,keystores,dev]'
 	touch $(READY)

@@ -5,7 +5,7 @@ from datetime import datetime
 from importlib import resources
 from pathlib import Path
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, logins
 from quotaflow.pipelines.connect import conf_file, kafka_commands
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
@@ -91,9 +91,13 @@ def _server_properties(conf: Conf) -> str:
     kafka, topic = conf.kafka.properties, conf.ingest.receiver_topic
     login = {
         f"quotaflow.telemetry.producer.{key}": kafka[key]
-        for key in ("security.protocol", "sasl.mechanism")
+        for key in ("security.protocol", "sasl.mechanism", logins.TOKEN_URL)
         if key in kafka
     }
+    mechanism = logins.MECHANISMS.get(kafka.get("sasl.mechanism", ""))
+    for key, value in mechanism.defaults.items() if mechanism else ():
+        # Brokers have Kafka 4 or later, where the handler of tokens has another name.
+        login[f"quotaflow.telemetry.producer.{key}"] = value.replace(".secured.", ".")
     if "sasl.mechanism" in login.keys() | kafka.keys():
         login |= {
             "quotaflow.telemetry.producer.sasl.jaas.config": (

@@ -13,7 +13,7 @@ from kafka.net.sasl.msk import AwsMskIamClient, SaslMechanismAwsMskIam
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import logins
-from quotaflow.pipelines.errors import ConfigError, MissingToolError
+from quotaflow.pipelines.errors import ConfigError, KafkaError, MissingToolError
 from quotaflow.pipelines.kafka.oauth import ClientCredentials
 
 _CACHE = "MEMORY:quotaflow"
@@ -35,7 +35,7 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": provider}
     if mechanism == logins.KERBEROS:
         _need("gssapi", mechanism, "kerberos")
-        login = partial(Kerberos, taken.get("keyTab"), taken.get("principal"))
+        login = partial(Kerberos, _tickets(taken.get("keyTab"), taken.get("principal")))
         # kafka-python takes neither by its options, and finds a mechanism by its name.
         register_sasl_mechanism(mechanism, login, overwrite=True)
         service = properties[logins.SERVICE_NAME]
@@ -53,27 +53,38 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 class Kerberos(SaslMechanismGSSAPI):
-    """A login with a ticket that this process gets by a keytab, as Java's Krb5LoginModule does.
+    """A login with given credentials. kafka-python alone takes the user's own tickets only."""
 
-    Without a keytab it takes the user's own tickets. kafka-python alone knows these only.
-    """
-
-    def __init__(self, keytab: str | None, principal: str | None, **config: Any) -> None:
+    def __init__(self, credentials: Any, **config: Any) -> None:
         import gssapi  # noqa: PLC0415  optional
 
         self._is_done = self._is_authenticated = False
         self.auth_id = f"{config['sasl_kerberos_service_name']}@{config['host']}"
         service = gssapi.Name(self.auth_id, name_type=gssapi.NameType.hostbased_service)
         self.gssapi_name = service.canonicalize(gssapi.MechType.kerberos)
-        credentials = None
-        if keytab is not None:
-            name = gssapi.Name(principal, name_type=gssapi.NameType.kerberos_principal)
-            store = {"client_keytab": f"FILE:{keytab}", "ccache": _CACHE}
-            credentials = gssapi.Credentials(name=name, usage="initiate", store=store)
         self._client_ctx = gssapi.SecurityContext(
             name=self.gssapi_name, creds=credentials, usage="initiate"
         )
         self._next_token = self._client_ctx.step(None)
+
+
+def _tickets(keytab: str | None, principal: str | None) -> Any:
+    """Credentials by a keytab, as Java's Krb5LoginModule gets them, or else the user's own.
+
+    With a keytab new tickets are fetched when these expire. Raises KafkaError without a ticket.
+    """
+    import gssapi  # noqa: PLC0415  optional
+
+    name = principal and gssapi.Name(principal, name_type=gssapi.NameType.kerberos_principal)
+    store = {"client_keytab": f"FILE:{keytab}", "ccache": _CACHE} if keytab else None
+    try:
+        credentials = gssapi.Credentials(name=name or None, usage="initiate", store=store)
+        # Only now is the KDC asked.
+        _ = credentials.lifetime
+    except gssapi.exceptions.GSSError as error:
+        named = f" for {principal}" if principal else ""
+        raise KafkaError(f"no Kerberos ticket{named}: {' '.join(str(error).split())}") from None
+    return credentials
 
 
 class MskIam(SaslMechanismAwsMskIam):

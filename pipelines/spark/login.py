@@ -11,30 +11,37 @@ _ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _KERBEROS_CONF = "java.security.krb5.conf"
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _JARS = "spark.jars"
+_MECHANISM = "sasl.mechanism"
+_NEEDED = (_MECHANISM, logins.TOKEN_URL)
 
 
 def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> SparkSection:
     """Conf's section `spark` for a session that reads topics, with what the login needs in Java.
 
     A session that runs already (Databricks, Spark Connect) is not changed: there they are set where
-    it starts. Raises ConfigError for a login that cannot be looked up, JarError and
+    it starts. Raises ConfigError for a reference that cannot be looked up, JarError and
     MissingToolError as `jars.spark_jars` does.
     """
     if session.owner() is not None:
         return conf.spark
-    properties = secrets.resolve(conf.kafka.properties)
+    # Secrets are not looked up: jobs that read tables alone run without them.
+    properties = {
+        key: secrets.look_up(key, conf.kafka.properties[key])
+        for key in _NEEDED
+        if key in conf.kafka.properties
+    }
     given, system = dict(conf.spark.conf), _system_properties(properties)
     for key in _OPTIONS if system else ():
         written = " ".join(f"-D{name}={value}" for name, value in system.items())
         given[key] = f"{written} {given.get(key, '')}".strip()
-    if properties.get("sasl.mechanism") == logins.IAM:
+    if properties.get(_MECHANISM) == logins.IAM:
         own = jars.jar_set("msk-iam-jars", resources.files("quotaflow.conf"), progress)
         given[_JARS] = ",".join([*filter(None, [given.get(_JARS)]), *map(str, own)])
     return conf.spark.model_copy(update={"conf": given})
 
 
 def _system_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    mechanism = properties.get("sasl.mechanism")
+    mechanism = properties.get(_MECHANISM)
     if mechanism == logins.OAUTH:
         # From Kafka 4.0 on the client asks no address that is not listed here, and 3.9 all.
         return {_ALLOWED_URLS: properties[logins.TOKEN_URL]}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _STDOUT, _STDERR = 1, 2
-_REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential"
+_REDACTED = "(?i)secret|password|token|access[.]?key|jaas|user[.]info|credential|keystore[.]key"
 
 # The number of tasks in which VACUUM lists files. The default of 10000 takes a minute for a small
 # table.

@@ -116,6 +116,24 @@ def test_the_operator_alone_writes_leases(tmp_path: Path) -> None:
     assert {words[words.index("--allow-principal") + 1] for words in leases} == {"$OPERATOR"}
 
 
+def test_a_receiver_gets_the_address_and_handler_of_tokens(tmp_path: Path) -> None:
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
+        "sasl.oauthbearer.client.id": "me",
+        "sasl.oauthbearer.client.secret": "env:NOT_SET",
+    }
+    pairs = (f"kafka.properties.{key}={value}" for key, value in login.items())
+    assert run(tmp_path, "--offline", *(word for pair in pairs for word in ("--set", pair))) == 0
+    lines = (tmp_path / "broker" / "server.properties").read_text().splitlines()
+    begin = "quotaflow.telemetry.producer.sasl"
+    oauth = "org.apache.kafka.common.security.oauthbearer"
+    handler = f"{oauth}.OAuthBearerLoginCallbackHandler"
+    assert f"{begin}.oauthbearer.token.endpoint.url=https://id.example.com/token" in lines
+    assert f"{begin}.login.callback.handler.class={handler}" in lines
+
+
 def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
     run(tmp_path, "--offline", "--set", "ingest.receiver_topic=null")
     assert not (tmp_path / "broker" / "server.properties").exists()
