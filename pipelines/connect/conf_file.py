@@ -14,7 +14,8 @@ _LOGIN = """\
     # sasl.mechanism: SCRAM-SHA-512
     # sasl.username: quotaflow
     # sasl.password: env:QUOTAFLOW_KAFKA_PASSWORD   # or secret:scope/key on Databricks
-    # ssl.truststore.type: PEM
+    # or a token, Kerberos, IAM, a certificate: docs/connect.md, "Which logins work"
+    # ssl.truststore.type: PEM                      # or JKS, PKCS12
     # ssl.truststore.location: /etc/kafka/ca.pem
 """
 _WAYS_IN = {

@@ -32,7 +32,8 @@ def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> Spa
     }
     given, system = dict(conf.spark.conf), _system_properties(properties)
     for key in _OPTIONS if system else ():
-        written = " ".join(f"-D{name}={value}" for name, value in system.items())
+        # A folder's name may have a blank.
+        written = " ".join(f'"-D{name}={value}"' for name, value in system.items())
         given[key] = f"{written} {given.get(key, '')}".strip()
     if properties.get(_MECHANISM) == logins.IAM:
         own = jars.jar_set("msk-iam-jars", resources.files("quotaflow.conf"), progress)
@@ -46,6 +47,6 @@ def _system_properties(properties: Mapping[str, str]) -> dict[str, str]:
         # From Kafka 4.0 on the client asks no address that is not listed here, and 3.9 all.
         return {_ALLOWED_URLS: properties[logins.TOKEN_URL]}
     if mechanism == logins.KERBEROS and "KRB5_CONFIG" in os.environ:
-        # The variable of the C library, which kafka-python uses. Java has a property for it.
-        return {_KERBEROS_CONF: os.environ["KRB5_CONFIG"]}
+        # The variable of the C library, which kafka-python uses. Java has a property for one.
+        return {_KERBEROS_CONF: os.environ["KRB5_CONFIG"].partition(":")[0]}
     return {}

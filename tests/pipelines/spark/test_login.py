@@ -28,7 +28,7 @@ KERBEROS = {
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     # Jobs that read tables alone run without secrets.
     monkeypatch.delenv("LOGIN_SECRET", raising=False)
-    monkeypatch.setenv("KRB5_CONFIG", "/etc/other.conf")
+    monkeypatch.setenv("KRB5_CONFIG", "/my etc/other.conf:/etc/krb5.conf")
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
 
 
@@ -40,14 +40,14 @@ def spark_conf(properties: dict[str, str], **given: str) -> dict[str, str]:
 
 
 def test_a_token_s_address_is_allowed_beside_own_options() -> None:
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={URL}"
+    allowed = f'"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={URL}"'
     seen = spark_conf(TOKEN, **{OPTIONS: "-Xss8m"})
     assert seen[OPTIONS] == f"{allowed} -Xss8m"
     assert seen["spark.executor.extraJavaOptions"] == allowed
 
 
 def test_java_reads_the_kerberos_file_of_the_environment() -> None:
-    assert spark_conf(KERBEROS)[OPTIONS] == "-Djava.security.krb5.conf=/etc/other.conf"
+    assert spark_conf(KERBEROS)[OPTIONS] == '"-Djava.security.krb5.conf=/my etc/other.conf"'
 
 
 def test_iam_gets_the_module_of_aws_beside_own_jars(monkeypatch: pytest.MonkeyPatch) -> None:
