@@ -1,8 +1,9 @@
 """The bundle as Databricks reads it: no unknown key, and every task runs what the wheel has."""
 
 import re
+import subprocess
 import tomllib
-from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,96 +18,41 @@ from quotaflow.pipelines.__main__ import app
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.schemas import grants
 
-ROOT = Path(__file__).parent.parent
-JOBS_TEXT = (ROOT / "jobs.yaml").read_text()
-BUNDLE = yaml.safe_load((ROOT / "databricks.yml").read_text())
-FILES = [ROOT / "databricks.yml", *(ROOT / name for name in BUNDLE["include"])]
-VARIABLES = {
-    name: declared
-    for file in FILES
-    for name, declared in yaml.safe_load(file.read_text()).get("variables", {}).items()
-}
+from . import bundle
+from .bundle import DEV, PROD, ROOT, TARGETS, lost
+
+JOBS_TEXT = (ROOT / "jobs.yaml").read_text(encoding="utf-8")
 # The other compute, as the file's own comment says to choose it.
 ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
-GIVEN = {"operator_run_as": {"service_principal_name": "0f3c-operator"}}
-"""What a deployment gives for variables without a default, where a word is not enough."""
-DEV, PROD = TARGETS = ("dev", "prod")
-REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+BUNDLE = bundle.load()
+FILES = [ROOT / name for name in ("databricks.yml", *BUNDLE["include"])]
 
 
-def resolved(value: Any, target: str = PROD) -> Any:
-    """A value with each ${...} replaced by what a deployment would put there, of its type."""
-    if isinstance(value, dict):
-        return {key: resolved(item, target) for key, item in value.items()}
-    if isinstance(value, list):
-        return [resolved(element, target) for element in value]
-    if not isinstance(value, str):
-        return value
-    whole = REFERENCE.fullmatch(value)
-    if whole:
-        return job_of(whole[1], target)
-    return REFERENCE.sub(lambda match: str(job_of(match[1], target)), value)
-
-
-def job_of(name: str, target: str) -> Any:
-    kind, _, rest = name.partition(".")
-    if kind == "var":
-        default = VARIABLES[rest].get("default", GIVEN.get(rest, "given"))
-        return resolved(BUNDLE["targets"][target].get("variables", {}).get(rest, default), target)
-    if kind == "resources":
-        resource = declared(target)
-        for part in rest.split("."):
-            resource = resource[part]
-        return resolved(resource, target)
-    return {
-        "workspace.file_path": "/Workspace/files",
-        "workspace.current_user.short_name": "you",
-        "workspace.current_user.userName": "you@example.com",
-    }[name]
-
-
-def declared(target: str) -> Any:
-    """What databricks.yml declares. Mode development puts `dev_NAME_` before names of schemas.
-
-    It does not touch names of secret scopes, nor a pause_status that is given
-    (bundle/config/mutator/resourcemutator/apply_presets.go of Databricks' CLI 1.13).
-    """
-    resources = deepcopy(BUNDLE["resources"])
-    if BUNDLE["targets"][target]["mode"] == "development":
-        for schema in resources["schemas"].values():
-            schema["name"] = f"dev_you_{schema['name']}"
-    return resources
+@cache
+def resolved(target: str, text: str = JOBS_TEXT) -> dict[str, Any]:
+    """The bundle of a target; read it only."""
+    return bundle.resolve(target, text)
 
 
 def resources_of(target: str) -> Any:
-    """What databricks.yml declares, as it is deployed."""
-    return resolved(declared(target), target)
+    """What the bundle makes beside jobs, as it is deployed."""
+    return resolved(target)["resources"]
 
 
 def jobs_of(text: str, target: str = PROD) -> dict[str, Any]:
     """Every job of the bundle as it is deployed."""
-    jobs: dict[str, Any] = resolved(yaml.safe_load(text)["resources"]["jobs"], target)
+    jobs: dict[str, Any] = resolved(target, text)["resources"]["jobs"]
     return jobs
 
 
 DEFINED = jobs_of(JOBS_TEXT)
 
 
-def lost(given: Any, kept: Any, path: str = "") -> list[str]:
-    """Paths of `given` that a round trip through the SDK's own classes dropped or changed."""
-    if isinstance(given, dict) and isinstance(kept, dict):
-        return [p for key, v in given.items() for p in lost(v, kept.get(key), f"{path}.{key}")]
-    if isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
-        pairs = enumerate(zip(given, kept, strict=True))
-        return [p for i, (a, b) in pairs for p in lost(a, b, f"{path}[{i}]")]
-    return [] if given == kept or (given == [] and kept is None) else [path]
-
-
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
 @pytest.mark.parametrize("name", DEFINED)
 def test_a_strict_round_trip_loses_nothing(name: str, text: str, target: str) -> None:
-    job = jobs_of(text, target)[name]
+    job = dict(jobs_of(text, target)[name])
     for allowed in job.pop("permissions", []):
         level = {**allowed, "permission_level": allowed["level"]}
         del level["level"]
@@ -146,7 +92,65 @@ def test_target_dev_starts_nothing_by_itself_and_prod_does() -> None:
 
 def test_no_variable_of_a_target_is_undeclared() -> None:
     for target in TARGETS:
-        assert BUNDLE["targets"][target].get("variables", {}).keys() <= VARIABLES.keys()
+        assert BUNDLE["targets"][target].get("variables", {}).keys() <= BUNDLE["variables"].keys()
+
+
+def test_target_dev_has_no_name_of_prod() -> None:
+    """A copy beside prod in one workspace must neither take nor change what prod has."""
+    names = {
+        target: {
+            resource.get("display_name") or resource["name"]
+            for kind in ("jobs", "dashboards", "schemas", "secret_scopes")
+            for resource in resources_of(target)[kind].values()
+        }
+        for target in TARGETS
+    }
+    assert not names[DEV] & names[PROD]
+    assert {f"[dev you] {job['name']}" for job in DEFINED.values()} <= names[DEV]
+    volumes = resources_of(DEV)["volumes"].values()
+    assert {volume["schema_name"] for volume in volumes} == {"dev_you_quotaflow"}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_only_prod_writes_to_brokers(target: str) -> None:
+    writers = {"apply", "restore"}
+    for job in jobs_of(JOBS_TEXT, target).values():
+        for task in job["tasks"]:
+            words = task["python_wheel_task"]["parameters"]
+            overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+            file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
+            may_write = config.load(ROOT / file, overrides).feedback.may_write
+            assert words[0] not in writers or may_write == (target == PROD)
+
+
+def test_what_holds_data_is_destroyed_in_target_dev_alone() -> None:
+    for target in TARGETS:
+        kept = {
+            (kind, name): resource["lifecycle"]["prevent_destroy"]
+            for kind in ("schemas", "volumes", "secret_scopes")
+            for name, resource in resources_of(target)[kind].items()
+        }
+        assert set(kept.values()) == {target == PROD}, kept
+
+
+def test_a_deployment_uploads_conf_and_no_other_folder() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    folders = {path.split("/")[0] for path in listed if "/" in path}
+    excluded = {pattern.removesuffix("/**") for pattern in BUNDLE["sync"]["exclude"]}
+    assert folders - excluded == {"conf"}
+    assert excluded <= folders
+
+
+def test_no_value_is_a_name_of_an_earlier_release() -> None:
+    """`SINGLE_USER` and `USER_ISOLATION` are the names of access modes before 2025."""
+    modes = {
+        cluster["new_cluster"]["data_security_mode"]
+        for job in jobs_of(ON_CLUSTERS).values()
+        for cluster in job["job_clusters"]
+    }
+    assert modes == {"DATA_SECURITY_MODE_DEDICATED"}
 
 
 def test_target_dev_has_a_schema_and_a_secret_scope_of_its_own() -> None:
@@ -288,7 +292,7 @@ def test_tasks_have_what_checks_need_as_the_wheel_asks_for_it(text: str) -> None
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:
     used = {name for file in FILES for name in re.findall(r"\$\{var\.(\w+)\}", file.read_text())}
-    assert used == set(VARIABLES)
+    assert used == set(BUNDLE["variables"])
 
 
 def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
@@ -303,9 +307,9 @@ def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
 def test_what_the_catalog_holds_is_declared_as_the_catalog_names_it() -> None:
     resources = resources_of(PROD)
     for schema in resources["schemas"].values():
-        assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == []
+        assert lost(schema, SchemaInfo.from_dict(schema).as_dict()) == [".lifecycle"]
     for volume in resources["volumes"].values():
-        assert lost(volume, VolumeInfo.from_dict(volume).as_dict()) == []
+        assert lost(volume, VolumeInfo.from_dict(volume).as_dict()) == [".lifecycle"]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -16,12 +16,14 @@ class FeedbackSection(Section):
     """Who writes configs, the keys that sign its records, and the topic of its leases.
 
     `deployment` names the quotaflow that writes: others leave its configs alone. Without it the
-    name follows from the warehouse. `signing_keys` are references. The first key signs, and all of
-    them verify, so a new key goes first and the old one stays until its leases are over. Without a
-    key, one is made for a warehouse in a folder.
+    name follows from the warehouse. Without `may_write` nothing is written to brokers, not even to
+    give back: for a copy beside the deployment that writes. `signing_keys` are references. The
+    first key signs, and all of them verify, so a new key goes first and the old one stays until its
+    leases are over. Without a key, one is made for a warehouse in a folder.
     """
 
     deployment: Deployment | None = None
+    may_write: bool = True
     signing_keys: list[str] = Field(default_factory=list)
     lease_topic: Topic = "quotaflow-leases"
 

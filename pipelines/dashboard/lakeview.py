@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quotaflow.pipelines.dashboard.table_columns import column
+
 WIDTH = 6
 """Columns of a page's grid."""
 TEMPORAL, QUANTITATIVE, CATEGORICAL = "temporal", "quantitative", "categorical"
@@ -140,17 +142,16 @@ class Table:
     @property
     def json(self) -> Json:
         """The widget without its name."""
-        columns = [
-            {
-                "fieldName": field,
-                "title": field.replace("_", " "),
-                "order": place,
-                "visible": True,
-                "allowHTML": False,
-            }
-            for place, field in enumerate(self.fields)
-        ]
-        shown = {"encodings": {"columns": columns}, "allowHTMLByDefault": False, "condensed": True}
+        columns = [column(field, place) for place, field in enumerate(self.fields)]
+        shown = {
+            "encodings": {"columns": columns},
+            "allowHTMLByDefault": False,
+            "condensed": True,
+            "invisibleColumns": [],
+            "itemsPerPage": 25,
+            "paginationSize": "default",
+            "withRowNumber": False,
+        }
         return _widget(self, 1, "table", shown)
 
 

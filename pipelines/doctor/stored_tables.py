@@ -96,7 +96,9 @@ def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
     )
 
     stopped = exclusive_section.stop_file_reason(conf)
-    if stopped is None:
+    if not conf.feedback.may_write:
+        yield Finding("writes", OK, "feedback.may_write is false: none is made from here")
+    elif stopped is None:
         yield Finding("stop file", OK, f"{exclusive_section.stop_file(conf)} is not there")
     else:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import delta_lock, deployment, journal, lease_topic
+from quotaflow.pipelines.feedback import delta_lock, deployment, journal, lease_topic, permission
 from quotaflow.pipelines.feedback.change import APPLY, RESTORE
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
@@ -122,7 +122,8 @@ def open_cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
     properties = conf.kafka.properties
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
     with admin.client(properties) as client:
-        yield cluster_id, LiveConfigs(ClusterState(sender(client)))
+        send = permission.guarded(conf, sender(client))
+        yield cluster_id, LiveConfigs(ClusterState(send))
 
 
 @contextmanager
@@ -233,6 +234,7 @@ def without_tables(
 
     The leases keep its records, and the next section with tables stores them.
     """
+    permission.check(conf)
     with open_cluster(conf) as (cluster_id, configs), open_leases(conf) as topic:
         if isinstance(topic, lease_topic.MissingTopic):
             raise lease_topic.missing(topic.command)
@@ -369,7 +371,8 @@ def stop_file_reason(conf: Conf) -> str | None:
 
 
 def check_stop_file(conf: Conf) -> None:
-    """Raise FeedbackError while the stop file is there."""
+    """Raise FeedbackError while the stop file is there, or if conf forbids all writes."""
+    permission.check(conf)
     stop = stop_file_reason(conf)
     if stop is not None:
         raise FeedbackError(stop)

@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import deployment, exclusive_section, lease_topic, restore_run
+from quotaflow.pipelines.feedback import (
+    deployment,
+    exclusive_section,
+    lease_topic,
+    permission,
+    restore_run,
+)
 from quotaflow.pipelines.feedback.change_writer import resolve_open
 from quotaflow.pipelines.feedback.leases import read_book
 from quotaflow.pipelines.feedback.outcome import Outcome
@@ -38,6 +44,7 @@ def restore(
     conf: Conf, stopped: Callable[[], str | None], *, all_deployments: bool = False
 ) -> list[PanicRestore]:
     """Give back everything of this deployment, or of all that our keys verify."""
+    permission.check(conf)
     done = []
     for signer in _signers(conf, all_deployments=all_deployments):
         plan, outcomes = restore_run.restore_leases(

@@ -125,12 +125,67 @@ def test_widgets_are_of_kinds_that_are_known() -> None:
             assert spec["frame"]["title"]
 
 
-def test_clients_names_are_never_html() -> None:
+def tables() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The dataset and the spec of each table."""
     for _, each in placed():
         spec = each["widget"].get("spec", {})
         if spec.get("widgetType") == "table":
-            assert not spec["allowHTMLByDefault"]
-            assert not any(column["allowHTML"] for column in spec["encodings"]["columns"])
+            yield each["widget"]["queries"][0]["query"]["datasetName"], spec
+
+
+def test_clients_names_are_neither_html_nor_links() -> None:
+    for _, spec in tables():
+        assert not spec["allowHTMLByDefault"]
+        for column in spec["encodings"]["columns"]:
+            assert not column["allowHTML"]
+            assert not column["highlightLinks"]
+            assert column["displayAs"] != "link"
+
+
+# What every column of the 23 tables of databricks/bundle-examples has; formats depend on the type.
+SAVED_KEYS = {
+    *("fieldName", "title", "order", "visible", "type", "displayAs", "alignContent"),
+    *("allowHTML", "allowSearch", "booleanValues", "highlightLinks", "preserveWhitespace"),
+    *("imageHeight", "imageTitleTemplate", "imageUrlTemplate", "imageWidth", "useMonospaceFont"),
+    *("linkOpenInNewTab", "linkTextTemplate", "linkTitleTemplate", "linkUrlTemplate"),
+}
+SAVED_TABLE = {
+    *("version", "widgetType", "encodings", "frame", "condensed", "allowHTMLByDefault"),
+    *("invisibleColumns", "itemsPerPage", "paginationSize", "withRowNumber"),
+}
+FORMATS = {"integer": {"numberFormat"}, "float": {"numberFormat"}, "datetime": {"dateTimeFormat"}}
+
+
+def test_a_table_has_the_keys_that_databricks_saves() -> None:
+    for _, spec in tables():
+        assert spec.keys() == SAVED_TABLE
+        for column in spec["encodings"]["columns"]:
+            formats = FORMATS.get(column["type"], set())
+            assert column.keys() == SAVED_KEYS | {"displayName"} | formats
+
+
+KINDS_OF_COLUMNS = {
+    **{"int32": "integer", "int64": "integer", "double": "float", "bool": "boolean"},
+    **{"string": "string", "timestamp[us, tz=UTC]": "datetime"},
+}
+
+
+def test_a_column_of_a_table_has_the_type_of_its_values(filled: Warehouse) -> None:
+    reader = Reader(filled)
+    shown = {
+        (dataset, column["fieldName"]): column["type"]
+        for dataset, spec in tables()
+        for column in spec["encodings"]["columns"]
+    }
+    schemas = {
+        name: reader.query(question.sql).schema
+        for name, question in QUESTIONS.items()
+        if name in {dataset for dataset, _ in shown}
+    }
+    assert shown == {
+        (dataset, field): KINDS_OF_COLUMNS[str(schemas[dataset].field(field).type)]
+        for dataset, field in shown
+    }
 
 
 def test_every_question_is_shown_and_filtered_by_cluster() -> None:
