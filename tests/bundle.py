@@ -23,7 +23,11 @@ Json = dict[str, Any]
 
 
 def merged(one: Any, other: Any) -> Any:
-    """Two configurations in one, as the CLI merges files and targets: `other` wins."""
+    """Two configurations in one, as the CLI merges files and targets: `other` wins.
+
+    It drops a `false` of a target that would override `true`: so no target may have one.
+    """
+    assert other is not False
     if isinstance(one, dict) and isinstance(other, dict):
         both = {key: merged(one[key], other[key]) for key in one.keys() & other.keys()}
         return {**one, **other, **both}
