@@ -3,7 +3,8 @@
 import errno
 import io
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -55,7 +56,6 @@ def app() -> typer.Typer:
             "changes. Exit codes: 0 done, 1 failed, 2 wrong use or conf, 3 the plan has changes "
             "waiting, 130 Ctrl-C."
         ),
-        no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,  # plain help takes half the time, and shows [JOB] as it is
         pretty_exceptions_enable=False,
@@ -103,7 +103,11 @@ def add_others(commands: typer.Typer, arguments: list[str]) -> None:
 
 
 def execute(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code. Expected errors are one line."""
+    """Run one command line; returns its exit code. Expected errors are one line.
+
+    Without arguments it shows the help.
+    """
+    arguments = arguments or ["--help"]
     commands = app()
     try:
         add_others(commands, arguments)
@@ -172,7 +176,21 @@ def main() -> None:
         sys.exit(code)
 
 
-def _quotaflow() -> None:
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        output.lines([f"quotaflow {version('quotaflow')}"])
+        raise typer.Exit
+
+
+def _quotaflow(
+    *,
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
     """Makes `quotaflow` a group of commands, even with only one command."""
 
 

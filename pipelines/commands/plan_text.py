@@ -131,7 +131,8 @@ def _whole(change: Change) -> str:
 
 
 def blocked_lines(plan: Plan) -> Iterator[str]:
-    """Why plans only give back, and the blocked changes, with their reasons."""
+    """Inputs never made, why plans only give back, and blocked changes with their reasons."""
+    yield from plan.unmade
     if plan.halt is not None:
         yield values.visible(plan.halt.reason)
     for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):

@@ -147,13 +147,15 @@ class Halt:
 class Plan:
     """Changes by priority, then by entity; and the blocked ones.
 
-    `fragments` are YAML documents for changes that another program must make.
+    `fragments` are YAML documents for changes that another program must make. `unmade` says which
+    inputs were never made, and what is not planned without them.
     """
 
     changes: tuple[Change, ...]
     blocked: tuple[BlockedChange, ...]
     halt: Halt | None = None
     fragments: tuple[str, ...] = ()
+    unmade: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:

@@ -10,6 +10,7 @@ from quotaflow.pipelines.feedback import (
     journal,
     plan_inputs,
     plan_policy,
+    unmade_inputs,
 )
 from quotaflow.pipelines.feedback.change import Plan
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -28,19 +29,21 @@ def make(
 ) -> Plan:
     """The plan as it is now, by a ledger that is verified, or by that of the tables.
 
-    Nothing is written. Without `is_bounded` it has every change that may be made, and no blast
-    radius bounds their number.
+    Nothing is written. From tables that were never made nothing is planned. Without `is_bounded` it
+    has every change that may be made, and no blast radius bounds their number.
     """
+    unmade, tables = unmade_inputs.read(tables)
     ours = journal.read_ledger(tables) if ledger is None else ledger
     desired = plan_inputs.desired_configs(tables)
     evidence = {row.evidence_table for row in desired}
     policy = replace(
         plan_policy.for_plan(conf, tables, now, ours),
         refused_keys=plan_inputs.refused_keys(tables, conf.kafka.cluster_id),
-        failed_checks=evidence_checks.unusable(conf, tables, evidence, now),
+        failed_checks=evidence_checks.unusable(conf, tables, evidence, now) | unmade.unusable,
     )
     if not is_bounded:
         policy = replace(policy, blast_radius=None)
     seen_at = policy.inputs_at.get(guards.SNAPSHOT)
     policy = plan_policy.with_holds(policy, conf, tables, desired, seen_at, ledger=ours)
-    return plan(desired, now, policy, Connection.from_conf(conf), ours)
+    made = plan(desired, now, policy, Connection.from_conf(conf), ours)
+    return replace(made, unmade=tuple(unmade.lines))

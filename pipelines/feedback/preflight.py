@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from quotaflow.pipelines.feedback import plan_inputs
 from quotaflow.pipelines.feedback.desired_configs import Group
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
@@ -123,6 +124,13 @@ def read(tables: Tables, cluster_id: str) -> Preflight:
         resources.setdefault(row["entity_name"], {})[row["config_key"]] = row["config_value"]
     rows = [list(row.values()) for row in tables.rows(_LIVE_CLIENTS.format(literal(cluster_id)))]
     return Preflight(resources, tuple(LiveClient(Client(*client), kind) for *client, kind in rows))
+
+
+def tables() -> frozenset[str]:
+    """The tables that a preflight reads."""
+    return frozenset(
+        table for sql in (_RESOURCES, _LIVE_CLIENTS) for table in views.dependencies(sql)[0]
+    )
 
 
 def is_readable(tables: Tables) -> bool:

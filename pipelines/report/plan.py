@@ -90,7 +90,7 @@ def section(scope: Scope) -> ReportSection:
     return ReportSection(
         TITLE,
         time_range=f"as of {texts.moment(scope.now)} UTC",
-        sentences=(_waiting(plan), *_halt(plan), _frozen(frozen)),
+        sentences=(_waiting(plan), *_halt(plan), *plan.unmade, _frozen(frozen)),
         advice="`quotaflow plan --save` freezes these changes, `quotaflow apply PLAN --yes` writes "
         "them."
         if planned

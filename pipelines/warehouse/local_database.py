@@ -55,6 +55,7 @@ class LocalDatabase:
     folder: Path
     memory_mb: int
     timeout_s: int
+    empty: frozenset[str] = frozenset()
     _opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
     _opening: threading.RLock = field(default_factory=threading.RLock)
@@ -144,6 +145,8 @@ class LocalDatabase:
 
     def _table_sql(self, name: str) -> str:
         """SQL for the rows of a table: live columns, then declared ones that it lacks, as null."""
+        if name in self.empty and not self.is_made(name):
+            return f"SELECT * FROM {self._without_rows(name, TABLES[name].arrow)}"
         table = self.table(name)
         try:
             check_readable(name, table.metadata().configuration)
@@ -156,11 +159,7 @@ class LocalDatabase:
                 f"{folder} has a file outside of {self.folder}, which is not read: {outside[0]}"
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
-        cursor = self._connection.cursor()
-        empty = f'"columns of {name}"'
-        # By their types: to take them from Arrow would import pandas.
-        listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
-        cursor.execute(f"CREATE TABLE {empty} ({listed})").fetchall()
+        empty = self._without_rows(name, schema)
         files = Files(tuple(paths), schema, bool(TABLES[name].partitioning))
         # Times keep the type of the files, so that conditions on them skip row groups.
         columns = ", ".join(
@@ -170,6 +169,14 @@ class LocalDatabase:
             for column in schema
         )
         return f"SELECT {columns} FROM {files_sql(empty, files)}"
+
+    def _without_rows(self, name: str, schema: pa.Schema) -> str:
+        """Make a table with these columns and no row; returns its name as SQL."""
+        empty = f'"columns of {name}"'
+        # By their types: to take them from Arrow would import pandas.
+        listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
+        self._connection.cursor().execute(f"CREATE TABLE {empty} ({listed})").fetchall()
+        return empty
 
 
 def _type(kind: pa.DataType) -> str:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ class Reader:
     """Answers queries over the tables of a warehouse; a table is opened when a query names it."""
 
     warehouse: Warehouse
+    empty: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.warehouse.conf.catalog_schema:
@@ -51,11 +52,17 @@ class Reader:
         )
 
         conf = self.warehouse.conf
-        return LocalDatabase(conf.folder.resolve(), conf.query_memory_mb, conf.query_timeout_s)
+        return LocalDatabase(
+            conf.folder.resolve(), conf.query_memory_mb, conf.query_timeout_s, self.empty
+        )
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         return self.warehouse.is_in_folder(table)
+
+    def with_empty(self, names: frozenset[str]) -> "Reader":
+        """The same tables; each of `names` that does not exist has no rows instead of an error."""
+        return replace(self, empty=names)
 
     def table_id(self, table: str) -> str:
         """The id of a table in checkpoints of queries. A table made again has another id."""

@@ -11,6 +11,8 @@ from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +72,18 @@ def answer(
     except PySparkException as error:
         message = str(error).strip().splitlines()
         raise QueryError(message[0] if message else type(error).__name__) from None
+
+
+def register_empty(
+    spark: "SparkSession", warehouse: Warehouse, names: frozenset[str], registered: set[str]
+) -> None:
+    """Give the session tables without rows, by the names of those that do not exist."""
+    for name in sorted(names - registered):
+        if not warehouse.exists(spark, name):
+            columns = (f"CAST(NULL AS {sql_type(f.type)}) AS `{f.name}`" for f in TABLES[name].arrow)
+            rows = spark.sql(f"SELECT {', '.join(columns)} WHERE false")
+            rows.createOrReplaceTempView(name)
+            registered.add(name)
 
 
 def register(

@@ -1,6 +1,6 @@
 """The tables of a warehouse, opened once by a command and handed down to all that reads them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +37,10 @@ class Tables(Protocol):
         """Whether a table exists."""
         ...
 
+    def with_empty(self, names: frozenset[str]) -> "Tables":
+        """The same tables; each of `names` that does not exist has no rows instead of an error."""
+        ...
+
 
 @dataclass(frozen=True)
 class CatalogTables:
@@ -44,6 +48,7 @@ class CatalogTables:
 
     warehouse: Warehouse
     open_session: OpenSession
+    empty: frozenset[str] = frozenset()
 
     @cached_property
     def _spark(self) -> "SparkSession":
@@ -66,8 +71,13 @@ class CatalogTables:
         """Whether a table exists."""
         return self.warehouse.exists(self._spark, table)
 
+    def with_empty(self, names: frozenset[str]) -> "CatalogTables":
+        """The same tables; each of `names` that does not exist has no rows instead of an error."""
+        return replace(self, empty=names)
+
     def _answer(self, sql: str) -> "pa.Table":
         spark_reader.check_query(sql)
+        spark_reader.register_empty(self._spark, self.warehouse, self.empty, self._registered)
         answer = spark_reader.answer(self._spark, self.warehouse, sql, None, self._registered)
         return answer.read_all()
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,15 @@ def test_every_command_says_what_it_does_and_gives_an_example(
 
 
 def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    execute([])
+    assert execute([]) == 0
     printed = capsys.readouterr()
-    assert "Usage: quotaflow" in printed.out + printed.err
+    assert "Usage: quotaflow" in printed.out
+    assert printed.err == ""
+
+
+def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["--version"]) == 0
+    assert capsys.readouterr().out == f"quotaflow {version('quotaflow')}\n"
 
 
 def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,3 +97,14 @@ def test_a_catalog_is_read_through_one_session(
         spark.sql("DROP DATABASE opened CASCADE")
         for name in ("brokers", "current_brokers"):
             spark.catalog.dropTempView(name)
+
+
+@pytest.mark.spark
+def test_a_table_of_a_catalog_that_was_never_made_may_count_as_empty(
+    spark: "SparkSession",
+) -> None:
+    conf = config.WarehouseSection(catalog_schema="spark_catalog.nothing_made")
+    tables = CatalogTables(Warehouse(conf), lambda: spark).with_empty(frozenset({BROKERS.name}))
+    assert tables.rows(COUNT) == [{"n": 0}]
+    assert tables.read("SELECT * FROM brokers", BROKERS.arrow).num_rows == 0
+    spark.catalog.dropTempView(BROKERS.name)

@@ -1,0 +1,95 @@
+"""Inputs of a plan that were never made: they count as empty, and nothing is planned from them.
+
+Brokers may have no telemetry to give, or no request log: then no job ever makes the tables of
+these. An answer is made once all that it is computed from is there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from quotaflow.pipelines.feedback import evidence_checks, plan_inputs, preflight
+from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+_READ = """
+    desired_configs protected_principals quota_usage address_clients current_brokers current_topics
+    current_settings config_writers throttle_changes other_config_managers client_instances
+    current_quality broker_degradation feedback_dead_times replication_throttles
+"""
+"""Tables and views that the queries of a plan name."""
+_SNAPSHOT = "snapshot"
+_CURRENT = "SELECT * FROM current_configs, current_client_quotas"
+# Live clients that a subscription could harm: unknown is not none.
+_SUBSCRIPTIONS = "subscription_proposals"
+
+
+@dataclass(frozen=True, slots=True)
+class UnmadeInputs:
+    """`causes`: evidence that nothing may rest on -> the tables that were never made."""
+
+    causes: Mapping[str, frozenset[str]]
+
+    @property
+    def unusable(self) -> dict[str, str]:
+        """The evidence, each with the reason."""
+        return {name: _reason(tables) for name, tables in self.causes.items() if tables}
+
+    @property
+    def lines(self) -> list[str]:
+        """What was never made, how it is made, and which evidence is missing without it."""
+        by_command: dict[str, set[str]] = {}
+        for table in frozenset[str]().union(*self.causes.values()):
+            by_command.setdefault(fillers.filler(table), set()).add(table)
+        return [self._line(command, by_command[command]) for command in sorted(by_command)]
+
+    def _line(self, command: str, tables: set[str]) -> str:
+        evidence = sorted(name for name, causes in self.causes.items() if causes & tables)
+        return (
+            f"never made: {', '.join(sorted(tables))} (`quotaflow {command}` does that): nothing "
+            f"is planned that rests on {', '.join(evidence)}"
+        )
+
+
+def read(tables: Tables) -> tuple[UnmadeInputs, Tables]:
+    """The inputs of a plan that were never made, and the tables with these as ones without rows.
+
+    That the pipeline never ran at all stays an error: reading its progress says how it is begun.
+    """
+    is_made = cache(tables.is_made)
+    inputs = {answer.name: frozenset(answer.inputs) for answer in ANSWERS}
+    everywhere = {table for table in _read_for_all() if not is_made(table)}
+    causes = {}
+    for evidence, answer in evidence_checks.PROPOSED_BY.items():
+        needed = set(_unmade(answer, inputs, is_made))
+        if answer == _SUBSCRIPTIONS:
+            needed |= {table for table in preflight.tables() if not is_made(table)}
+        causes[evidence] = frozenset(everywhere | needed)
+    named = views.dependencies(_READ)[0]
+    unmade = frozenset(name for name in named if not is_made(name)) - {PIPELINE_PROGRESS.name}
+    return UnmadeInputs(causes), tables.with_empty(unmade) if unmade else tables
+
+
+def _read_for_all() -> set[str]:
+    """Tables that each row needs: what a snapshot read of configs, quotas and who is protected."""
+    queries = (_CURRENT, plan_inputs.PROTECTED, plan_inputs.ENTITY_COUNTS)
+    read = {table for sql in queries for table in views.dependencies(sql)[0]}
+    return {table for table in read if fillers.filler(table) == _SNAPSHOT}
+
+
+def _unmade(
+    name: str, inputs: Mapping[str, frozenset[str]], is_made: Callable[[str], bool]
+) -> Iterator[str]:
+    """What has to be made before this table is: the tables themselves, in place of answers."""
+    if is_made(name):
+        return
+    missing = [cause for each in inputs.get(name, ()) for cause in _unmade(each, inputs, is_made)]
+    yield from missing or [name]
+
+
+def _reason(tables: frozenset[str]) -> str:
+    first = min(tables)
+    return f"it rests on {first}, which was never made: `quotaflow {fillers.filler(first)}` does"
