@@ -21,12 +21,14 @@ SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '
 LANES := unit live spark views types lint
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
+EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit views spark live live-more faults $(FAULT_LANES) bench audit clean
+.PHONY: help demo test lint types unit views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
+  check-release clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
@@ -84,6 +86,29 @@ audit: ## known vulnerabilities of what constraints.txt pins: asks the advisory 
 	@.venv/audit/bin/pip install --quiet 'pip-audit>=2.10,<3'
 	@.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --format json \
 	  --progress-spinner off 2>&1 | $(PYTHON) .ci/audit.py constraints.txt
+
+# What a release is made with, beside the environment of the tests.
+TOOLS := .venv/release/bin
+$(TOOLS)/uv:
+	@$(PYTHON) -m venv .venv/release
+	@$(TOOLS)/pip install --quiet 'uv>=0.13,<0.14' 'cyclonedx-bom>=7.5,<8'
+
+# The newest sums of what constraints.txt pins, for every platform and Python from 3.11 on.
+lock: $(TOOLS)/uv ## requirements.txt: all packages of a release, with sums
+	$(TOOLS)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --constraints constraints.txt \
+	  $(EXTRAS:%=--extra %) --generate-hashes --no-annotate --custom-compile-command 'make lock' \
+	  --output-file requirements.txt
+
+jar: $(READY) ## the jar of the telemetry receiver, in dist/: the same bytes each time
+	$(BIN)/python .ci/release/receiver_jar.py dist
+
+release: $(READY) $(TOOLS)/uv ## wheel, sdist, receiver jar, bill of materials and sums, in dist/
+	$(BIN)/python .ci/release/build.py dist $(TOOLS)/cyclonedx-py
+
+# PYTHONS='python3.11 python3.14': which Pythons to check the wheel of dist/ with.
+PYTHONS ?= $(PYTHON)
+check-release: $(READY) ## installs the wheel of dist/ by sums alone, and uses it
+	$(BIN)/python .ci/release/check_wheel.py dist/quotaflow-*-py3-none-any.whl $(PYTHONS)
 
 clean: ## remove the environment and what tools left
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

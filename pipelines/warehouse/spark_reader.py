@@ -80,7 +80,8 @@ def register_empty(
     """Give the session tables without rows, by the names of those that do not exist."""
     for name in sorted(names - registered):
         if not warehouse.exists(spark, name):
-            columns = (f"CAST(NULL AS {sql_type(f.type)}) AS `{f.name}`" for f in TABLES[name].arrow)
+            schema = TABLES[name].arrow
+            columns = (f"CAST(NULL AS {sql_type(f.type)}) AS `{f.name}`" for f in schema)
             rows = spark.sql(f"SELECT {', '.join(columns)} WHERE false")
             rows.createOrReplaceTempView(name)
             registered.add(name)
