@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from quotaflow.pipelines.feedback import evidence_checks, plan_inputs, preflight
+from quotaflow.pipelines.feedback import evidence_checks, preflight
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
@@ -22,7 +22,10 @@ _READ = """
 """
 """Tables and views that the queries of a plan name."""
 _SNAPSHOT = "snapshot"
-_CURRENT = "SELECT * FROM current_configs, current_client_quotas"
+_EVERYWHERE = """
+    current_configs current_client_quotas current_brokers current_topics protected_principals
+"""
+"""Views that each row needs: configs, quotas, and who is protected, as a snapshot read them."""
 # Live clients that a subscription could harm: unknown is not none.
 _SUBSCRIPTIONS = "subscription_proposals"
 
@@ -74,9 +77,8 @@ def read(tables: Tables) -> tuple[UnmadeInputs, Tables]:
 
 
 def _read_for_all() -> set[str]:
-    """Tables that each row needs: what a snapshot read of configs, quotas and who is protected."""
-    queries = (_CURRENT, plan_inputs.PROTECTED, plan_inputs.ENTITY_COUNTS)
-    read = {table for sql in queries for table in views.dependencies(sql)[0]}
+    """Tables of a snapshot that each row needs."""
+    read = views.dependencies(_EVERYWHERE)[0]
     return {table for table in read if fillers.filler(table) == _SNAPSHOT}
 
 
