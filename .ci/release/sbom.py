@@ -19,6 +19,8 @@ PERMITTED = re.compile(
     re.I,
 )
 """Licences that permit use beside Apache-2.0. MPL 2.0 binds changes to its own files alone."""
+_LOOKED_UP = {"protobuf": "BSD-3-Clause"}
+"""Packages whose metadata names no licence, with that of their LICENSE file."""
 Json = dict[str, Any]
 
 
@@ -82,7 +84,8 @@ def _licence(component: Json) -> str:
     for each in component.get("licenses", ()):
         licence = each.get("license", {})
         named.append(each.get("expression") or licence.get("id") or licence.get("name", ""))
-    return " or ".join(dict.fromkeys(filter(None, named)))
+    texts = dict.fromkeys(filter(None, named)) or [_LOOKED_UP.get(component["name"], "")]
+    return " or ".join(texts)
 
 
 def not_permitted(named: Mapping[str, str]) -> dict[str, str]:
