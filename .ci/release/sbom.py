@@ -19,7 +19,7 @@ PERMITTED = re.compile(
     re.I,
 )
 """Licences that permit use beside Apache-2.0. MPL 2.0 binds changes to its own files alone."""
-_LOOKED_UP = {"protobuf": "BSD-3-Clause"}
+_BY_LICENSE_FILE = {"protobuf": "BSD-3-Clause"}
 """Packages whose metadata names no licence, with that of their LICENSE file."""
 Json = dict[str, Any]
 
@@ -53,7 +53,8 @@ def with_hashes(components: Iterable[Json], hashes: Mapping[str, list[str]]) -> 
         digests = hashes.get(normalized(each["name"]), [])
         listed = [{"alg": "SHA-256", "content": digest} for digest in digests]
         reference = {"type": "distribution", "url": each.get("purl", each["name"])}
-        yield each | ({"externalReferences": [reference | {"hashes": listed}]} if listed else {})
+        own = [reference | {"hashes": listed}] if listed else []
+        yield each | {"externalReferences": [*each.get("externalReferences", []), *own]}
 
 
 def pinned(text: str) -> dict[str, list[str]]:
@@ -84,7 +85,7 @@ def _licence(component: Json) -> str:
     for each in component.get("licenses", ()):
         licence = each.get("license", {})
         named.append(each.get("expression") or licence.get("id") or licence.get("name", ""))
-    texts = dict.fromkeys(filter(None, named)) or [_LOOKED_UP.get(component["name"], "")]
+    texts = dict.fromkeys(filter(None, named)) or [_BY_LICENSE_FILE.get(component["name"], "")]
     return " or ".join(texts)
 
 
