@@ -146,7 +146,7 @@ class LocalDatabase:
     def _table_sql(self, name: str) -> str:
         """SQL for the rows of a table: live columns, then declared ones that it lacks, as null."""
         if name in self.empty and not self.is_made(name):
-            return f"SELECT * FROM {self._without_rows(name, TABLES[name].arrow)}"
+            return f"SELECT * FROM {self._empty(name, TABLES[name].arrow)}"
         table = self.table(name)
         try:
             check_readable(name, table.metadata().configuration)
@@ -159,7 +159,7 @@ class LocalDatabase:
                 f"{folder} has a file outside of {self.folder}, which is not read: {outside[0]}"
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
-        empty = self._without_rows(name, schema)
+        empty = self._empty(name, schema)
         files = Files(tuple(paths), schema, bool(TABLES[name].partitioning))
         # Times keep the type of the files, so that conditions on them skip row groups.
         columns = ", ".join(
@@ -170,8 +170,8 @@ class LocalDatabase:
         )
         return f"SELECT {columns} FROM {files_sql(empty, files)}"
 
-    def _without_rows(self, name: str, schema: pa.Schema) -> str:
-        """Make a table with these columns and no row; returns its name as SQL."""
+    def _empty(self, name: str, schema: pa.Schema) -> str:
+        """Make a table of these columns without rows; returns its name in SQL."""
         empty = f'"columns of {name}"'
         # By their types: to take them from Arrow would import pandas.
         listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)

@@ -73,8 +73,7 @@ class Made:
             ("configs",),
             set(evidence_checks.PROPOSED_BY),
             "never made: configs (`quotaflow snapshot` does that): nothing is planned that rests "
-            "on current_configs, metric_alerts, producer_id_heap, producer_id_offenders, "
-            "quota_advice, replication_rate_advice, throttle_checks",
+            f"on {', '.join(sorted(evidence_checks.PROPOSED_BY))}",
             id="no snapshot",
         ),
     ],
@@ -118,12 +117,11 @@ def test_without_telemetry_the_rest_is_planned(
     left_out = ("metric_alert_events", "subscription_proposals", "telemetry_subscriptions")
     for name in left_out:
         warehouse.folder(name).rename(warehouse.folder(name).with_suffix(".away"))
-    made = planning.make(conf, open_tables(conf), datetime.now(UTC))
-    assert made.plan_id == whole.plan_id
     assert execute(["plan", "--set", f"warehouse.path={warehouse.conf.folder}"]) == 3
-    printed = capsys.readouterr().err
+    out, printed = capsys.readouterr()
     assert re.search(r"^never made: metric_alert_events \(`quotaflow run metric_alerts", printed)
     assert "1 change waits" in printed
+    assert f"--entity-name {whole.changes[0].desired.entity_name} --add-config" in out
 
 
 def test_a_table_without_rows_is_no_table_of_another_reader(warehouse: Warehouse) -> None:
