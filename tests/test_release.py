@@ -64,7 +64,8 @@ def test_every_package_of_a_release_is_pinned_as_in_tests_and_has_sums() -> None
 def test_every_requirement_of_every_extra_is_pinned() -> None:
     (extras,) = re.findall(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.M)
     optional = PROJECT["optional-dependencies"]
-    assert set(extras.split()) == optional.keys() - {"dev"}
+    # gssapi is built where it is installed, and botocore wants an older python-dateutil.
+    assert set(extras.split()) == optional.keys() - {"dev", "kerberos", "iam"}
     required = [*PROJECT["dependencies"], *(r for name in extras.split() for r in optional[name])]
     names = {sbom.normalized(re.split(r"[\[<>=;]", text)[0]) for text in required}
     assert names <= PINNED.keys()
