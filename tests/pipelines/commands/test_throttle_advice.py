@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.advice import move_advice
-from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.view_rows import Row, at, choice, crossed
-from ...schemas.views.view_tables import make_tables, rows
+from ...schemas.views.view_tables import make_tables
 
 MB = 1_000_000
 SEEN = {"cluster_id": "c1", "event_time": at(-600), "is_removed": False}
@@ -34,7 +32,7 @@ def size(broker_id: int, mega: int, **others: Any) -> Row:
 def replicated(minute: int, mega_per_s: float, follower_id: int | None, **others: Any) -> Row:
     time = at(60 * minute)
     row = {"cluster_id": "c1", "event_time": time, "event_date": time.date(), "leader_id": 1}
-    row |= {"follower_id": follower_id, "topic_id": "t1", "topic": None, "partition": 0}
+    row |= {"follower_id": follower_id, "topic_id": "t1", "topic": "bulk", "partition": 0}
     row |= {"bytes": round(mega_per_s * MB * 60), "fetches": 1}
     return row | {"leader_throttled_bytes": 0, "follower_throttled_bytes": 0} | others
 
@@ -57,7 +55,7 @@ CONTENT = {
         replicated(0, 1, None),
         replicated(1, 2, None),
         replicated(1, 2, 2),
-        replicated(1, 5, 2, topic_id="t9", leader_throttled_bytes=4 * MB * 60),
+        replicated(1, 5, 2, topic_id="t9", topic=None, leader_throttled_bytes=4 * MB * 60),
     ],
     "rack_traffic": [
         flowing(-60, 80, "consumed", 1),
@@ -140,18 +138,6 @@ def test_answers_too_large_for_the_throttle_are_a_warning_before_the_move(
     configs = [row | {"config_key": "replica.fetch.response.max.bytes"}]
     _, _, err = advise(CONTENT | {"configs": configs}, [1, 3], *CAPACITY)
     assert ("Replication will stutter" in err) == is_warned
-
-
-def test_what_is_read_of_a_topic_no_snapshot_knew_counts(warehouse: Warehouse) -> None:
-    named = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
-    content = {
-        "preferred_replicas": [choice(60, 60 * MB, topic=None, topic_id="t1")],
-        "topic_names": [named | {"topic_id": "t1", "topic": "bulk"}],
-    }
-    make_tables(warehouse, content)
-    names = {"cluster": "'c1'", "topics": "'bulk'", "recent": literal(at(0)), "recent_s": "600e0"}
-    (row,) = rows(warehouse, move_advice._READ.format(**names))
-    assert row == {"topic": "bulk", "partition": 0, "read": MB / 10}
 
 
 def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise) -> None:

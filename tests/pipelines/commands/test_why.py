@@ -107,7 +107,7 @@ def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> Non
 
 
 def test_what_request_time_throttled_is_not_laid_on_the_bytes(why: Why) -> None:
-    rows = [used(0, 16_000.0), throttled(11, 12_000.0, throttled_by="request_percentage")]
+    rows = [used(0, 15_000.0), throttled(11, 12_000.0, throttled_by="request_percentage")]
     _, out, _ = why({"quota_usage": rows}, "dave")
     assert "most likely by its request_percentage" in out
     assert "--add-config" not in out
