@@ -61,7 +61,7 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
         ),
     ),
     "snapshot": (
-        Acl(CLUSTER, THE_CLUSTER, DESCRIBE, "log dirs, the quorum"),
+        Acl(CLUSTER, THE_CLUSTER, DESCRIBE, "log dirs, moves, the quorum"),
         Acl(CLUSTER, THE_CLUSTER, DESCRIBE_CONFIGS, "configs of brokers, quotas, client-metrics"),
         Acl(TOPIC, ALL, DESCRIBE, "topics, partitions, replicas"),
         Acl(TOPIC, ALL, DESCRIBE_CONFIGS, "configs of topics"),

@@ -82,3 +82,9 @@ class Table:
     def sql_schema(self) -> str:
         """The table's columns as Spark's DDL text, for mapInArrow and readers."""
         return sql_columns(self.arrow)
+
+    @property
+    def empty_sql(self) -> str:
+        """Spark's SQL for the table's columns without a row."""
+        columns = (f"CAST(NULL AS {sql_type(f.type)}) AS `{f.name}`" for f in self.arrow)
+        return f"SELECT {', '.join(columns)} WHERE false"

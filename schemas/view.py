@@ -4,6 +4,7 @@ A file of schemas/views begins with a head, in SQL comments of a fixed form. One
 
     -- kind: staging
     -- grain: one row per broker
+    -- needs: admin_api
     -- description: The state of each broker in the last snapshot.
     -- empty: until the first snapshot
     -- columns:
@@ -11,10 +12,11 @@ A file of schemas/views begins with a head, in SQL comments of a fixed form. One
     --   uptime_s: time since the broker registered,
     --     in seconds
 
-Columns stand in the order of the query. `from` takes the comments of columns that pass through
-unchanged from a table or view that the query reads. `empty` is for a view that is rightly without
-rows where all goes well: it says when. A longer text goes on in lines that are
-indented further.
+`needs` is the level of schemas/levels.py from which on it has rows; tables of higher levels may be
+missing. Columns stand in the order of the query. `from` takes the comments of columns that pass
+through unchanged from a table or view that the query reads. `empty` is for a view that is rightly
+without rows where all goes well: it says when. A longer text goes on in lines that are indented
+further.
 """
 
 import difflib
@@ -22,11 +24,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from quotaflow.schemas.levels import IN_WORDS, LEVELS
+
 KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
-_FIELDS = ("kind", "grain", "description", "empty", "columns")
+_FIELDS = ("kind", "grain", "needs", "description", "empty", "columns")
 _OPTIONAL = "empty"
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _COLUMN = re.compile(r"(\w+): (\S.*)")
@@ -59,12 +63,14 @@ class View:
     description: str
     columns: tuple[ViewColumn, ...]
     sql: str
+    needs: str
     empty: str = ""
 
     @property
     def comment(self) -> str:
-        """What a row is, what the view is for, and when it has no rows."""
+        """What a row is, what the view is for, what it needs, and when it has no rows."""
         text = f"{self.grain[0].upper()}{self.grain[1:]}. {self.description}"
+        text += f" Needs {IN_WORDS[self.needs]}."
         return f"{text} Empty {self.empty}." if self.empty else text
 
 
@@ -96,6 +102,7 @@ def parse(name: str, head: list[str], sql: str, described: Mapping[str, Mapping[
             description=_description(fields["description"]),
             columns=tuple(_columns(fields["columns"], described)),
             sql=sql,
+            needs=_needs(fields["needs"]),
             empty=_text(fields.get(_OPTIONAL, [])),
         )
     except ViewHeadError as error:
@@ -132,6 +139,13 @@ def _kind(lines: list[str]) -> str:
     if kind not in KINDS:
         raise ViewHeadError(f"kind {kind!r} is none of {', '.join(KINDS)}{_near(kind, KINDS)}")
     return kind
+
+
+def _needs(lines: list[str]) -> str:
+    needs = _text(lines)
+    if needs not in LEVELS:
+        raise ViewHeadError(f"needs {needs!r} is none of {', '.join(LEVELS)}{_near(needs, LEVELS)}")
+    return needs
 
 
 def _grain(lines: list[str]) -> str:

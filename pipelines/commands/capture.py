@@ -147,7 +147,8 @@ def _capture(
                     f"following {topic} for {request.for_s} s: Ctrl-C restores the levels; a "
                     "broker that restarts forgets them"
                 )
-                _follow(arrivals, poll, request.for_s, is_over, as_json=as_json)
+                duration_s = _follow(arrivals, poll, request.for_s, is_over, as_json=as_json)
+                _keep_volume(settings, request.cluster_id, arrivals, duration_s)
         finally:
             for switch in switches:
                 changes = switch.plan.changes
@@ -160,6 +161,27 @@ def _capture(
         raise FeedbackError(
             "not every request log was switched on: the lines above have the reasons"
         )
+
+
+def _keep_volume(
+    settings: "Conf", cluster_id: str, arrivals: "LineCounts", duration_s: float
+) -> None:
+    """Keep what was measured, for doctor; not if only some APIs were counted."""
+    from quotaflow.pipelines.monitoring import log_volume  # noqa: PLC0415
+
+    if arrivals.apis or not arrivals.lines.total():
+        return
+    volume = log_volume.LogVolume(
+        cluster_id,
+        datetime.now(UTC),
+        duration_s,
+        {str(broker): n for broker, n in arrivals.lines.items()},
+        {str(broker): size for broker, size in arrivals.bytes.items()},
+    )
+    try:
+        log_volume.save(settings.warehouse, volume)
+    except ConfigError as error:
+        output.note(f"doctor will not know what was measured: {error}")
 
 
 def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
@@ -183,7 +205,8 @@ def _follow(
     is_over: Callable[[], bool],
     *,
     as_json: bool,
-) -> None:
+) -> float:
+    """Count and show lines until the time is over; returns how long that took, in seconds."""
     from quotaflow.pipelines.commands import line_counts  # noqa: PLC0415
 
     started = reported = time.monotonic()
@@ -195,8 +218,10 @@ def _follow(
             reported, at = now, f"{datetime.now(UTC):%H:%M:%S}"
             objects = [values.json_line({"time": at, **rate}) for rate in rates]
             output.lines_while_read(objects if as_json else [f"{at}  {line_counts.line([*rates])}"])
-    for text in arrivals.summary(max(time.monotonic() - started, 1.0)):
+    duration_s = max(time.monotonic() - started, 1.0)
+    for text in arrivals.summary(duration_s):
         output.note(text)
+    return duration_s
 
 
 def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:

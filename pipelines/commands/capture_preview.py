@@ -7,20 +7,23 @@ from typing import Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import request_logger
 from quotaflow.pipelines.feedback.request_logger import ON, QUIET, Switch
+from quotaflow.pipelines.monitoring import log_volume
+from quotaflow.pipelines.monitoring.log_volume import BYTES_PER_LINE
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.requests import REQUESTS
 
-BYTES_PER_LINE = 1_100
-"""For a usual mix of APIs: broker/README.md has the sizes by API."""
-
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Lines per second by broker, from when their request log was last ingested."""
+    """Lines per second by broker, from when their request log was last ingested.
+
+    `bytes_per_line` is their mean size as capture measured it last, or that of a usual mix of APIs.
+    """
 
     lines_per_s: Mapping[int, float]
+    bytes_per_line: float = BYTES_PER_LINE
 
 
 def expected(conf: Conf, cluster_id: str) -> Volume:
@@ -43,7 +46,11 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
         return Volume({})
     elapsed = max(row["until"] for row in rows) - min(row["since"] for row in rows)
     elapsed_s = max(elapsed.total_seconds(), 1.0)
-    return Volume({row["broker_id"]: row["lines"] / elapsed_s for row in rows})
+    measured = log_volume.load(conf.warehouse, cluster_id)
+    size = None if measured is None else measured.bytes_per_line
+    return Volume(
+        {row["broker_id"]: row["lines"] / elapsed_s for row in rows}, size or BYTES_PER_LINE
+    )
 
 
 def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
@@ -57,7 +64,7 @@ def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, An
             "level": level,
             "level_then": ON if is_switched else level,
             "expected_lines_per_s": None if rate is None else round(rate, 1),
-            "expected_bytes_per_s": None if rate is None else round(rate * BYTES_PER_LINE),
+            "expected_bytes_per_s": None if rate is None else round(rate * volume.bytes_per_line),
             "command": commands.get(str(broker_id)),
             "take_back_command": (
                 request_logger.off_command(conf, switch, broker_id) if is_switched else None

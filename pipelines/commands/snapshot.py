@@ -25,10 +25,10 @@ def snapshot(
 ) -> None:
     """Read the cluster's state and configs, and write what changed since the last snapshot.
 
-    Fills brokers, topics, replicas, replica_sizes, configs (of topics, brokers and client-metrics
-    resources), client_quotas, active_producers, transactional_ids, and client_subscriptions: which
-    client each client-metrics resource matches, and whether it got that subscription; and settings:
-    values of conf that views read.
+    Fills brokers, topics, replicas, replica_sizes, moving_replicas (ongoing reassignments), configs
+    (of topics, brokers and client-metrics resources), client_quotas, active_producers,
+    transactional_ids, and client_subscriptions: which client each client-metrics resource matches,
+    and whether it got that subscription; and settings: values of conf that views read.
 
     What a broker refuses or does not answer is reported and counted in pipeline_progress, and its
     rows stay as they were; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on

@@ -41,6 +41,7 @@ RETENTION_DAYS: dict[str, int | None] = {
     "topics": None,
     "replicas": None,
     "replica_sizes": _RESULTS,
+    "moving_replicas": _RESULTS,
     "configs": None,
     "client_quotas": None,
     "active_producers": _RESULTS,

@@ -18,7 +18,13 @@ def examine(conf: Conf) -> Iterator[Finding]:
 
 def _cluster(conf: Conf) -> Iterator[Finding]:
     # kafka-python is slow to import.
-    from quotaflow.pipelines.doctor import brokers, request_log, rights, topics  # noqa: PLC0415
+    from quotaflow.pipelines.doctor import (  # noqa: PLC0415
+        brokers,
+        levels,
+        request_log,
+        rights,
+        topics,
+    )
     from quotaflow.pipelines.doctor.cluster_probe import open_probe  # noqa: PLC0415
     from quotaflow.pipelines.kafka import admin  # noqa: PLC0415
 
@@ -34,6 +40,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         yield from rights.findings(probe)
         yield from topics.findings(probe, cluster)
         yield from request_log.findings(probe, cluster)
+        yield from levels.findings(probe, cluster)
 
 
 def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:

@@ -164,6 +164,15 @@ def _offsets(probe: Probe, topic: Topic, spec: "OffsetSpec | int") -> Offsets:
     return {(at.topic, at.partition): answer.offset for at, answer in answers.items()}
 
 
+def newest_record(probe: Probe, topic: Topic) -> datetime | None:
+    """Record time of the newest record; None if there is none or the login may not see it."""
+    try:
+        newest_ms = _newest(probe, topic)
+    except kafka_errors.KafkaError:
+        return None
+    return datetime.fromtimestamp(newest_ms / 1_000, UTC) if newest_ms > 0 else None
+
+
 def _newest(probe: Probe, topic: Topic) -> int:
     """Record time of the newest record in ms, -1 if there is none."""
     partitions = [TopicPartition(topic.name, n) for n in range(topic.partitions)]

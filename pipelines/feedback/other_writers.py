@@ -9,6 +9,7 @@ from quotaflow.pipelines.feedback.change import APPEND
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.holds import Alteration
 from quotaflow.pipelines.feedback.ledger import Key
+from quotaflow.pipelines.feedback.plan_inputs import rows_if_made
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
@@ -71,7 +72,7 @@ def later_writers(
     """
     last = {
         key: _setter(row)
-        for row in (tables.rows(WRITERS) if since else [])
+        for row in (rows_if_made(tables, WRITERS) if since else [])
         if row["principal"] != own
         and (key := _key(row)) in since
         and row["altered_at"].astimezone(UTC) > since[key]
@@ -83,7 +84,7 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
     """Later writers of list entries that are ours: the last writer, with all those entries."""
     times = [at for entries in named.values() for at in entries.values()]
     writers: dict[Key, LaterWriter] = {}
-    for row in tables.rows(NAMERS.format(literal(min(times)))) if times else []:
+    for row in rows_if_made(tables, NAMERS.format(literal(min(times)))) if times else []:
         key, at = _key(row), row["altered_at"].astimezone(UTC)
         ours = named.get(key, {})
         theirs = _setter(row).claimed_entries(

@@ -8,7 +8,7 @@ from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.configs import BROKER, ENTITY_TYPES, IP, PROBE, REFUSED, TOPIC, USER
+from quotaflow.schemas.configs import BROKER, IP, PROBE, REFUSED, TOPIC, USER
 from quotaflow.udfs.rules.address import normalized
 
 _WORDED = {"reason", "blocked_reason"}
@@ -22,20 +22,18 @@ MOVED = """
         AND event_time = (SELECT max(event_time) FROM replication_throttles WHERE {0})
 """
 PROTECTED = "SELECT principal, why_code FROM protected_principals WHERE {0}"
-ENTITY_COUNTS = """
-    SELECT
-        (
-            SELECT count(DISTINCT principal) FROM quota_usage
-            WHERE event_time > now() - INTERVAL '1 days' AND {0}
-        ) AS users,
-        (
-            SELECT count(DISTINCT client_address) FROM address_clients
-            WHERE event_time > now() - INTERVAL '1 days' AND {0}
-        ) AS ips,
-        (SELECT count(*) FROM current_brokers WHERE {0}) AS brokers,
-        (SELECT count(*) FROM current_topics WHERE {0}) AS topics
-"""
-_COUNTED = (USER, IP, BROKER, TOPIC)
+ENTITY_COUNTS = {
+    USER: """
+        SELECT count(DISTINCT principal) AS entities FROM quota_usage
+        WHERE event_time > now() - INTERVAL '1 days' AND {0}
+    """,
+    IP: """
+        SELECT count(DISTINCT client_address) AS entities FROM address_clients
+        WHERE event_time > now() - INTERVAL '1 days' AND {0}
+    """,
+    BROKER: "SELECT count(*) AS entities FROM current_brokers WHERE {0}",
+    TOPIC: "SELECT count(*) AS entities FROM current_topics WHERE {0}",
+}
 _PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 
 
@@ -69,10 +67,8 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
     """The brokers of each current reassignment: those whose moved partitions have brokers in
     common are one.
     """
-    if not all_made(tables, [MOVED]):
-        return []
     brokers: dict[tuple[str, int], set[str]] = {}
-    for row in tables.rows(MOVED.format(cluster)):
+    for row in rows_if_made(tables, MOVED.format(cluster)):
         partition = brokers.setdefault((row["topic"], row["partition"]), set())
         partition.add(str(row["broker_id"]))
     groups: list[set[str]] = []
@@ -84,9 +80,11 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
 
 
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
-    """How many users, addresses, brokers and topics the cluster has."""
-    (counts,) = tables.rows(ENTITY_COUNTS.format(cluster))
-    return {entity_type: counts[ENTITY_TYPES[entity_type]] for entity_type in _COUNTED}
+    """How many users, addresses, brokers and topics the cluster has; 0 of what no table has."""
+    return {
+        entity_type: sum(row["entities"] for row in rows_if_made(tables, sql.format(cluster)))
+        for entity_type, sql in ENTITY_COUNTS.items()
+    }
 
 
 def refused_keys(tables: Tables, cluster_id: str | None) -> Mapping[str, str]:
@@ -110,6 +108,11 @@ def of_cluster(cluster_id: str | None) -> str:
 
 
 def all_made(tables: Tables, queries: Iterable[str]) -> bool:
-    """Whether all tables that these queries read exist."""
-    read = {table for sql in queries for table in views.dependencies(sql)[0]}
-    return all(tables.is_made(table) for table in sorted(read))
+    """Whether all tables exist without which these queries cannot be answered."""
+    needed = {table for sql in queries for table in views.required(views.named(sql))}
+    return all(tables.is_made(table) for table in sorted(needed))
+
+
+def rows_if_made(tables: Tables, sql: str) -> list[dict[str, Any]]:
+    """The rows of a query; none if a table that it needs was never made."""
+    return tables.rows(sql) if all_made(tables, [sql]) else []

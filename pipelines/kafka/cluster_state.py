@@ -187,6 +187,12 @@ class ClusterState:
         for result in self.ask(request, broker_id).results:
             yield ClusterAnswer(result.log_dir, result.topics, error_name(result.error_code))
 
+    def reassignments(self) -> list[Any]:
+        """The topics with ongoing reassignments, and their partitions (KIP-455)."""
+        wait_ms = round(MAX_WAIT_S / 2 * 1_000)
+        request = requests.ListPartitionReassignmentsRequest(timeout_ms=wait_ms, topics=None)
+        return list(self.ask(request).topics)
+
     def producers(self, broker_id: int, partitions: Iterable[Partition]) -> Iterator[ClusterAnswer]:
         """Producer ids that the leader of these partitions has (KIP-664)."""
         kind = requests.DescribeProducersRequest

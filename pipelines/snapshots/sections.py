@@ -8,6 +8,7 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import (
     client_quotas,
     configs,
+    moving_replicas,
     producers,
     replica_sizes,
     settings,
@@ -24,7 +25,7 @@ from quotaflow.schemas.tables.snapshots import (
     SETTINGS,
     TRANSACTIONAL_IDS,
 )
-from quotaflow.schemas.tables.topology import REPLICA_SIZES
+from quotaflow.schemas.tables.topology import MOVING_REPLICAS, REPLICA_SIZES
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 
@@ -99,6 +100,9 @@ _OBSERVED: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
     "replicas": lambda observer: observer.topology.replicas,
     "replica_sizes": lambda observer: collect(
         REPLICA_SIZES, replica_sizes.observe(observer.state, observer.brokers)
+    ),
+    "moving_replicas": lambda observer: collect(
+        MOVING_REPLICAS, moving_replicas.observe(observer.state)
     ),
     "configs": lambda observer: collect(CONFIGS, observer.configs),
     "client_quotas": lambda observer: collect(

@@ -78,9 +78,13 @@ class LocalDatabase:
     def open(self, names: frozenset[str]) -> None:
         """Make sure that the database has these tables and views, and all that the views read.
 
-        Raises NeverMadeError for a table that does not exist, and ConfigError for one of another
-        schema version or that DuckDB cannot read.
+        A table that does not exist is empty if the views can do without it. Raises NeverMadeError
+        for another one, and ConfigError for one of another schema version or that DuckDB cannot
+        read.
         """
+        for name in views.required(names):
+            if name not in self.empty and not self.is_made(name):
+                raise NeverMadeError(name, self.folder)
         tables, needed_views = views.read_by(names)
         with self._opening:
             for name in tables:
@@ -145,7 +149,7 @@ class LocalDatabase:
 
     def _table_sql(self, name: str) -> str:
         """SQL for the rows of a table: live columns, then declared ones that it lacks, as null."""
-        if name in self.empty and not self.is_made(name):
+        if not self.is_made(name):
             return f"SELECT * FROM {self._empty(name, TABLES[name].arrow)}"
         table = self.table(name)
         try:

@@ -11,7 +11,6 @@ from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.table import sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
@@ -80,10 +79,7 @@ def register_empty(
     """Give the session tables without rows, by the names of those that do not exist."""
     for name in sorted(names - registered):
         if not warehouse.exists(spark, name):
-            schema = TABLES[name].arrow
-            columns = (f"CAST(NULL AS {sql_type(f.type)}) AS `{f.name}`" for f in schema)
-            rows = spark.sql(f"SELECT {', '.join(columns)} WHERE false")
-            rows.createOrReplaceTempView(name)
+            spark.sql(TABLES[name].empty_sql).createOrReplaceTempView(name)
             registered.add(name)
 
 
@@ -92,14 +88,21 @@ def register(
 ) -> None:
     """Give the session the tables and views that a query reads, by their names.
 
-    Skips tables that do not exist, views over those, and what is `registered`, to which it adds.
+    Skips tables that do not exist, views that need those, and what is `registered`, to which it
+    adds. A table that no view needs is empty if it does not exist.
     """
     made = set[str]() if registered is None else registered
     named_tables, named_views = views.dependencies(sql)
+    required = views.required(views.named(sql))
     for name in named_tables:
-        if name not in made and warehouse.exists(spark, name):
+        if name in made:
+            continue
+        if warehouse.exists(spark, name):
             warehouse.check_readable(spark, name)
             warehouse.read(spark, name).createOrReplaceTempView(name)
+            made.add(name)
+        elif name not in required:
+            spark.sql(TABLES[name].empty_sql).createOrReplaceTempView(name)
             made.add(name)
     loaded = views.load()
     for name in named_views:

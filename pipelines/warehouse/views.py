@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+from quotaflow.schemas import levels
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View, parse, split
 
@@ -61,6 +62,22 @@ def read_by(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return [name for name in TABLES if name in needed], [n for n in all_views if n in needed]
 
 
+def required(names: Iterable[str]) -> list[str]:
+    """The tables that must exist for a query of these tables and views.
+
+    Others that it reads are of a higher level than its views need: they are empty if they do not
+    exist.
+    """
+    all_views = load()
+    needed = set[str]()
+    for name in names:
+        if name in all_views:
+            needed |= levels.required(read_by([name])[0], all_views[name].needs)
+        else:
+            needed.add(name)
+    return [name for name in TABLES if name in needed]
+
+
 def sources(view: View) -> list[str]:
     """The tables and views that a view reads."""
     return [name for name in names_in(view.sql, {**TABLES, **load()}) if name != view.name]
@@ -68,4 +85,9 @@ def sources(view: View) -> list[str]:
 
 def dependencies(sql: str) -> tuple[list[str], list[str]]:
     """Tables and views that a query in any dialect names as words, as `read_by`."""
-    return read_by(names_in(sql, {**TABLES, **load()}))
+    return read_by(named(sql))
+
+
+def named(sql: str) -> list[str]:
+    """The tables and views that a query in any dialect names as words."""
+    return names_in(sql, {**TABLES, **load()})

@@ -106,3 +106,23 @@ REPLICA_SIZES = Table(
     time="event_time",
     clustering=("event_time", "topic"),
 )
+
+MOVING_REPLICAS = Table(
+    name="moving_replicas",
+    comment=(
+        "One row per change of what ongoing reassignments add or remove, when a snapshot saw it "
+        "(ListPartitionReassignments, KIP-455)"
+    ),
+    columns=(
+        CLUSTER_ID,
+        SNAPSHOT_TIME,
+        TOPIC,
+        PARTITION,
+        Column("broker_id", INT, "broker that gets a replica, or that loses its own"),
+        Column("place", STRING, "adding or removing"),
+        is_removed("the replica's move: it is done, or was cancelled"),
+    ),
+    key=("cluster_id", "topic", "partition", "broker_id", "event_time"),
+    time="event_time",
+    clustering=("event_time", "topic"),
+)

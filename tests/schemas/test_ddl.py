@@ -45,12 +45,13 @@ def test_create_view_says_what_a_row_and_each_column_is() -> None:
         description="It's a view.",
         columns=(ViewColumn("a", "it's"), ViewColumn("total", "a \\ sum")),
         sql="SELECT a, sum(b) AS total FROM t GROUP BY a",
+        needs="admin_api",
     )
     assert ddl.create_view(view) == (
         "CREATE OR REPLACE VIEW v (\n"
         "  `a` COMMENT 'it\\'s',\n"
         "  `total` COMMENT 'a \\\\ sum'\n"
-        ")\nCOMMENT 'One row per t. It\\'s a view.'\nAS\n"
+        ")\nCOMMENT 'One row per t. It\\'s a view. Needs the Admin API alone.'\nAS\n"
         "SELECT a, sum(b) AS total FROM t GROUP BY a"
     )
 

@@ -11,6 +11,7 @@ DESCRIBED = {
 HEAD = """\
 -- kind: staging
 -- grain: one row per broker
+-- needs: telemetry
 -- description: Where each broker is.
 --   Fenced ones too.
 -- columns:
@@ -44,17 +45,20 @@ def test_a_view_is_its_head_and_its_query() -> None:
             ViewColumn("rack", "broker.rack"),
         ),
         sql=QUERY,
+        needs="telemetry",
     )
 
 
 def test_the_comment_of_a_view_says_what_a_row_is_first() -> None:
-    assert view(HEAD).comment == "One row per broker. Where each broker is. Fenced ones too."
+    assert view(HEAD).comment == (
+        "One row per broker. Where each broker is. Fenced ones too. Needs client telemetry."
+    )
 
 
 def test_a_view_may_say_when_it_is_rightly_empty() -> None:
     text = HEAD.replace("-- columns:", "-- empty: until a broker\n--   registers\n-- columns:")
     assert view(text).empty == "until a broker registers"
-    assert view(text).comment.endswith("Fenced ones too. Empty until a broker registers.")
+    assert view(text).comment.endswith("Needs client telemetry. Empty until a broker registers.")
     assert view(HEAD).empty == ""
 
 
@@ -69,6 +73,13 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
         ),
         pytest.param("-- kind: staging\n", "", "the head has no kind", id="no kind"),
         pytest.param(
+            "needs: telemetry",
+            "needs: telemtry",
+            "needs 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
+            "mean telemetry?)",
+            id="a level that is none",
+        ),
+        pytest.param(
             "-- kind: staging\n",
             "-- kind: staging\n-- kind: mart\n",
             "the head has kind twice",
@@ -77,21 +88,21 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
         pytest.param(
             "-- kind: staging\n-- grain: one row per broker\n",
             "-- grain: one row per broker\n-- kind: staging\n",
-            "fields are in this order: kind, grain, description, empty, columns",
+            "fields are in this order: kind, grain, needs, description, empty, columns",
             id="fields in another order",
         ),
         pytest.param(
             "-- kind",
             "-- sort: of\n-- kind",
-            "expected a field (kind, grain, description, empty, columns) or a line indented by "
-            "two spaces, got: sort: of",
+            "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
+            "by two spaces, got: sort: of",
             id="another field",
         ),
         pytest.param(
             "--   Fenced",
             "-- Fenced",
-            "expected a field (kind, grain, description, empty, columns) or a line indented by "
-            "two spaces, got: Fenced ones too.",
+            "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
+            "by two spaces, got: Fenced ones too.",
             id="a line that is not indented",
         ),
         pytest.param(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import cached_property
 
 from quotaflow.pipelines.warehouse import sql_dialects, views
+from quotaflow.schemas import levels
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -69,6 +70,11 @@ class Answer:
         texts = (*self.texts, *(views.load()[name].sql for name in self.views))
         read = frozenset[str]().union(*map(sql_dialects.tables_in, texts))
         return tuple(name for name in TABLES if name in read)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The inputs without which it is not computed; others are empty if they do not exist."""
+        return frozenset(levels.required(self.inputs, levels.of_table(self.name)))
 
     @cached_property
     def fingerprint(self) -> str:

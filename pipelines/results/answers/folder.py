@@ -75,7 +75,7 @@ class FolderSource:
         return self._computed(whole, {table.name: self.relation(table.name)})
 
     def compute(self, answer: Answer) -> Computed:
-        """The rows of an answer, from tables that all exist."""
+        """The rows of an answer; a table that does not exist has none."""
         starts = self._starts(answer)
         relations = {name: self.relation(name, starts.get(name)) for name in answer.inputs}
         where = {
@@ -92,12 +92,14 @@ class FolderSource:
     def relation(self, name: str, start: datetime | None = None) -> Relation:
         """What a rule reads of a table: at least its rows from `start` on."""
         table = TABLES[name]
+        if not self.warehouse.is_in_folder(name):
+            return table.arrow.empty_table()
         paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
         return Files(tuple(paths), table.arrow, is_dated=bool(table.partitioning))
 
     def newest(self, name: str) -> datetime | None:
         """The newest time of a table; None if it has no rows, or its files do not say it."""
-        return _newest(self._listed(name))
+        return _newest(self._listed(name)) if self.warehouse.is_in_folder(name) else None
 
     def database(self) -> Database:
         """The database that computes answers, opened once."""

@@ -66,7 +66,7 @@ class CatalogSource:
         return _as_declared(self._live(table.name), table.arrow)
 
     def compute(self, answer: Answer) -> Computed:
-        """The rows of an answer, from tables that all exist."""
+        """The rows of an answer; a table that does not exist has none."""
         settings = self._settings(answer)
         for name in answer.inputs:
             self._register(name, self._part(answer, name, settings))
@@ -98,7 +98,9 @@ class CatalogSource:
         return {row["setting"]: row["number"] for row in self.spark.sql(sql).toArrow().to_pylist()}
 
     def _live(self, name: str) -> "DataFrame":
-        """A table with its declared columns."""
+        """A table with its declared columns, without rows if it does not exist."""
+        if not self.warehouse.exists(self.spark, name):
+            return self.spark.sql(TABLES[name].empty_sql)
         self.warehouse.check_readable(self.spark, name)
         rows = self.warehouse.read(self.spark, name)
         live = set(rows.columns)

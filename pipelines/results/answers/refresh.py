@@ -42,8 +42,8 @@ def refresh(
     """Compute each answer whose inputs changed; returns the names of the tables that changed.
 
     The caller has the warehouse's lock. `answers` are in order, each after those it reads. An
-    answer whose inputs do not all exist is left. One that cannot be computed is reported, keeps its
-    rows and has its error in `answer_state`; the others go on. A folder needs no session.
+    answer whose required inputs do not all exist is left. One that cannot be computed is reported,
+    keeps its rows and has its error in `answer_state`; the others go on. A folder needs no session.
     """
     warehouse = Warehouse(section)
     with _opened(warehouse, open_session, now) as source:
@@ -97,7 +97,7 @@ class _Refresh:
         stamps: dict[str, str | None] = {}
         try:
             stamps = _stamps(self.source, answer)
-            if any(stamps[name] is None for name in answer.inputs):
+            if any(stamps[name] is None for name in answer.required):
                 return False
             state = self.states.get(answer.name)
             if state is not None and state.is_of(answer, stamps, self.now):
@@ -168,7 +168,9 @@ def not_up_to_date(
         def problem(name: str) -> str | None:
             state = states.get(name)
             own = _problem(by_name[name], state, source, now, max_age)
-            read = by_name.keys() & state.inputs.keys() - {name} if state else set[str]()
+            inputs = state.inputs if state else {}
+            made = {table for table, stamp in inputs.items() if stamp is not None}
+            read = by_name.keys() & made - {name}
             return own or next(filter(None, map(problem, sorted(read))), None)
 
         return {name: why for name in sorted(names) if (why := problem(name))}

@@ -41,7 +41,7 @@ class Source(Protocol):
         ...
 
     def compute(self, answer: Answer) -> Computed:
-        """The rows of an answer, from tables that all exist.
+        """The rows of an answer; a table that does not exist has none.
 
         Raises the errors of `failures`.
         """

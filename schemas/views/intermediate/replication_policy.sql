@@ -1,5 +1,6 @@
 -- kind: intermediate
 -- grain: one row per cluster
+-- needs: admin_api
 -- description: Conf's section replication as the last snapshot stored it; conf's defaults if no
 --   snapshot did.
 -- columns:

@@ -1,5 +1,6 @@
 -- kind: intermediate
 -- grain: one row per cluster
+-- needs: sampled_log
 -- description: The newest minute with data about replication. Other views count back from it.
 -- columns:
 --   from replication_traffic: cluster_id

@@ -1,5 +1,6 @@
 -- kind: staging
 -- grain: one row per config and period in which its value did not change
+-- needs: admin_api
 -- description: The values of each config over time, as snapshots saw them. A change between two
 --   snapshots counts from the later one.
 -- columns:

@@ -1,5 +1,6 @@
 -- kind: staging
 -- grain: one row per cluster
+-- needs: admin_api
 -- description: The prices of traffic in conf (section prices), as the last snapshot stored them.
 -- columns:
 --   from settings: cluster_id

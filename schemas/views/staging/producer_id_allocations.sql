@@ -1,5 +1,6 @@
 -- kind: staging
 -- grain: one row per producer id that a broker gave to a client
+-- needs: sampled_log
 -- description: Who received each producer id (INIT_PRODUCER_ID), when first, and when it was last
 --   named.
 -- columns:

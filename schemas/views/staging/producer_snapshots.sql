@@ -1,5 +1,6 @@
 -- kind: staging
 -- grain: one row per cluster
+-- needs: admin_api
 -- description: When the first and the last snapshot of producers were taken. active_producers has only
 --   changes; for snapshots without a change, pipeline_progress has the time.
 -- columns:

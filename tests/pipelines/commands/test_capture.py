@@ -23,6 +23,7 @@ from quotaflow.pipelines.feedback.ledger import DONE, STARTED, YIELDED, Record
 from quotaflow.pipelines.feedback.trust import TrustedLedger
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -211,6 +212,10 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     ]
     assert run.journal.ledger.owned == {}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    measured = log_volume.load(run.warehouse.conf, "c1")
+    assert measured is not None
+    assert measured.lines == {"1": 2, "3": 2, "None": 3}
+    assert measured.bytes["1"] == len(came[0].value) + len(stock.value)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +229,8 @@ def test_one_broker_and_one_api(run: Command, name: str, api: str) -> None:
     assert "broker 1: 1 lines" in err
     assert "2 lines of other brokers or APIs came too" in err
     assert [r.entity.entity_name for r in run.journal.records if r.step == DONE] == ["1", "1"]
+    # A part of the APIs says nothing of the whole log.
+    assert log_volume.load(run.warehouse.conf, "c1") is None
 
 
 def test_a_failure_while_it_follows_gives_back(run: Command) -> None:

@@ -21,6 +21,7 @@ Refusals = dict[tuple[str, Any], int]
 class MadeCluster:
     """Brokers 1 to 3, the last one maybe fenced, and every topic with three replicas.
 
+    `moves` has the brokers that a partition's reassignment adds, and those that it removes.
     `refused` are error codes by API and what was asked of: a broker, topic, log dir, or None.
     """
 
@@ -29,6 +30,7 @@ class MadeCluster:
     quotas: list[tuple[dict[str, str | None], dict[str, float]]] = field(default_factory=list)
     producers: dict[tuple[str, int], list[dict[str, int]]] = field(default_factory=dict)
     transactions: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
+    moves: dict[tuple[str, int], tuple[list[int], list[int]]] = field(default_factory=dict)
     fenced: set[int] = field(default_factory=set)
     refused: Refusals = field(default_factory=dict)
     unreachable: set[int] = field(default_factory=set)
@@ -199,6 +201,27 @@ class MadeCluster:
         if code:
             dirs.append(result(error_code=code, log_dir="/broken", topics=[]))
         return response_type(error_code=self.code("DescribeLogDirs", broker_id), results=dirs)
+
+    def _ListPartitionReassignments(self, *_: Any) -> Any:  # noqa: N802
+        response_type = admin.ListPartitionReassignmentsResponse
+        kind = response_type.OngoingTopicReassignment
+        topics = [
+            kind(
+                name=topic,
+                partitions=[
+                    kind.OngoingPartitionReassignment(
+                        partition_index=partition,
+                        replicas=[],
+                        adding_replicas=adding,
+                        removing_replicas=removing,
+                    )
+                ],
+            )
+            for (topic, partition), (adding, removing) in self.moves.items()
+        ]
+        return response_type(
+            error_code=self.code("ListPartitionReassignments", None), topics=topics
+        )
 
     def _DescribeProducers(self, request: Any, _: int) -> Any:  # noqa: N802
         topic_type = admin.DescribeProducersResponse.TopicResponse

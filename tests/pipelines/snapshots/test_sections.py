@@ -190,6 +190,24 @@ def test_sizes_by_log_dir_and_what_a_broken_one_hides() -> None:
     ]
 
 
+def test_what_reassignments_add_and_remove() -> None:
+    made = MadeCluster(moves={("a", 0): ([3, 2], [1]), ("b", 4): ([1], [])})
+    rows, gaps = seen(made, "moving_replicas")
+    assert gaps == []
+    assert picked(rows, "topic", "partition", "broker_id", "place") == [
+        ("a", 0, 3, "adding"),
+        ("a", 0, 2, "adding"),
+        ("a", 0, 1, "removing"),
+        ("b", 4, 1, "adding"),
+    ]
+
+
+def test_refused_moves_leave_those_that_are_known() -> None:
+    code = CLUSTER_AUTHORIZATION_FAILED
+    made = MadeCluster(refused={("ListPartitionReassignments", None): code})
+    assert seen(made, "moving_replicas") == ([], [("CLUSTER_AUTHORIZATION_FAILED", {})])
+
+
 STATE = {
     "producer_id": 7,
     "producer_epoch": 0,

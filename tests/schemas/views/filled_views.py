@@ -67,6 +67,10 @@ TOPOLOGY: dict[str, list[Row]] = {
     ],
 }
 
+_LOG = _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 1, "log_dir": "/data"}
+_LOG |= {"size_bytes": 1_000, "offset_lag": 0, "is_future": False}
+_LEFT = {"entity_type": "topic", "entity_name": "unused", "config_source": "DYNAMIC_TOPIC_CONFIG"}
+
 _LIMITED = {"throttled_requests": 2, "throttle_time_ms": 31.5, "throttled_by": "producer_byte_rate"}
 _FREE = {"quota": None, "headroom": None, "quota_level": None, "quota_bucket_client_id": HOSTILE}
 
@@ -173,8 +177,19 @@ FILLED: dict[str, list[Row]] = {
         config(60, "interval.ms", "900000"),
         config(60, "match", None),
         config(0, "metrics", "b.", entity_name="quotaflow-alert-gone"),
+        config(0, "leader.replication.throttled.replicas", "0:1", **_LEFT),
+        config(0, "client.quota.callback.class", "C", entity_type="broker", entity_name="1"),
     ],
     **TOPOLOGY,
+    "replica_sizes": [
+        _LOG,
+        _LOG | {"broker_id": 3, "event_time": at(30), "size_bytes": 100},
+        _LOG | {"broker_id": 3, "event_time": at(60), "size_bytes": 400},
+    ],
+    "moving_replicas": [
+        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 3, "place": "adding"},
+        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 1, "place": "removing"},
+    ],
     "client_quotas": [
         quota(0, "producer_byte_rate", 1e6, user=HOSTILE),
         quota(60, "producer_byte_rate", 2e6, user=HOSTILE, set_at=at(45), set_by="User:admin"),
@@ -198,6 +213,7 @@ FILLED: dict[str, list[Row]] = {
         setting("replication.brokers.2", 1e8),
         setting("replication.cleanup.User:admin", "conf"),
         setting("own_principal", "User:us"),
+        setting("excluded.User:us", "own"),
         setting("probe.producer_ids_rate", "refused: 42"),
         setting("producer_ids.max_heap_bytes", 1_000),
     ],
@@ -310,6 +326,11 @@ FILLED: dict[str, list[Row]] = {
         counted(-5, 0, "quarantined", 2, reason="not_json", target="requests"),
         counted(55, 1, "out", 10, target="requests"),
         counted(30, 7, "out", 1, job="snapshot", query_id="s"),
+        *(
+            counted(n, 8, "in", 1, job="snapshot", query_id="s", target=target)
+            for n in (0, 90)
+            for target in ("configs", "moving_replicas", "replica_sizes")
+        ),
         counted(30, 0, "out", 1, job="request_results", query_id="q-request_results"),
         counted(55, 1, "lost", 3, reason="deleted_before_read"),
         counted(0, 1, "removed", 7, job="upkeep", query_id="upkeep", target="requests"),

@@ -43,7 +43,7 @@ QUERIES_OF_PLANS = (
     plan_inputs.PROTECTED.format("cluster_id = 'c1'"),
     plan_inputs.MOVED.format("cluster_id = 'c1'"),
     other_writers.LAST_ALTERATIONS,
-    plan_inputs.ENTITY_COUNTS.format("cluster_id = 'c1'"),
+    *(sql.format("cluster_id = 'c1'") for sql in plan_inputs.ENTITY_COUNTS.values()),
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),
     dead_time.MEASURED.format("true"),

@@ -1,5 +1,6 @@
 -- kind: mart
 -- grain: one row per client or follower and fetch setting that should change
+-- needs: sampled_log
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
 --   day. Rates count only minutes with fetches.
 -- columns:

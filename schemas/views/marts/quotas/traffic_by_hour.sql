@@ -1,5 +1,6 @@
 -- kind: mart
 -- grain: one row per hour, principal, client, topic and direction
+-- needs: sampled_log
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
 --   today. Racks are those of table traffic.
 -- columns:

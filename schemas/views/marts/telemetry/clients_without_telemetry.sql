@@ -1,5 +1,6 @@
 -- kind: mart
 -- grain: one row per client that produced or fetched and never requested a telemetry subscription
+-- needs: whole_log
 -- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
 --   are left out (protected_principals.is_internal).
 -- columns:

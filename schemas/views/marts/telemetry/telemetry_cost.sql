@@ -1,5 +1,6 @@
 -- kind: mart
 -- grain: one row per hour, broker and codec
+-- needs: telemetry
 -- description: What telemetry pushes cost, each push counted once for all its routes
 --   (unique_pushes). Only rows of the request log have bytes on the wire and a codec: the receiver gets
 --   payloads decompressed, so a push that only it has counts as codec unknown without wire_bytes.

@@ -1,0 +1,140 @@
+"""Which level a cluster is at, and what each next one would answer and cost."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.doctor import managed_services, topics
+from quotaflow.pipelines.doctor.cluster_probe import Probe
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
+from quotaflow.pipelines.doctor.managed_services import ManagedService
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.kafka.admin import Cluster
+from quotaflow.pipelines.monitoring import log_volume
+from quotaflow.pipelines.monitoring.log_volume import LogVolume
+from quotaflow.schemas.levels import (
+    ADMIN_API,
+    IN_WORDS,
+    LEVELS,
+    SAMPLED_LOG,
+    TELEMETRY,
+    WHOLE_LOG,
+)
+
+_RECENT = timedelta(days=1)
+"""A level is reached if its newest record is not older."""
+_PAGE = "docs/levels.md"
+ANSWERS = {
+    ADMIN_API: "quotas, throttles and left-overs, moves, producer ids, configs and their history",
+    TELEMETRY: "what clients measure: latency, throttling, throughput, versions that push, alerts",
+    SAMPLED_LOG: "who uses how much of which quota, who throttles whom, traffic between racks, "
+    "reads that fail, lag, causes of producer ids, who altered which config",
+    WHOLE_LOG: "the same exactly, and percentiles of latency and clients of few requests",
+}
+"""What a level answers beyond the ones before it."""
+_REMEDIES = {
+    TELEMETRY: "load a receiver and set a client-metrics resource: see receiver, subscriptions",
+    SAMPLED_LOG: "ship the request log to ingest.request_log_topic, and name in ingest.sampling "
+    "the APIs of which a part is enough; or `quotaflow capture --for 10m --yes` now and then",
+    WHOLE_LOG: "remove ingest.sampling from conf",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSources:
+    """Times of the newest records that each level reads; None: there is none.
+
+    `sampling` is the share of lines kept, by API; `volume` what capture measured last.
+    """
+
+    telemetry_at: datetime | None = None
+    log_at: datetime | None = None
+    sampling: Mapping[str, float] | None = None
+    volume: LogVolume | None = None
+    service: ManagedService | None = None
+
+
+def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
+    """The level, and each next one."""
+    ingest = probe.conf.ingest
+    try:
+        sources = LevelSources(
+            telemetry_at=_newest(probe, cluster, ingest.receiver_topic, ingest.otlp_topic),
+            log_at=_newest(probe, cluster, ingest.request_log_topic),
+            sampling=ingest.sampling,
+            volume=log_volume.load(probe.conf.warehouse, cluster.cluster_id),
+            service=managed_services.of_servers(
+                probe.conf.kafka.properties.get("bootstrap.servers", "")
+            ),
+        )
+    except CheckpointError as error:
+        yield Finding("level", BAD, str(error))
+        return
+    yield from of_sources(sources, datetime.now(UTC))
+
+
+def of_sources(sources: LevelSources, now: datetime) -> Iterator[Finding]:
+    """The same from what is known of a cluster. Pure."""
+    level = reached(sources, now)
+    seen = f"{level}: {IN_WORDS[level]}; it answers {_all_answers(level)}"
+    if level in {SAMPLED_LOG, WHOLE_LOG}:
+        seen += "; for brokers that log: see request logger"
+    yield Finding("level", OK, seen)
+    yield from _stale(sources, now)
+    highest = sources.service.highest if sources.service else LEVELS[-1]
+    if sources.service is not None:
+        seen = f"{sources.service.name} by the name of its brokers: {sources.service.limits}"
+        yield Finding("managed service", OK, seen, f"see {_PAGE}")
+    for each in LEVELS[LEVELS.index(level) + 1 : LEVELS.index(highest) + 1]:
+        seen = f"not reached: would answer {ANSWERS[each]}; costs {_cost(each, sources)}"
+        yield Finding(f"level {each}", OK, seen, _REMEDIES[each])
+
+
+def reached(sources: LevelSources, now: datetime) -> str:
+    """The highest level of which records came within a day."""
+    if _is_recent(sources.log_at, now):
+        return SAMPLED_LOG if sources.sampling else WHOLE_LOG
+    return TELEMETRY if _is_recent(sources.telemetry_at, now) else ADMIN_API
+
+
+def _is_recent(newest: datetime | None, now: datetime) -> bool:
+    return newest is not None and now - newest <= _RECENT
+
+
+def _stale(sources: LevelSources, now: datetime) -> Iterator[Finding]:
+    """Topics whose newest record is too old to count."""
+    for name, newest in (("telemetry", sources.telemetry_at), ("request log", sources.log_at)):
+        if newest is not None and not _is_recent(newest, now):
+            seen = f"the newest record is of {newest:%Y-%m-%d %H:%M} UTC: it does not count"
+            yield Finding(f"level: {name}", WARNING, seen, "see the findings of its topic")
+
+
+def _all_answers(level: str) -> str:
+    return "; ".join(ANSWERS[each] for each in LEVELS[: LEVELS.index(level) + 1])
+
+
+def _cost(level: str, sources: LevelSources) -> str:
+    if level == TELEMETRY:
+        return (
+            "a restart of each broker, and 1.4 to 5.6 kB per client and interval.ms of its resource"
+        )
+    volume = sources.volume
+    if volume is None:
+        measure = "`quotaflow capture --for 1m --yes` measures it"
+        size = f"about {log_volume.BYTES_PER_LINE:,} bytes a request to write and ship; {measure}"
+    else:
+        size = (
+            f"{volume.bytes_per_s / 1_000:,.1f} kB/s to write and ship, as capture measured at "
+            f"{volume.ended_at:%Y-%m-%d %H:%M} UTC over {volume.duration_s:.0f} s at "
+            f"{len(volume.lines)} brokers"
+        )
+    return f"{size}; lines of ingest.sampling are not stored" if level == SAMPLED_LOG else size
+
+
+def _newest(probe: Probe, cluster: Cluster, *names: str | None) -> datetime | None:
+    times = [
+        topics.newest_record(probe, topic)
+        for name in names
+        if name is not None and (topic := cluster.topics.get(name)) is not None
+    ]
+    return max((time for time in times if time is not None), default=None)
