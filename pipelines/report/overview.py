@@ -6,6 +6,7 @@ from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection, Row
+from quotaflow.schemas.levels import IN_WORDS
 
 TITLE = "Overview"
 _TRAFFIC = "traffic"
@@ -53,6 +54,7 @@ def section(scope: Scope) -> ReportSection:
         time_range=texts.time_range(scope.since, scope.until),
         numbers=(*_cluster_numbers(cluster), *_client_numbers(clients)),
         charts=_charts(scope) if clients["principals"] else (),
+        sentences=(f"These tables have rows of {IN_WORDS[scope.level]}.",),
         left_out=tuple(_unknown(cluster, clients)),
         alarms=_alarms(cluster),
     )
@@ -87,7 +89,8 @@ def _unknown(cluster: Row, clients: Row) -> Sequence[str]:
         sentences.append("No snapshot has brokers and topics yet: `quotaflow snapshot` takes one.")
     if not clients["principals"]:
         sentences.append(
-            "No client's traffic is known of this time: `quotaflow run --once` reads it."
+            "No client's traffic is known of this time: `quotaflow run --once` reads it from a "
+            "request log."
         )
     return sentences
 

@@ -12,6 +12,7 @@ from quotaflow.pipelines.report.section import (
     SOON,
     Alarm,
     Chart,
+    Grid,
     GridColumn,
     ReportSection,
     Row,
@@ -21,7 +22,7 @@ from quotaflow.pipelines.report.section import (
 )
 
 TITLE = "Producer ids"
-_TABLE = "producer_id_rates"
+_TABLE, _USES = "producer_id_rates", "producer_id_uses"
 _OFFENDERS = f"""
 WITH seen AS (
     SELECT
@@ -121,11 +122,39 @@ _HEAP_COLUMNS = (
 )
 
 
-def section(scope: Scope) -> ReportSection:
-    """Principals by their new producer ids, those over their quota first."""
-    rows = scope.rows(_OFFENDERS)
+def _heap(rows: Sequence[Row]) -> Grid:
+    return grid(
+        "What ids cost the heap of brokers, as of the last snapshot",
+        rows,
+        _HEAP_COLUMNS,
+        "No snapshot told which ids brokers hold: `quotaflow snapshot`.",
+    )
+
+
+def _of_snapshots(scope: Scope) -> ReportSection:
+    """What ids cost brokers. Who took them only a request log shows."""
+    rows = scope.rows_if_made(_HEAP)
+    missing = scope.nothing(_TABLE if scope.reader.is_made(_USES) else _USES)
     if not rows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
+    worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
+    sentence = f"Leaders have {sum(row['entries'] for row in rows):,} entries of producer ids."
+    advice = "`quotaflow plan` says which expiration limits their heap." if worse else "Nothing."
+    return ReportSection(
+        TITLE,
+        time_range="as of the last snapshot",
+        sentences=(sentence,),
+        advice=advice,
+        grids=(_heap(rows),),
+        left_out=(f"Who took them, and why: {missing}",),
+    )
+
+
+def section(scope: Scope) -> ReportSection:
+    """Principals by their new producer ids, those over their quota first."""
+    rows = scope.rows_if_made(_OFFENDERS)
+    if not rows:
+        return _of_snapshots(scope)
     accused = [row for row in rows if row["is_accused"]]
     causes = {row["cause"]: reasons.cure(row["cause"]) for row in accused}
     first = rows[0]
@@ -137,12 +166,7 @@ def section(scope: Scope) -> ReportSection:
         charts=(_chart(scope, rows),),
         grids=(
             grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
-            grid(
-                "What ids cost the heap of brokers, as of the last snapshot",
-                scope.rows(_HEAP),
-                _HEAP_COLUMNS,
-                "No snapshot told which ids brokers hold: `quotaflow snapshot`.",
-            ),
+            _heap(scope.rows_if_made(_HEAP)),
         ),
         left_out=(
             "The rates are open loop: nobody was throttled. Causes are read off the worst burst in "

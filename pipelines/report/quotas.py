@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report import snapshots, texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -104,9 +104,9 @@ _RAISE = (
 
 def section(scope: Scope) -> ReportSection:
     """Quota buckets by how full they were, and clients by their throttle time."""
-    first, last = scope.extent(_TABLE)
+    first, last = scope.extent(_TABLE) if scope.reader.is_made(_TABLE) else (None, None)
     if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
+        return snapshots.quotas(scope, TITLE, scope.nothing(_TABLE))
     buckets, throttled, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
     return ReportSection(
         TITLE,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report import snapshots, texts
 from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -22,7 +22,7 @@ from quotaflow.pipelines.report.section import (
 )
 
 TITLE = "Replication throttles and moves"
-_TABLE = "replication_rates"
+_TABLE, _THROTTLES = "replication_rates", "replication_throttles"
 _MAX_EVENTS, _MAX_LANES = 200, 12
 _CHECKS = f"""
 SELECT *, count(*) OVER () AS of_all
@@ -128,6 +128,8 @@ _DONE = (
 
 def section(scope: Scope) -> ReportSection:
     """Current throttles, moves, and the steps of both."""
+    if not scope.reader.is_made(_THROTTLES):
+        return snapshots.replication(scope, TITLE, scope.nothing(_THROTTLES))
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)
     if not checks and not moves and not steps and not rates:

@@ -20,6 +20,8 @@ from quotaflow.pipelines.report import (
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
+from quotaflow.schemas import levels
+from quotaflow.schemas.levels import IN_WORDS
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),
@@ -51,9 +53,9 @@ def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -
     try:
         return section(scope)
     except NeverMadeError as error:
-        return ReportSection(
-            title, sentences=(f"Nothing yet: {error}: {fillers.hint(error.table)}.",)
-        )
+        level = IN_WORDS[levels.of_table(error.table)]
+        sentence = f"Nothing yet, for it needs {level}: {error}: {fillers.hint(error.table)}."
+        return ReportSection(title, sentences=(sentence,))
     except QueryError as error:
         failure = f"It could not be told: {error}"
         return ReportSection(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))

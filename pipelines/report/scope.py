@@ -12,7 +12,11 @@ from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.warehouse.python_times import in_python
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas import levels
+from quotaflow.schemas.levels import ADMIN_API, IN_WORDS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
@@ -60,6 +64,13 @@ class Scope:
             rows: list[Row] = in_python(self.reader.query(query).read_all()).to_pylist()
         return rows
 
+    def rows_if_made(self, sql: str) -> list[Row]:
+        """The same; none if a table that the query needs was never made."""
+        try:
+            return self.rows(sql)
+        except NeverMadeError:
+            return []
+
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows; None if there are none."""
         time = TABLES[table].time
@@ -88,7 +99,20 @@ class Scope:
                 return f"{table} has no rows since {texts.moment(self.since)} UTC, where this " + (
                     f"report begins; its newest is of {texts.moment(last)}: name it with --since."
                 )
-        return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` " + ("fills it.")
+        level = levels.of_table(table)
+        needs = "" if level == ADMIN_API else f" from {IN_WORDS[level]}"
+        return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
+
+    @property
+    def level(self) -> str:
+        """The highest level of which these tables have rows of the cluster in this time."""
+        if self._has_rows(REQUESTS.name):
+            sampled = "SELECT 1 FROM requests WHERE cluster_id = {cluster} AND weight > 1 LIMIT 1"
+            return SAMPLED_LOG if self.rows(sampled) else WHOLE_LOG
+        return TELEMETRY if self._has_rows(TELEMETRY_PUSHES.name) else ADMIN_API
+
+    def _has_rows(self, table: str) -> bool:
+        return self.reader.is_made(table) and self.extent(table)[1] is not None
 
 
 def clusters(reader: Reader) -> Mapping[str, datetime]:

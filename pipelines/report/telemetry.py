@@ -1,6 +1,6 @@
 """The section on client telemetry: who pushes, who does not, and alerts (KIP-714)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
@@ -28,7 +28,8 @@ _OF_USERS = """NOT EXISTS (
         WHERE internal.is_internal AND internal.cluster_id = client_coverage.cluster_id
             AND internal.principal = client_coverage.principal
     )"""
-_TABLE = "telemetry_subscriptions"
+_TABLE = "telemetry_pushes"
+_SUBSCRIPTIONS = "telemetry_subscriptions"
 _STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
 _SOFTWARE = f"""
 SELECT
@@ -114,7 +115,7 @@ _WITHOUT_COLUMNS = (
 
 def section(scope: Scope) -> ReportSection:
     """Client instances by state, alerts, and clients without a subscription."""
-    kinds, alerts, without = (scope.rows(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
+    kinds, alerts, without = (scope.rows_if_made(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
     if not kinds and not without:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     silent = scope.rows(_SILENT)
@@ -138,9 +139,19 @@ def section(scope: Scope) -> ReportSection:
                 "Clients that never asked to push", without, _WITHOUT_COLUMNS, "Every client asked."
             ),
         ),
-        left_out=("Times of alerts are by the clients' own clocks.",) if alerts else (),
+        left_out=tuple(_left_out(scope, alerts)),
         alarms=tuple(_alarms(alerts, silent)),
     )
+
+
+def _left_out(scope: Scope, alerts: Sequence[Row]) -> Iterator[str]:
+    if alerts:
+        yield "Times of alerts are by the clients' own clocks."
+    if not scope.reader.is_made(_SUBSCRIPTIONS):
+        yield (
+            "What clients were asked to push, and which never asked: "
+            f"{scope.nothing(_SUBSCRIPTIONS)}"
+        )
 
 
 def _in_unit(row: Row, name: str) -> str:
@@ -149,7 +160,7 @@ def _in_unit(row: Row, name: str) -> str:
 
 def _coverage(kinds: Sequence[Row]) -> str:
     if not kinds:
-        return "No client asked for a telemetry subscription."
+        return "No client asked for a telemetry subscription, or pushed."
     instances, missing, expected, rejected = (
         sum(row[name] for row in kinds)
         for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")

@@ -1,0 +1,160 @@
+"""What sections show from snapshots alone, where the request log that they need has no rows."""
+
+from collections.abc import Sequence
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    MAX_ROWS,
+    NUMBER,
+    SOON,
+    Alarm,
+    GridColumn,
+    ReportSection,
+    Row,
+    grid,
+    moment,
+    number,
+    text,
+)
+
+_QUOTAS = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM current_client_quotas
+WHERE cluster_id = {{cluster}}
+ORDER BY user NULLS LAST, client_id NULLS LAST, ip NULLS LAST, config_key
+LIMIT {MAX_ROWS}
+"""
+_MOVES = f"""
+SELECT *, count(*) OVER () AS of_all,
+    count(CASE WHEN state = 'stalled' THEN 1 END) OVER () AS stalled
+FROM ongoing_moves
+WHERE cluster_id = {{cluster}}
+ORDER BY state = 'stalled' DESC, bytes_left DESC NULLS LAST, topic, partition, replica_id
+LIMIT {MAX_ROWS}
+"""
+_LEFTOVERS = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM throttle_leftovers
+WHERE cluster_id = {{cluster}}
+ORDER BY age_s DESC, entity_type, entity_name, config_key
+LIMIT {MAX_ROWS}
+"""
+_PARTS = (("user", "is_default_user"), ("client_id", "is_default_client_id"))
+_IP = (("ip", "is_default_ip"),)
+
+
+def _part(row: Row, name: str, is_default: str) -> str:
+    kind = name.replace("_", " ")
+    if row[is_default]:
+        return f"every other {kind}"
+    return "" if row[name] is None else f"{kind} {texts.listed(row[name])}"
+
+
+def _entity(row: Row) -> str:
+    return ", ".join(filter(None, (_part(row, *part) for part in (*_PARTS, *_IP))))
+
+
+def _limit(row: Row) -> str:
+    is_bytes = row["config_key"].endswith("byte_rate")
+    return texts.rate(row["quota"]) if is_bytes else texts.number(row["quota"])
+
+
+def _eta(row: Row) -> str:
+    return "" if row["eta_s"] is None else texts.duration(row["eta_s"] * 1e3)
+
+
+_QUOTA_COLUMNS = (
+    GridColumn("who shares it", _entity),
+    text("quota", "config_key"),
+    GridColumn("limit", _limit, NUMBER),
+    text("set by", "set_by"),
+    moment("seen since (UTC)", "valid_from"),
+)
+_MOVE_COLUMNS = (
+    GridColumn("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
+    text("to broker", "replica_id"),
+    text("state", "state"),
+    number("has", "size_bytes", texts.size),
+    number("left", "bytes_left", texts.size),
+    number("pace", "bytes_per_s", texts.rate),
+    GridColumn("done in", _eta, NUMBER),
+    moment("seen since (UTC)", "first_seen_at"),
+)
+_LEFTOVER_COLUMNS = (
+    text("what", "finding"),
+    text("of", "entity_type"),
+    text("name", "entity_name"),
+    text("config", "config_key"),
+    text("value", "config_value"),
+    number("for", "age_s", lambda age_s: texts.duration(age_s * 1e3)),
+)
+
+
+def quotas(scope: Scope, title: str, missing: str) -> ReportSection:
+    """The client quotas that are set. How full they are only a request log shows."""
+    rows = scope.rows_if_made(_QUOTAS)
+    if not rows:
+        return ReportSection(title, sentences=(missing,))
+    return ReportSection(
+        title,
+        time_range="as of the last snapshot",
+        sentences=(f"{texts.count(rows[0]['of_all'], 'client quota')} set.",),
+        advice="Nothing.",
+        grids=(grid("Client quotas that are set", rows, _QUOTA_COLUMNS, "None."),),
+        left_out=(f"How full they are, and whom they throttle: {missing}",),
+    )
+
+
+def replication(scope: Scope, title: str, missing: str) -> ReportSection:
+    """Ongoing moves and left-over throttles, as snapshots see them."""
+    if not scope.reader.is_made("moving_replicas"):
+        return ReportSection(title, sentences=(missing,))
+    moves, leftovers = scope.rows_if_made(_MOVES), scope.rows_if_made(_LEFTOVERS)
+    return ReportSection(
+        title,
+        time_range="as of the last snapshot",
+        sentences=(_moving(moves), _left(leftovers)),
+        advice=_advice(moves, leftovers),
+        grids=(
+            grid("Replicas that move, stalled ones first", moves, _MOVE_COLUMNS, "None."),
+            grid("Throttles that are left over", leftovers, _LEFTOVER_COLUMNS, "None."),
+        ),
+        left_out=(f"Who moved and throttled, and what happens between two snapshots: {missing}",),
+        alarms=tuple(_alarms(moves, leftovers)),
+    )
+
+
+def _moving(moves: Sequence[Row]) -> str:
+    if not moves:
+        return "No reassignment was going on at the last snapshot."
+    total = texts.count(moves[0]["of_all"], "replica")
+    return f"{total} being moved; {moves[0]['stalled']:,} did not grow since the snapshot before."
+
+
+def _left(leftovers: Sequence[Row]) -> str:
+    if not leftovers:
+        return "No replication throttle is known to be left over."
+    return f"{texts.count(leftovers[0]['of_all'], 'replication throttle')} left over."
+
+
+def _advice(moves: Sequence[Row], leftovers: Sequence[Row]) -> str:
+    parts = []
+    if moves and moves[0]["stalled"]:
+        parts.append("see whether brokers of stalled moves are up, and what throttles them")
+    if leftovers:
+        names = texts.names(row["entity_name"] for row in leftovers)
+        parts.append(f"remove what is left over at {names}, if nobody needs it any more")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+
+
+def _alarms(moves: Sequence[Row], leftovers: Sequence[Row]) -> list[Alarm]:
+    alarms = []
+    stalled = [row for row in moves if row["state"] == "stalled"]
+    if stalled:
+        what = texts.names(f"{row['topic']}-{row['partition']}" for row in stalled)
+        alarms.append(Alarm(SOON, f"Moves that did not go on: {what}."))
+    if leftovers:
+        alarms.append(Alarm(SOON, _left(leftovers)))
+    return alarms
