@@ -17,6 +17,6 @@ def observe(state: ClusterState) -> Iterator[Row | UnansweredPart]:
         for partition in topic.partitions:
             named = {"topic": topic.name, "partition": partition.partition_index}
             for broker_id in partition.adding_replicas:
-                yield named | {"broker_id": broker_id, "place": "adding"}
+                yield named | {"broker_id": broker_id, "role": "adding"}
             for broker_id in partition.removing_replicas:
-                yield named | {"broker_id": broker_id, "place": "removing"}
+                yield named | {"broker_id": broker_id, "role": "removing"}

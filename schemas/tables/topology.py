@@ -119,10 +119,11 @@ MOVING_REPLICAS = Table(
         TOPIC,
         PARTITION,
         Column("broker_id", INT, "broker that gets a replica, or that loses its own"),
-        Column("place", STRING, "adding or removing"),
+        Column("role", STRING, "adding or removing"),
         is_removed("the replica's move: it is done, or was cancelled"),
     ),
     key=("cluster_id", "topic", "partition", "broker_id", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
+    empty="until a snapshot is taken while a reassignment goes on",
 )

@@ -11,30 +11,34 @@ from quotaflow.pipelines.monitoring.log_volume import LogVolume
 from quotaflow.schemas.levels import ADMIN_API, LEVELS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-LATELY, LONG_AGO = NOW - timedelta(hours=2), NOW - timedelta(days=3)
-VOLUME = LogVolume("c1", LATELY, 60.0, {"1": 600, "2": 300}, {"1": 660_000, "2": 330_000})
+RECENTLY, LONG_AGO = NOW - timedelta(hours=2), NOW - timedelta(days=3)
+VOLUME = LogVolume("c1", RECENTLY, 60.0, {"1": 600, "2": 300}, {"1": 660_000, "2": 330_000})
 
 
 @pytest.mark.parametrize(
     ("sources", "level"),
     [
         pytest.param(LevelSources(), ADMIN_API, id="no topic has a record"),
-        pytest.param(LevelSources(telemetry_at=LATELY), TELEMETRY, id="clients push"),
+        pytest.param(LevelSources(telemetry_at=RECENTLY), TELEMETRY, id="clients push"),
         pytest.param(
-            LevelSources(log_at=LATELY, sampling={"PRODUCE": 0.1}), SAMPLED_LOG, id="a sampled log"
+            LevelSources(log_at=RECENTLY, sampling={"PRODUCE": 0.1}),
+            SAMPLED_LOG,
+            id="a sampled log",
         ),
         pytest.param(
-            LevelSources(telemetry_at=LATELY, log_at=LATELY, sampling={}), WHOLE_LOG, id="all"
+            LevelSources(telemetry_at=RECENTLY, log_at=RECENTLY, sampling={}), WHOLE_LOG, id="all"
         ),
         pytest.param(
-            LevelSources(telemetry_at=LATELY, log_at=LONG_AGO), TELEMETRY, id="the log ended"
+            LevelSources(telemetry_at=RECENTLY, log_at=LONG_AGO), TELEMETRY, id="the log ended"
         ),
         pytest.param(
             LevelSources(telemetry_at=LONG_AGO, log_at=LONG_AGO), ADMIN_API, id="all ended"
         ),
     ],
 )
-def test_a_level_is_reached_if_its_records_came_lately(sources: LevelSources, level: str) -> None:
+def test_a_level_is_reached_if_its_records_came_within_a_day(
+    sources: LevelSources, level: str
+) -> None:
     first, *others = levels.of_sources(sources, NOW)
     assert first.observed.startswith(f"{level}: ")
     next_ones = [each.subject for each in others if each.subject.startswith("level ")]

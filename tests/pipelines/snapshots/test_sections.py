@@ -194,7 +194,7 @@ def test_what_reassignments_add_and_remove() -> None:
     made = MadeCluster(moves={("a", 0): ([3, 2], [1]), ("b", 4): ([1], [])})
     rows, gaps = seen(made, "moving_replicas")
     assert gaps == []
-    assert picked(rows, "topic", "partition", "broker_id", "place") == [
+    assert picked(rows, "topic", "partition", "broker_id", "role") == [
         ("a", 0, 3, "adding"),
         ("a", 0, 2, "adding"),
         ("a", 0, 1, "removing"),

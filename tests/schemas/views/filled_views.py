@@ -187,8 +187,8 @@ FILLED: dict[str, list[Row]] = {
         _LOG | {"broker_id": 3, "event_time": at(60), "size_bytes": 400},
     ],
     "moving_replicas": [
-        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 3, "place": "adding"},
-        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 1, "place": "removing"},
+        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 3, "role": "adding"},
+        _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 1, "role": "removing"},
     ],
     "client_quotas": [
         quota(0, "producer_byte_rate", 1e6, user=HOSTILE),

@@ -32,7 +32,7 @@ WITH moves AS (
             ) AS age
         FROM moving_replicas
     ) AS aged
-    WHERE age = 1 AND NOT is_removed AND place = 'adding'
+    WHERE age = 1 AND NOT is_removed AND role = 'adding'
 ),
 snapshots AS (
     SELECT cluster_id, max(event_time) AS snapshot_time

@@ -1,0 +1,186 @@
+"""What snapshots alone show of moves and of throttles that are left over."""
+
+from typing import Any
+
+from .view_rows import Row, at, config, counted, setting
+from .view_tables import by_case, picked
+
+NOW = 3_600
+MOVED: Row = {"cluster_id": "c1", "topic": "t", "partition": 0, "is_removed": False}
+LISTED = "leader.replication.throttled.replicas"
+RATE = "follower.replication.throttled.rate"
+
+
+def moving(second: float, broker_id: int = 3, **others: Any) -> Row:
+    return MOVED | {"event_time": at(second), "broker_id": broker_id, "role": "adding"} | others
+
+
+def size(second: float, broker_id: int, size_bytes: int, **others: Any) -> Row:
+    row = {"event_time": at(second), "broker_id": broker_id, "size_bytes": size_bytes}
+    return MOVED | row | {"log_dir": "/data", "is_future": False} | others
+
+
+def replica(second: float, broker_id: int, **others: Any) -> Row:
+    row = {"event_time": at(second), "topic_id": "i", "broker_id": broker_id}
+    state = {"is_leader": broker_id == 1, "is_in_sync": True}
+    return MOVED | row | state | others
+
+
+def taken(*seconds: float, targets: tuple[str, ...] = (), refused: bool = False) -> list[Row]:
+    """Snapshots of these times, as they count themselves."""
+    names = targets or ("configs", "moving_replicas", "replica_sizes")
+    return [
+        counted(second, n, outcome, 1, job="snapshot", query_id="snapshot", target=name)
+        for n, second in enumerate(seconds)
+        for name in names
+        for outcome in (("in", "left_out") if refused and name == "moving_replicas" else ("in",))
+    ]
+
+
+LEADER = [replica(0, 1), size(0, 1, 1_000)]
+
+
+def move(*rows: Row, snapshots: list[Row]) -> dict[str, list[Row]]:
+    return {
+        "moving_replicas": [row for row in rows if "role" in row],
+        "replica_sizes": [row for row in (*LEADER, *rows) if "size_bytes" in row],
+        "replicas": [row for row in LEADER if "is_leader" in row],
+        "pipeline_progress": snapshots,
+    }
+
+
+MOVES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "seen once": (
+        move(moving(10), size(10, 3, 100), snapshots=taken(0, 10)),
+        [("seen_once", 100, 900, None, None)],
+    ),
+    "it grows": (
+        move(moving(10), size(10, 3, 100), size(20, 3, 300), snapshots=taken(10, 20)),
+        [("moving", 300, 700, 20.0, 35.0)],
+    ),
+    "its log came after the move": (
+        move(moving(10), size(20, 3, 300), snapshots=taken(10, 20)),
+        [("moving", 300, 700, 30.0, 700 / 30)],
+    ),
+    "it stalls": (
+        move(moving(10), size(10, 3, 100), size(20, 3, 300), snapshots=taken(10, 20, 30)),
+        [("stalled", 300, 700, 10.0, None)],
+    ),
+    "more is written than comes": (
+        move(
+            moving(10),
+            size(10, 3, 100),
+            size(20, 3, 110),
+            size(20, 1, 1_100),
+            snapshots=taken(10, 20),
+        ),
+        [("moving", 110, 990, 1.0, None)],
+    ),
+    "its broker did not answer": (
+        move(moving(10), snapshots=taken(10, 20)),
+        [("stalled", None, None, None, None)],
+    ),
+    "its log became smaller": (
+        move(moving(10), size(10, 3, 500), size(20, 3, 400), snapshots=taken(10, 20)),
+        [("moving", 400, 600, None, None)],
+    ),
+    "a move between log dirs is another": (
+        move(
+            moving(10),
+            size(10, 3, 100),
+            size(20, 3, 900, is_future=True, log_dir="/other"),
+            snapshots=taken(10, 20),
+        ),
+        [("stalled", 100, 900, 0.0, None)],
+    ),
+    "it ended": (
+        move(moving(10), moving(20, is_removed=True), snapshots=taken(10, 20)),
+        [],
+    ),
+    "what a move removes": (move(moving(10, role="removing"), snapshots=taken(10)), []),
+}
+
+
+def test_how_far_a_move_is_by_the_sizes_of_logs() -> None:
+    actual = by_case(
+        {case: rows for case, (rows, _) in MOVES.items()}, "SELECT * FROM ongoing_moves"
+    )
+    names = ("state", "size_bytes", "bytes_left", "bytes_per_s", "eta_s")
+    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
+        case: expected for case, (_, expected) in MOVES.items()
+    }
+
+
+def listing(second: float, value: str | None = "0:1", **others: Any) -> Row:
+    entity = {"entity_type": "topic", "entity_name": "t", "config_source": "DYNAMIC_TOPIC_CONFIG"}
+    return config(second, LISTED, value, **entity | others)
+
+
+def rate(second: float, source: str = "DYNAMIC_BROKER_CONFIG") -> Row:
+    return config(second, RATE, "1000", entity_type="broker", entity_name="1", config_source=source)
+
+
+def throttle(
+    *configs: Row, snapshots: list[Row] | None = None, **others: list[Row]
+) -> dict[str, list[Row]]:
+    progress = taken(0, 1_800, NOW) if snapshots is None else snapshots
+    return {"configs": [*configs], "pipeline_progress": progress} | others
+
+
+LIST, RATED = ("stale_list", "t", float(NOW)), ("stale_rate", "1", float(NOW))
+BEHIND = [replica(0, 2, is_in_sync=False)]
+LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "nothing needs it": (throttle(listing(0), rate(0)), [LIST, RATED]),
+    "a rate of all brokers": (
+        throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG")),
+        [RATED],
+    ),
+    "a static rate throttles nothing": (throttle(rate(0, "STATIC_BROKER_CONFIG")), []),
+    "removed since": (throttle(listing(0), listing(60, None)), []),
+    "an empty list": (throttle(listing(0, "")), []),
+    "set just now": (throttle(listing(NOW - 60)), []),
+    "conf waits longer": (
+        throttle(listing(0), settings=[setting("replication.stale_throttle_s", NOW + 1)]),
+        [],
+    ),
+    "a move goes on": (throttle(listing(0), rate(0), moving_replicas=[moving(0)]), []),
+    "a move ended just now": (
+        throttle(
+            listing(0),
+            rate(0),
+            moving_replicas=[moving(0), moving(NOW - 60, is_removed=True)],
+        ),
+        [],
+    ),
+    "a move ended long ago": (
+        throttle(listing(0), moving_replicas=[moving(0), moving(60, is_removed=True)]),
+        [LIST],
+    ),
+    "another topic moves": (
+        # Its rate may be for that.
+        throttle(listing(0), rate(0), moving_replicas=[moving(0, topic="other")]),
+        [LIST],
+    ),
+    "a replica is out of sync": (throttle(listing(0), rate(0), replicas=BEHIND), []),
+    "one snapshot": (throttle(listing(NOW), snapshots=taken(NOW)), []),
+    "moves are refused": (
+        throttle(listing(0), snapshots=taken(0, 1_800, NOW, refused=True)),
+        [],
+    ),
+    "moves are read since just now": (
+        throttle(
+            listing(0),
+            snapshots=[*taken(0, 1_800, NOW, targets=("configs",)), *taken(NOW - 60, NOW)],
+        ),
+        [],
+    ),
+}
+
+
+def test_which_throttles_are_left_over_by_snapshots_alone() -> None:
+    sql = "SELECT * FROM throttle_leftovers ORDER BY finding"
+    actual = by_case({case: rows for case, (rows, _) in LEFT.items()}, sql)
+    names = ("finding", "entity_name", "age_s")
+    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
+        case: expected for case, (_, expected) in LEFT.items()
+    }
