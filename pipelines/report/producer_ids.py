@@ -134,7 +134,7 @@ def _heap(rows: Sequence[Row]) -> Grid:
 def _of_snapshots(scope: Scope) -> ReportSection:
     """What ids cost brokers. Who took them only a request log shows."""
     rows = scope.rows_if_made(_HEAP)
-    missing = scope.nothing(_TABLE if scope.reader.is_made(_USES) else _USES)
+    missing = scope.nothing(_USES)
     if not rows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]

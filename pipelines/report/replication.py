@@ -128,7 +128,7 @@ _DONE = (
 
 def section(scope: Scope) -> ReportSection:
     """Current throttles, moves, and the steps of both."""
-    if not scope.reader.is_made(_THROTTLES):
+    if not scope.has_log:
         return snapshots.replication(scope, TITLE, scope.nothing(_THROTTLES))
     checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
     rates = _rates(scope)

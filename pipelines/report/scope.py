@@ -106,10 +106,15 @@ class Scope:
     @property
     def level(self) -> str:
         """The highest level of which these tables have rows of the cluster in this time."""
-        if self._has_rows(REQUESTS.name):
+        if self.has_log:
             sampled = "SELECT 1 FROM requests WHERE cluster_id = {cluster} AND weight > 1 LIMIT 1"
             return SAMPLED_LOG if self.rows(sampled) else WHOLE_LOG
         return TELEMETRY if self._has_rows(TELEMETRY_PUSHES.name) else ADMIN_API
+
+    @property
+    def has_log(self) -> bool:
+        """Whether a request log says what happened in this time: else no row means nothing."""
+        return self._has_rows(REQUESTS.name)
 
     def _has_rows(self, table: str) -> bool:
         return self.reader.is_made(table) and self.extent(table)[1] is not None

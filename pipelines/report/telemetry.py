@@ -136,7 +136,10 @@ def section(scope: Scope) -> ReportSection:
                 "All push what they were asked for.",
             ),
             grid(
-                "Clients that never asked to push", without, _WITHOUT_COLUMNS, "Every client asked."
+                "Clients that never asked to push",
+                without,
+                _WITHOUT_COLUMNS,
+                "Every client asked." if scope.has_log else "Only a request log shows them.",
             ),
         ),
         left_out=tuple(_left_out(scope, alerts)),
@@ -147,7 +150,7 @@ def section(scope: Scope) -> ReportSection:
 def _left_out(scope: Scope, alerts: Sequence[Row]) -> Iterator[str]:
     if alerts:
         yield "Times of alerts are by the clients' own clocks."
-    if not scope.reader.is_made(_SUBSCRIPTIONS):
+    if not scope.has_log:
         yield (
             "What clients were asked to push, and which never asked: "
             f"{scope.nothing(_SUBSCRIPTIONS)}"
