@@ -82,7 +82,11 @@ def first_with_rows(name: str) -> str | None:
 
 def test_an_answer_has_rows_from_the_level_of_its_table_on() -> None:
     actual = {answer.name: first_with_rows(answer.name) for answer in ANSWERS}
-    assert actual == {answer.name: levels.of_table(answer.name) for answer in ANSWERS}
+    # Not every answer has rows of the filled tables: one proposes what others do not.
+    without = {name for name, level in actual.items() if level is None}
+    assert without <= {answer.name for answer in ANSWERS if answer.table.empty}
+    expected = {name: levels.of_table(name) for name in actual if name not in without}
+    assert {name: actual[name] for name in expected} == expected
 
 
 def test_a_view_has_rows_from_the_level_on_that_its_head_says() -> None:
