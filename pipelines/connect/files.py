@@ -11,7 +11,10 @@ from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 
-_BROKER_FILES = ("log4j2.yaml", "vector.yaml", "fluent-bit.yaml")
+_BROKER_FILES = (
+    *("log4j2.yaml", "fluent-bit.yaml", "vector.yaml"),
+    *("rsyslog.conf", "otel-collector-logs.yaml"),
+)
 _RECEIVER_FILES = ("TelemetryReceiver.java", "TelemetrySender.java")
 _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
 _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
@@ -134,7 +137,8 @@ def _next(conf: Conf) -> str:
         "1. `sh topics.sh` makes the topics.\n"
         "2. Make the logins, edit their names in `acls.sh`, and `sh acls.sh`.\n"
         "3. `broker/`: start brokers with `log4j2.yaml`, and one shipper beside each\n"
-        "   (`vector.yaml` or `fluent-bit.yaml`: edit what is marked EDIT).\n"
+        "   (`fluent-bit.yaml`, `rsyslog.conf`, `otel-collector-logs.yaml` or `vector.yaml`:\n"
+        "   edit what is marked EDIT).\n"
         f"{receiver}"
         "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
         "6. `quotaflow capture --conf conf.yaml --for 10m --yes` switches the request log\n"
