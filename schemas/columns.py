@@ -27,13 +27,20 @@ PRODUCER_ID = Column("producer_id", LONG, "producer id")
 SOURCE = (
     Column("source_topic", STRING, "Kafka topic the row was read from"),
     Column("source_partition", INT, "partition of source_topic"),
-    Column("source_offset", LONG, "offset in source_partition; one row per offset"),
+    Column("source_offset", LONG, "offset in source_partition"),
     Column(
         "record_time",
         TIMESTAMP,
         "timestamp of the Kafka record: when it was shipped; null if the record has none",
     ),
 )
+
+SOURCE_LINE = Column(
+    "source_line",
+    INT,
+    "number of the line in its record, from 0; null: the record is this line alone",
+)
+"""Behind SOURCE, where a record may have several lines."""
 
 CLIENT = (
     Column("principal", STRING, "authenticated principal as Kafka prints it, e.g. User:alice"),

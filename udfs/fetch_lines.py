@@ -64,6 +64,7 @@ ORDER = (
     _EPOCH,
     "source_partition",
     "source_offset",
+    "source_line",
 )
 ALONE = "CASE WHEN session = 0 THEN source_offset END"
 """Fetches without a session do not depend on others: they need not meet in one task."""

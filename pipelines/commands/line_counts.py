@@ -37,10 +37,12 @@ class LineCounts:
 
     def add(self, records: Sequence[Any]) -> None:
         """Count records of the topic, as kafka-python has them."""
-        lines = self._parser.parse(record_batches.of_records(records)).lines
-        rows = lines.select(["broker_id", "api", "reason"]).to_pylist()
-        for record, row in zip(records, rows, strict=True):
-            self._count(row, len(record.value or b""))
+        parsed = self._parser.parse(record_batches.of_records(records))
+        rows = parsed.lines.select(["broker_id", "api", "reason"]).to_pylist()
+        places = parsed.places.tolist()
+        several = Counter(places)
+        for place, row in zip(places, rows, strict=True):
+            self._count(row, len(records[place].value or b"") // several[place])
 
     def _count(self, row: Mapping[str, Any], size: int) -> None:
         broker_id, api = row["broker_id"], row["api"] or "unknown"

@@ -42,12 +42,12 @@ class Lines:
         parser = LineParser(self.conf.ingest.line_options)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
-            lines = parser.parse(self._records(chunk)).lines
+            parsed = parser.parse(self._records(chunk))
             outcome = ["reason", "detail", "left_out", "stated_time", *DOUBTFUL]
             columns = [*REQUESTS.column_names[1:], *outcome]
-            parsed = values.rows(lines.select(columns).to_batches())
-            for (_, text), row in zip(chunk, parsed, strict=True):
-                if self._is_kept({name: row.pop(name) for name in outcome}, text, row):
+            rows = values.rows(parsed.lines.select(columns).to_batches())
+            for place, row in zip(parsed.places.tolist(), rows, strict=True):
+                if self._is_kept({name: row.pop(name) for name in outcome}, chunk[place][1], row):
                     yield {"cluster_id": cluster_id} | row
 
     def summary(self) -> str:

@@ -89,7 +89,7 @@ class IngestSection(Section):
     quotas are neither advised nor planned. `controller_listeners` are the listeners whose raft
     requests are left out. `sampling` gives the APIs of which only a part of the lines is kept, and
     `without_body` those whose bodies are not kept. `time_zone` is that of times in a log layout
-    that do not name theirs; without it the time of the record is used.
+    that do not name theirs; without it the time of the shipper's or the Kafka record is used.
     """
 
     request_log_topic: Topic | None = "broker_request_logs"

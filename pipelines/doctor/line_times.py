@@ -29,7 +29,8 @@ class SampledLine:
 
     `ahead_s`: the time that the line states minus the record's time. If negative, the line may have
     waited to be sent. `has_time`: it states a time that can be read, or none at all. `has_numbers`:
-    no number of it is unreadable. `recorded_at`: null where the record has no time.
+    no number of it is unreadable. `recorded_at`: null where the record has no time. `detail`: of
+    the reason, with the cure where there is one.
     """
 
     form: str
@@ -40,6 +41,7 @@ class SampledLine:
     has_time: bool = True
     has_numbers: bool = True
     recorded_at: datetime | None = field(default=None, compare=False)
+    detail: str | None = field(default=None, compare=False)
 
 
 def findings(

@@ -17,8 +17,9 @@ from quotaflow.udfs.request_log import columns
 from quotaflow.udfs.request_log.parser import LineParser
 
 _MAX_RECORDS = 50
+_WITH_CURE = (columns.NOT_JSON, columns.WRAPPED_LINE, columns.OLD_TEXT_FORMAT)
 _WITHIN_S = 8
-_LAYOUT = "use broker/log4j2.yaml, and a shipper that sends one record per line"
+_LAYOUT = "use broker/log4j2.yaml and a shipper of broker/"
 
 
 def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
@@ -54,13 +55,13 @@ def of_records(
 def sampled(records: Sequence[Any], ingest: IngestSection) -> list[SampledLine]:
     """Records of the topic, as the ingest job reads them."""
     parsed = LineParser(ingest.line_options).parse(record_batches.of_records(records)).lines
-    names = ["reason", "form", "broker_id", "stated_time", "record_time", "has_bodies"]
+    names = ["reason", "detail", "form", "broker_id", "stated_time", "record_time", "has_bodies"]
     return [_line(row) for row in parsed.select([*names, *columns.DOUBTFUL]).to_pylist()]
 
 
 def _line(row: dict[str, Any]) -> SampledLine:
     if row["reason"] is not None:
-        return SampledLine(UNREADABLE, row["reason"])
+        return SampledLine(UNREADABLE, row["reason"], detail=row["detail"])
     broker = "unknown" if row["broker_id"] is None else str(row["broker_id"])
     stated, recorded = row["stated_time"], row["record_time"]
     ahead_s = None
@@ -88,14 +89,23 @@ def _forms(lines: list[SampledLine]) -> Finding:
         counts += f" ({', '.join(f'{n} {reason}' for reason, n in sorted(reasons.items()))})"
     seen = f"of the newest {len(lines)}: {counts}; of broker {', '.join(brokers) or 'none'}"
     if forms[UNREADABLE] == len(lines):
-        return Finding("log lines", BAD, seen, _LAYOUT)
+        return Finding("log lines", BAD, seen, _cure(lines, _LAYOUT))
     if forms[UNREADABLE]:
-        remedy = "see quarantine: `quotaflow show quarantine`"
+        remedy = _cure(lines, "see quarantine: `quotaflow show quarantine`")
         return Finding("log lines", WARNING, seen, remedy)
     if "unknown" in brokers:
-        remedy = "results by broker need it: use the envelope of broker/log4j2.yaml"
+        remedy = (
+            "results by broker need it: use the envelope of broker/log4j2.yaml, or let the shipper "
+            "set the header broker_id or the key"
+        )
         return Finding("log lines", WARNING, f"{seen}: some lines name none", remedy)
     return Finding("log lines", OK, seen)
+
+
+def _cure(lines: list[SampledLine], default: str) -> str:
+    """What helps most of the unreadable lines, as the parser says; else the default."""
+    details = Counter(line.detail for line in lines if line.detail and line.reason in _WITH_CURE)
+    return f"{details.most_common(1)[0][0]}; or {default}" if details else default
 
 
 def _bodies(lines: list[SampledLine]) -> Finding:

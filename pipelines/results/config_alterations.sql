@@ -7,7 +7,7 @@ WITH bodies AS (
     FROM (
         SELECT
             cluster_id, event_time, broker_id, api, principal, client_id, client_software_name,
-            client_address, source_topic, source_partition, source_offset,
+            client_address, source_topic, source_partition, source_offset, source_line,
             from_json(json_or_null(body), '{
                 "request": {
                     "validateOnly": "BOOLEAN",
@@ -173,7 +173,8 @@ alterations AS (
 ),
 alterations_and_losses AS (
     SELECT * EXCLUDE (place, nth), row_number() OVER (
-        PARTITION BY cluster_id, source_topic, source_partition, source_offset ORDER BY place, nth
+        PARTITION BY cluster_id, source_topic, source_partition, source_offset
+        ORDER BY source_line NULLS FIRST, place, nth
     ) - 1 AS position
     FROM alterations
     UNION ALL BY NAME

@@ -1,6 +1,6 @@
 """Tables of the pipeline's own working: what it could not read, and what it did."""
 
-from quotaflow.schemas.columns import CLUSTER_ID, SOURCE
+from quotaflow.schemas.columns import CLUSTER_ID, SOURCE, SOURCE_LINE
 from quotaflow.schemas.table import BINARY, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 QUARANTINE = Table(
@@ -15,8 +15,16 @@ QUARANTINE = Table(
         Column("size_bytes", LONG, "size of the record's value"),
         Column("head", BINARY, "the first 4 KiB of the value; null where it may hold credentials"),
         *SOURCE,
+        SOURCE_LINE,
     ),
-    key=("cluster_id", "target", "source_topic", "source_partition", "source_offset"),
+    key=(
+        "cluster_id",
+        "target",
+        "source_topic",
+        "source_partition",
+        "source_offset",
+        "source_line",
+    ),
     time="event_time",
     clustering=("event_time", "reason"),
 )

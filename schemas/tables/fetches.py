@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE, SOURCE_LINE
 from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 _NAME = [pa.field("topic", STRING), pa.field("topic_id", STRING), pa.field("partition", INT)]
@@ -96,8 +96,9 @@ FETCHES = Table(
             "returned nothing; null: the requested partitions are not known",
         ),
         *SOURCE,
+        SOURCE_LINE,
     ),
-    key=("cluster_id", "source_topic", "source_partition", "source_offset"),
+    key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "principal"),
 )

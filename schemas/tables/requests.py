@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE, SOURCE_LINE
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 PARTITION = pa.struct(
@@ -87,8 +87,9 @@ REQUESTS = Table(
             "requests this row stands for: n where ingest kept one of n (ingest.sampling), else 1; "
             "null, which is 1, in rows of before there was sampling",
         ),
+        SOURCE_LINE,
     ),
-    key=("cluster_id", "source_topic", "source_partition", "source_offset"),
+    key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "principal"),
 )

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, SOURCE, TAGS
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, SOURCE, SOURCE_LINE, TAGS
 from quotaflow.schemas.table import (
     BINARY,
     BOOLEAN,
@@ -59,8 +59,9 @@ TELEMETRY_PUSHES = Table(
         Column("route", STRING, "request_log, receiver or otlp"),
         Column("payload", BINARY, "the payload, not decompressed"),
         *SOURCE,
+        SOURCE_LINE,
     ),
-    key=("cluster_id", "source_topic", "source_partition", "source_offset"),
+    key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "client_instance_id"),
 )
@@ -87,8 +88,9 @@ TELEMETRY_SUBSCRIPTIONS = Table(
             "requested_metrics", pa.list_(STRING), "metric prefixes of the subscription; * is all"
         ),
         *SOURCE,
+        SOURCE_LINE,
     ),
-    key=("cluster_id", "source_topic", "source_partition", "source_offset"),
+    key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "client_instance_id"),
 )

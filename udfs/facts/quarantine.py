@@ -8,7 +8,12 @@ import pyarrow.compute as pc
 from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.udfs.otlp import bad_text
-from quotaflow.udfs.request_log.columns import LINE_TOO_LONG, NOT_JSON, READER_FAILED
+from quotaflow.udfs.request_log.columns import (
+    LINE_TOO_LONG,
+    NOT_JSON,
+    READER_FAILED,
+    WRAPPED_LINE,
+)
 from quotaflow.udfs.request_log.records import as_text
 
 HEAD_BYTES = 4_096
@@ -22,15 +27,16 @@ _WHOLE_HEADER = (
     r'\{\s*(?:"isForwarded"\s*:\s*(?:true|false)\s*,\s*)?"requestHeader"\s*:\s*\{'
     r'[^{}]*"requestApiKeyName"\s*:\s*"[A-Z_]+"[^{}]*\}'
 )
-# These were not read as JSON, so they may begin anywhere in a line.
-_TORN = pa.array([NOT_JSON, LINE_TOO_LONG, READER_FAILED])
+# These were not read as JSON, or wrap what was not: they may begin anywhere in a line.
+_TORN = pa.array([NOT_JSON, LINE_TOO_LONG, READER_FAILED, WRAPPED_LINE])
 
 
 def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bool) -> pa.Table:
     """The unreadable among LINES, whose records have these values, without a cluster.
 
     A torn line may begin anywhere in a credential. So the head of a text that is no JSON is kept
-    only if it begins with a whole header, of an API without credentials.
+    only if it begins with a whole header, of an API without credentials. The head of a record with
+    several lines is not kept: it is of other lines, too.
     """
     bad = pc.indices_nonzero(pc.is_valid(lines["reason"]))
     rows, value = lines.take(bad), values.take(bad)
@@ -42,6 +48,7 @@ def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bo
             pc.invert(pc.match_substring_regex(text, _WHOLE_HEADER)),
         ),
     )
+    is_secret = pc.or_(is_secret, pc.is_valid(rows["source_line"]))
     heads = pc.if_else(is_secret, None, pc.binary_slice(value, 0, HEAD_BYTES))
     kept = {
         "target": pa.repeat(pa.scalar("requests"), len(bad)),

@@ -55,9 +55,8 @@ class RequestLogReader:
         telemetry = _of_rows(parsed, is_kept)
         sent = telemetry_pushes.from_lines(requests, telemetry)
         opened = telemetry_pushes.opened(sent, self.log.limits, self.log.pseudonyms)
-        bad = quarantine.of_lines(
-            lines, records.column("value"), now, with_heads=self.log.pseudonyms is None
-        )
+        values = records.column("value").take(pa.array(parsed.places))
+        bad = quarantine.of_lines(lines, values, now, with_heads=self.log.pseudonyms is None)
         bad = bad.set_column(0, "cluster_id", self._cluster(bad.num_rows))
         tables = {
             REQUESTS.name: requests,

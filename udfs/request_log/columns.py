@@ -27,9 +27,10 @@ IMPLAUSIBLE_TIME, UNREADABLE_NUMBERS = DOUBTFUL = ("implausible_time", "unreadab
 """What was not taken from a line that is kept: its time, or numbers, which are null."""
 
 ENVELOPE, BARE, STOCK_LAYOUT, WRAPPED = FORMS = ("envelope", "bare", "stock layout", "wrapped")
-"""How a line arrives: our envelope, a bare line, Kafka's own layout, or in a shipper's record."""
+"""How a line arrives: our envelope, a bare line, Kafka's own layout, or in another wrapper. The
+last may have its name, such as `wrapped (docker)`."""
 
-SOURCE = ("source_topic", "source_partition", "source_offset", "record_time")
+SOURCE = ("source_topic", "source_partition", "source_offset", "source_line", "record_time")
 _OUTCOME = [
     pa.field("reason", STRING),
     pa.field("detail", STRING),

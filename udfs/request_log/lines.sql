@@ -12,7 +12,8 @@ WITH line_values AS ({line_values}), timed AS (
             ELSE least(ts_us, record_us + $max_clock_skew_us) END AS event_us,
         (ts IS NOT NULL AND ts_us IS NULL AND NOT ($time_zone IS NULL AND is_zoneless(ts)))
             OR coalesce(abs(ts_us - record_us) > 86_400_000_000, false) AS implausible_time,
-        coalesce(node_id(broker), node_id(header_broker), node_id(key_broker)) AS broker_id,
+        coalesce(node_id(broker), node_id(header_broker), node_id(key_broker),
+            node_id(origin)) AS broker_id,
         regexp_extract(connection_id, '^.*?:[0-9]+-(.+:[0-9]+)-[0-9]+(?:-[0-9]+)?$', 1) AS remote,
         coalesce(requested_transactional_id, v3_transactional_id) AS transactional_id,
         -- INIT_PRODUCER_ID and END_TXN v5 return the id to use from now on; others name theirs.
@@ -86,7 +87,7 @@ SELECT
     reason,
     CASE WHEN reason IS NULL THEN coalesce(left_out_by_kind,
         CASE WHEN one_of > 1
-            AND md5_number_lower(concat_ws(':', topic, partition, "offset")) % one_of <> 0
+            AND md5_number_lower(concat_ws(':', topic, partition, "offset", source_line)) % one_of <> 0
             THEN 'sampled' END) END AS left_out,
     implausible_time,
     unreadable_numbers,

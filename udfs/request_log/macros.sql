@@ -24,7 +24,7 @@ CREATE OR REPLACE MACRO flag(value) AS CASE value WHEN 'true' THEN true WHEN 'fa
 CREATE OR REPLACE MACRO node_id(value) AS CASE
     WHEN int32(value) IS NOT NULL THEN CASE WHEN int32(value) >= 0 THEN int32(value) END
     ELSE int32(nullif(regexp_extract(value,
-        '^(?:[A-Za-z0-9.-]*-)?[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*-([0-9]{1,9})(?:\.[A-Za-z][A-Za-z0-9.-]*)?$',
+        '^(?:[A-Za-z0-9-]*-)?[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*-([0-9]{1,9})(?:\.[A-Za-z][A-Za-z0-9.-]*)?$',
         1), ''))
 END;
 
@@ -62,3 +62,8 @@ CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
 -- Whether a text is a time that does not name its zone.
 CREATE OR REPLACE MACRO is_zoneless(value) AS regexp_full_match(value,
     '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?');
+
+-- The host of a broker that syslog writes before a line: not that of another machine.
+CREATE OR REPLACE MACRO host_before(prefix) AS nullif(regexp_extract(prefix,
+    '^(?:<[0-9]{1,3}>)?(?:[0-9] )?(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9]{4}-[^ ]+) ((?:[A-Za-z0-9-]*-)?[A-Za-z0-9]*(?i:kafka|broker|controller)[A-Za-z0-9]*-[0-9]{1,9}(?:\.[A-Za-z0-9.-]*)?) ',
+    1), '');

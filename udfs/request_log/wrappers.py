@@ -1,50 +1,53 @@
-"""Finds the request in lines that are not as brokers write them, one line at a time.
+"""Finds the request in records that are not as brokers write them, one record at a time.
 
 Most lines do not come here: DuckDB reads envelopes, bare lines and Kafka's own layout. These do:
-other keys around an envelope, a layout with text behind the request, a shipper that puts the line
-into a field of its own JSON, and all that is no request line.
+other keys around an envelope, a layout with text behind the request, a shipper or a layout that
+puts the line into a field of its own JSON, many lines in one record, and all that is no request
+line.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
+from quotaflow.udfs.request_log import otlp_logs, shipper_records
 from quotaflow.udfs.request_log.columns import (
     NOT_A_REQUEST_LINE,
     NOT_JSON,
     OLD_TEXT_FORMAT,
     WRAPPED_LINE,
 )
+from quotaflow.udfs.request_log.line_search import COMPLETED, HEADER, REST, Line, lines_of
 
-COMPLETED = "Completed request:"
-FIELDS = (
-    "message",
-    "log",
-    "event",
-    "event.original",
-    "short_message",
-    "full_message",
-    "textPayload",
-    "body",
-    "body.stringValue",
-    "line",
-    "msg",
-    "MESSAGE",
-)
-"""Fields in which shippers put a line: Beats, Logstash, Fluent Bit, GELF, Splunk, GCP, OTLP."""
-TIMES = ("ts", "@timestamp", "timestamp", "time", "timeUnixNano", "timeMillis", "instant", "date")
-"""Fields in which they put its time, the most trustworthy first."""
+MOST_LINES = 10_000
+"""Lines that one record may have."""
 
-_HEADER = "requestHeader"
-_DEEPEST = 8
-_MOST_NODES = 1_000
-_PATH_CHARS = 200
+_MOST_STRINGS = 4
+_NAME_CHARS = 200
+_EDGES = "\ufeff\0 \t\r\n"
 _ZONED = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?\s?(?:Z|[+-]\d\d:?\d\d)(?![\d:])"
 )
 _ZONELESS = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?")
+_CRI = re.compile(r"\d{4}-\S+ (?:stdout|stderr) ([PF])(?::\S*)? ")
+_HOST = re.compile(
+    r"(?:<\d{1,3}>)?(?:\d )?(?:[A-Z][a-z]{2} [ \d]?\d [\d:]{8}|\d{4}-\S+) (?!stdout |stderr )(\S+) "
+)
+"""A host of syslog, by RFC 5424 or RFC 3164."""
+_PREFIX = re.compile(
+    r"\ufeff?(?:"
+    r"\d{4}-\S+ (?:stdout|stderr) F(?::\S*)? "
+    r"|<\d{1,3}>1 (?:\S+ ){5}(?:-|\[[^{}]{0,500}\])? ?\ufeff?"
+    r"|(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]?\d [\d:]{8}|\d{4}-\S+) \S+ [^{}:]{0,100}: ?"
+    r")"
+)
+"""All that a container runtime or syslog writes before a line."""
+_LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NoRequestError(ValueError):
@@ -58,11 +61,17 @@ class NoRequestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as JSON, and what is said around it: its time and its broker."""
+    """A request as JSON, and what is around it: its time and its broker.
+
+    `broker` is that of the line itself. `origin` is the broker, its pod or its host, as `wrapper`
+    names it.
+    """
 
     fields: Mapping[str, Any]
     time: Any = None
     broker: Any = None
+    origin: str | None = None
+    wrapper: str | None = None
 
     def envelope(self) -> str:
         """The envelope as DuckDB reads it."""
@@ -72,12 +81,20 @@ class Request:
         return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def unwrap(text: str) -> Request:
-    """The request in a text. Raises NoRequestError."""
+def unwrap(value: bytes, text: str, *, has_zone: bool) -> list[Request | NoRequestError]:
+    """The requests in a record, or why there is none: one of each line that the record has.
+
+    `text` is the value as text. `has_zone` is whether times without a zone can be read: then the
+    time of a line counts more than that of its wrapper.
+    """
     try:
-        return _unwrap(text.strip("\ufeff\0 \t\r\n"))
-    except RecursionError:
-        raise NoRequestError(NOT_JSON, "nested too deeply") from None
+        units = list(islice(_units(value, text.strip(_EDGES)), MOST_LINES + 1))
+    except (NoRequestError, RecursionError) as error:
+        return [_failure(error)]
+    if len(units) > MOST_LINES:
+        cure = f"over {MOST_LINES} lines in one record: let the shipper send smaller batches"
+        return [NoRequestError(WRAPPED_LINE, f"{units[0].wrapper}: {cure}")]
+    return [_of_unit(unit, has_zone) for unit in units]
 
 
 def time_before(prefix: str) -> str | None:
@@ -86,110 +103,239 @@ def time_before(prefix: str) -> str | None:
     return time[0] if time else None
 
 
-def _unwrap(text: str) -> Request:
-    if text.startswith("{"):
-        try:
-            whole, end = _object(text)
-        except ValueError:
-            whole, end = None, 0
-        if whole is not None and not text[end:].strip():
-            return _of_object(whole)
-        # A layout may begin with an object, such as an empty MDC. A request is none of a layout.
-        if whole is None or _HEADER in whole or "r" in whole:
-            raise NoRequestError(NOT_JSON)
-    return _of_layout(text)
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A line of a record: a text or an object, and the records around it."""
+
+    node: Any
+    wrapper: str | None = None
+    around: tuple[Mapping[str, Any], ...] = ()
 
 
-def _of_layout(text: str) -> Request:
-    """A request behind the text that Kafka's logger writes before it, in any layout."""
+def _refuse_binary(value: bytes) -> None:
+    """Raise NoRequestError for values that are compressed, or framed for a Schema Registry."""
+    for magic, codec in _COMPRESSED.items():
+        if value.startswith(magic):
+            cure = "send values as they are, and let the producer compress (compression.type)"
+            raise NoRequestError(WRAPPED_LINE, f"{codec}: {cure}")
+    if value.startswith(b"\0\0") and len(value) > 5:  # noqa: PLR2004  magic byte and schema id
+        cure = "Schema Registry frame: write strings, without a schema"
+        raise NoRequestError(WRAPPED_LINE, cure)
+
+
+def _units(value: bytes, text: str) -> Iterator[_Unit]:
+    _refuse_binary(value)
+    if value.startswith(_UTF_16):
+        text = value.decode("utf-16", "replace").strip(_EDGES)
+    if value.startswith(b"\n") and (logs := otlp_logs.parsed(value)) is not None:
+        yield from _of_otlp(logs)
+        return
+    whole = _whole(text) if text.startswith(("{", "[")) else None
+    if isinstance(whole, dict) and otlp_logs.is_whole(whole):
+        yield from _of_otlp(whole)
+    elif isinstance(whole, dict) and isinstance(whole.get("logEvents"), list):
+        for event in whole["logEvents"]:
+            yield _Unit(event, shipper_records.CLOUDWATCH, (whole,))
+    elif isinstance(whole, list) and any(isinstance(each, dict) for each in whole):
+        for each in whole:
+            kind = shipper_records.name(each) if isinstance(each, dict) else None
+            yield _Unit(each, kind or shipper_records.JSON_LIST)
+    else:
+        yield _Unit(whole if isinstance(whole, dict) else text)
+
+
+def _of_otlp(logs: Mapping[str, Any]) -> Iterator[_Unit]:
+    for record in otlp_logs.records(logs):
+        yield _Unit(record, shipper_records.OTLP)
+
+
+def _of_unit(unit: _Unit, has_zone: bool) -> Request | NoRequestError:
+    try:
+        if isinstance(unit.node, dict):
+            request = _of_object(unit.node, has_zone)
+            request = _within(request, unit.around, has_zone)
+        else:
+            request = _of_text(unit.node if isinstance(unit.node, str) else "", has_zone)
+    except (NoRequestError, RecursionError) as error:
+        return _failure(error, unit.wrapper)
+    return replace(request, wrapper=unit.wrapper) if unit.wrapper else request
+
+
+def _failure(error: Exception, wrapper: str | None = None) -> NoRequestError:
+    if not isinstance(error, NoRequestError):
+        return NoRequestError(NOT_JSON, "nested too deeply")
+    if wrapper and not (error.detail or "").startswith(wrapper):
+        if error.reason == NOT_JSON and error.detail is None:
+            return NoRequestError(NOT_JSON, shipper_records.cure_of_torn(wrapper))
+        return NoRequestError(error.reason, ": ".join(filter(None, (wrapper, error.detail))))
+    return error
+
+
+def _of_text(text: str, has_zone: bool, strings: int = 0) -> Request:
+    text = text.strip(_EDGES)
+    if strings > _MOST_STRINGS:
+        raise NoRequestError(NOT_JSON, "nested too deeply")
+    if text.startswith(('"', "{")):
+        whole = _whole(text)
+        if isinstance(whole, str):
+            request = _of_text(whole, has_zone, strings + 1)
+            return replace(request, wrapper=request.wrapper or shipper_records.JSON_STRING)
+        if isinstance(whole, dict):
+            return _of_object(whole, has_zone, strings)
+        if text.startswith("{"):
+            _refuse_torn(text)
+    return _of_layout(text, has_zone, strings)
+
+
+def _refuse_torn(text: str) -> None:
+    """Raise NoRequestError for a request that is cut or joined.
+
+    A layout may begin with an object, such as an empty MDC. A request is none of a layout.
+    """
+    try:
+        first, _ = _object(text)
+    except ValueError:
+        raise NoRequestError(NOT_JSON) from None
+    if HEADER in first or "r" in first:
+        raise NoRequestError(NOT_JSON)
+
+
+def _of_layout(text: str, has_zone: bool, strings: int) -> Request:
+    """A request behind the text that Kafka's logger or a shipper writes before it."""
+    cri = _CRI.match(text)
+    if cri and cri[1] == "P":
+        raise NoRequestError(NOT_JSON, shipper_records.cure_of_torn(shipper_records.CRI))
+    if (inner := _object_behind(text)) is not None:
+        prefix = text[: text.find("{")]
+        request = _of_object(inner, has_zone, strings + 1)
+        outer = {"time": time_before(prefix), "host": _host(prefix)}
+        kind = shipper_records.CRI if cri else shipper_records.SYSLOG
+        return replace(_within(request, (outer,), has_zone), wrapper=request.wrapper or kind)
     at = text.find(COMPLETED)
     if at < 0:
-        raise NoRequestError(NOT_JSON)
+        raise _no_line(text, cri is not None)
     start = at + len(COMPLETED)
     if text.startswith("RequestHeader(", start):
         raise NoRequestError(OLD_TEXT_FORMAT, "brokers write JSON from Kafka 2.8 on")
     try:
         whole, end = _object(text, start)
     except ValueError:
-        raise NoRequestError(NOT_JSON) from None
+        detail = shipper_records.cure_of_torn(shipper_records.CRI) if cri else None
+        raise NoRequestError(NOT_JSON, detail) from None
     if COMPLETED + "{" in text[end:]:
         raise NoRequestError(NOT_JSON, "two lines in one record")
-    if _HEADER not in whole:
+    if HEADER not in whole:
         raise NoRequestError(NOT_A_REQUEST_LINE)
-    return Request(whole, time_before(text[:at]))
+    prefix = text[:at]
+    host = _host(prefix)
+    origin = shipper_records.broker([{"host": host}]) if host else None
+    return Request(whole, time_before(prefix), origin=origin)
 
 
-def _of_object(whole: Mapping[str, Any]) -> Request:
+def _no_line(text: str, is_cri: bool) -> NoRequestError:
+    """Why a text has no request: it is a part of a line, or of another log."""
+    if not REST.search(text) and not text.startswith(("{", '"')) and _LEVEL.search(text[:200]):
+        return NoRequestError(NOT_A_REQUEST_LINE)
+    detail = shipper_records.cure_of_torn(shipper_records.CRI) if is_cri else None
+    return NoRequestError(NOT_JSON, detail)
+
+
+def _object_behind(text: str) -> dict[str, Any] | None:
+    """The object behind what a container runtime or syslog writes before a line."""
+    at = text.find("{")
+    if at <= 0 or not _PREFIX.fullmatch(text, 0, at):
+        return None
+    try:
+        whole, end = _object(text, at)
+    except ValueError:
+        return None
+    return whole if whole and not text[end:].strip(_EDGES) else None
+
+
+def _host(prefix: str) -> str | None:
+    host = _HOST.match(prefix)
+    return host[1] if host else None
+
+
+def _of_object(whole: Mapping[str, Any], has_zone: bool, strings: int = 0) -> Request:
     inner = whole.get("r")
     if isinstance(inner, str):
-        inner = _unwrap(inner).fields
-    if isinstance(inner, dict) and _HEADER in inner:
-        return Request(inner, _time(whole), whole.get("broker"))
-    if _HEADER in whole:
-        return Request(whole, _time(whole), whole.get("broker"))
-    return _of_wrapper(whole)
+        inner = _of_text(inner, has_zone, strings + 1).fields
+    if isinstance(inner, dict) and HEADER in inner:
+        return _beside(whole, inner)
+    if HEADER in whole:
+        return _beside(whole, whole)
+    return _of_wrapper(whole, has_zone, strings)
 
 
-def _of_wrapper(whole: Mapping[str, Any]) -> Request:
+def _beside(whole: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
+    """The request of an object that says its time and broker too."""
+    broker = whole.get("broker")
+    origin = shipper_records.broker([whole]) if broker is None else None
+    return Request(fields, shipper_records.time(whole), broker, origin)
+
+
+def _of_wrapper(whole: Mapping[str, Any], has_zone: bool, strings: int) -> Request:
     """The line in a field of a shipper's record."""
-    lines = list(_lines(whole))
+    kind = shipper_records.name(whole)
+    unique = {each.text: each for each in lines_of(whole)}
+    lines = [each for each in unique.values() if each.is_known] or list(unique.values())
     if not lines:
-        raise NoRequestError(NOT_A_REQUEST_LINE)
-    if len(lines) > 1:
-        raise NoRequestError(WRAPPED_LINE, f"{len(lines)} lines in one record: {lines[0].path}")
-    (line,) = lines
-    if not line.is_known:
-        raise NoRequestError(WRAPPED_LINE, f"in the field {line.path}")
-    request = _unwrap(line.text.strip())
-    time = (
-        request.time if isinstance(request.time, str) and _ZONED.fullmatch(request.time) else None
-    )
-    return Request(request.fields, time or _time(line.parent) or request.time, request.broker)
+        raise NoRequestError(NOT_A_REQUEST_LINE, None if kind == shipper_records.OTHER else kind)
+    if not lines[0].is_known:
+        cure = "put the line into message, or ship it as the record's value"
+        raise NoRequestError(WRAPPED_LINE, f"{kind}: in the field {lines[0].path}: {cure}")
+    requests = [_of_line(each, kind, has_zone, strings) for each in lines]
+    # Logstash keeps a line in event.original beside message.
+    if any(each.fields != requests[0].fields for each in requests):
+        raise NoRequestError(
+            WRAPPED_LINE,
+            f"{kind}: {len(lines)} lines in one record, such as {lines[0].path}: "
+            "let the shipper send one line per record",
+        )
+    return requests[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    path: str
-    text: str
-    parent: Mapping[str, Any]
-    is_known: bool
+def _of_line(line: Line, kind: str, has_zone: bool, strings: int) -> Request:
+    logger = next(filter(None, map(shipper_records.logger, line.around)), None)
+    if logger not in (None, shipper_records.REQUEST_LOGGER):
+        raise NoRequestError(NOT_A_REQUEST_LINE, f"{kind}: a line of {logger[:_NAME_CHARS]}")
+    if any(map(shipper_records.is_part, line.around)):
+        runtime = shipper_records.CRI if "stream" in line.around[-1] else kind
+        raise NoRequestError(NOT_JSON, shipper_records.cure_of_torn(runtime))
+    try:
+        if isinstance(line.node, str):
+            request = _of_text(line.node, has_zone, strings + 1)
+        else:
+            request = _of_object(line.node, has_zone, strings + 1)
+    except NoRequestError as error:
+        raise _failure(error, kind) from None
+    return replace(_within(request, line.around, has_zone), wrapper=kind)
 
 
-def _lines(whole: Mapping[str, Any]) -> Iterator[_Line]:
-    """Texts within a record that hold a request line."""
-    pending: list[tuple[str, Mapping[str, Any], Any, int]] = [("", whole, whole, 0)]
-    for _ in range(_MOST_NODES):
-        if not pending:
-            return
-        path, parent, node, depth = pending.pop()
-        if isinstance(node, str):
-            if COMPLETED in node or (node.lstrip().startswith("{") and f'"{_HEADER}"' in node):
-                name = ".".join(part for part in path.split(".") if not part.isdecimal())
-                is_known = any(name == each or name.endswith(f".{each}") for each in FIELDS)
-                yield _Line(path[:_PATH_CHARS], node, parent, is_known)
-        elif depth < _DEEPEST and isinstance(node, dict):
-            owner = node if any(name in node for name in TIMES) else parent
-            pending += [
-                (_joined(path, name), owner, each, depth + 1) for name, each in node.items()
-            ]
-        elif depth < _DEEPEST and isinstance(node, list):
-            pending += [(_joined(path, n), parent, each, depth + 1) for n, each in enumerate(node)]
+def _within(request: Request, around: tuple[Mapping[str, Any], ...], has_zone: bool) -> Request:
+    """The request with the time and the broker of what is around it, the innermost first."""
+    time = request.time
+    if time is None or (not has_zone and _is_zoneless(time)):
+        outer = (shipper_records.time(each) for each in around)
+        time = next((each for each in outer if each is not None), time)
+    origin = request.origin
+    if origin is None and request.broker is None:
+        origin = shipper_records.broker(around)
+    return replace(request, time=time, origin=origin)
 
 
-def _joined(path: str, name: object) -> str:
-    return f"{path}.{name}" if path else str(name)
+def _is_zoneless(time: Any) -> bool:
+    return isinstance(time, str) and _ZONELESS.fullmatch(time) is not None
 
 
-def _time(whole: Mapping[str, Any]) -> Any:
-    for name in TIMES:
-        value = whole.get(name)
-        if isinstance(value, dict):  # log4j's JsonLayout
-            seconds, nanos = value.get("epochSecond"), value.get("nanoOfSecond", 0)
-            if isinstance(seconds, int) and isinstance(nanos, int):
-                return seconds * 1_000_000 + nanos // 1_000
-        elif isinstance(value, int | float | str) and not isinstance(value, bool):
-            return value
-    return None
+def _whole(text: str) -> Any:
+    """The JSON that a text is; None if it is none, or more."""
+    try:
+        whole, end = _DECODER.raw_decode(text)
+    except ValueError:
+        return None
+    return None if text[end:].strip(_EDGES) else whole
 
 
 def _object(text: str, start: int = 0) -> tuple[dict[str, Any], int]:

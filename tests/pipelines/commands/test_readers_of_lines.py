@@ -117,5 +117,28 @@ def test_a_file_in_another_charset_loses_no_line(push_lines: list[dict[str, Any]
     text = json.dumps(push_lines[0] | {"requestHeader": header}, ensure_ascii=False)
     lines = Lines(Conf(), TOPIC, RECORD_TIME)
     file = io.BytesIO(b"\n".join([text.encode("latin-1"), text.encode(), text.encode("utf-16")]))
-    assert [row["client_id"] for row in lines.rows(file)] == ["caf\ufffd", "caf\xe9"]
+    assert [row["client_id"] for row in lines.rows(file)] == ["caf\ufffd", "caf\xe9", "caf\xe9"]
+    assert lines.unreadable == 0
+
+
+def test_every_reader_reads_all_lines_of_a_record(push_lines: list[dict[str, Any]]) -> None:
+    push = push_lines[0]
+    bodies = [{"body": {"stringValue": stock(json.dumps(push))}}] * 2 + [{"body": None}]
+    text = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": bodies}]}]})
+    record = Record(text.encode(), timestamp=MS, topic=TOPIC)
+    assert [line.form for line in request_log.sampled([record], INGEST)] == [
+        "wrapped (OTLP logs)", "wrapped (OTLP logs)", "unreadable",
+    ]  # fmt: skip
+    counts = LineCounts(INGEST.line_options, frozenset(), frozenset())
+    counts.add([record])
+    assert (counts.lines, counts.bytes.total()) == ({None: 3}, len(text) // 3 * 3)
+    lines = Lines(Conf(), TOPIC, RECORD_TIME)
+    assert [row["source_line"] for row in lines.rows(io.BytesIO(text.encode()))] == [0, 1]
     assert lines.unreadable == 1
+    instance = push["request"]["clientInstanceId"]
+    pushes = CapturedPushes(
+        "c", frozenset({instance}), ("*",), INGEST, PayloadsSection(), lambda _: None
+    )
+    assert len(list(pushes.rows(record))) == pushes.points > 0
+    # The same push twice counts once.
+    assert pushes.pushes == 1

@@ -84,7 +84,7 @@ def states_of(records: list[Record]) -> dict[str, str]:
         ),
         pytest.param(
             record({"log": f"Completed request:{json.dumps(BODY)}", "time": MS + 1_000}),
-            SampledLine("wrapped", None, "unknown", 1.0, has_bodies=True),
+            SampledLine("wrapped (fluentd or Fluent Bit)", None, "unknown", 1.0, has_bodies=True),
             id="in the record of a shipper",
         ),
         pytest.param(
@@ -135,7 +135,7 @@ HEADER_ALONE = {"ts": MS, "broker": 1, "r": {"requestHeader": {"requestApiKey": 
     [
         pytest.param(["x", "y"], {"log lines": "bad"}, id="all unreadable"),
         pytest.param(
-            [json.dumps(json.dumps(BODY))], {"log lines": "bad"}, id="lines that are strings"
+            [json.dumps(json.dumps(BODY))], {"log lines": "warning"}, id="lines that are strings"
         ),
         pytest.param(["x", ENVELOPE], {"log lines": "warning"}, id="some unreadable"),
         pytest.param([BODY], {"log lines": "warning"}, id="broker unknown"),
@@ -155,3 +155,11 @@ def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[st
 
 def test_a_topic_without_records_has_no_other_finding() -> None:
     assert states_of([]) == {"log lines": "warning"}
+
+
+def test_the_remedy_names_the_wrapper_and_the_cure() -> None:
+    part = record({"log": "Completed request:{cut", "stream": "stdout", "time": MS})
+    now = datetime.fromtimestamp(MS / 1_000, UTC)
+    lines = next(iter(request_log.of_records([part], INGEST, now, 3_600)))
+    assert "1 not_json" in lines.observed
+    assert lines.remedy.startswith("docker: a part of a line: let the shipper join parts")

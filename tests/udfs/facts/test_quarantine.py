@@ -1,5 +1,6 @@
 """Heads of unreadable lines: kept to show what they are, never with a credential."""
 
+import gzip
 import json
 from typing import Any
 
@@ -42,6 +43,18 @@ def test_no_part_of_a_credential_is_kept_wherever_a_line_is_torn(line: bytes) ->
     torn = [part for at in tears for part in (line[:at], line[at:], line[at:] + LINE)]
     kept = [head for head in heads(torn) if head is not None]
     assert not [head for head in kept if any(part in head for part in (b"TUFE", b"UkQ="))]
+
+
+@pytest.mark.parametrize("line", [SCRAM, SASL], ids=["SCRAM", "SASL"])
+def test_nor_in_a_wrapper(line: bytes) -> None:
+    parts = [part for at in range(1, len(line), 3) for part in (line[:at], line[at:])]
+    wrapped = [
+        encoded(record)
+        for part in map(bytes.decode, parts)
+        for record in ({"log": part, "stream": "stdout", "time": "x"}, {"x": {"raw": part}})
+    ]
+    kept = [head for head in heads([*wrapped, gzip.compress(line)]) if head is not None]
+    assert not [head for head in kept if any(part in head for part in (b"TUFE", b"UkQ=", b"\x1f"))]
 
 
 def test_what_is_no_line_of_brokers_is_not_kept_either() -> None:

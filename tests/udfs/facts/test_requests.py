@@ -45,3 +45,27 @@ def test_a_line_without_a_number_is_kept_and_counted(push_lines: list[dict[str, 
     facts = read([of_api(line, "METADATA")])
     assert facts.tables["requests"]["throttle_time_ms"].to_pylist() == [None]
     assert facts.counts[Outcome("doubtful", "requests", "unreadable_numbers")] == 1
+
+
+def test_a_record_with_several_lines_fills_every_table(push_lines: list[dict[str, Any]]) -> None:
+    push = encoded(push_lines[0])
+    lines = [of_api(push_lines[0], "METADATA", 2), push, b"Completed request:{torn", push]
+    bodies = [{"body": {"stringValue": line.decode()}} for line in lines]
+    batch = encoded({"resourceLogs": [{"scopeLogs": [{"logRecords": bodies}]}]})
+    facts = read([push, batch, b"x"])
+    places = {
+        name: [(row["source_offset"], row["source_line"]) for row in facts.tables[name].to_pylist()]
+        for name in FILLED
+    }
+    assert places == {
+        "requests": [(0, None), (1, 0), (1, 1), (1, 3)],
+        "telemetry_pushes": [(0, None), (1, 1), (1, 3)],
+        "telemetry_subscriptions": [],
+        "quarantine": [(1, 2), (2, None)],
+    }
+    assert set(facts.tables["telemetry_pushes"]["payload_sha256"].to_pylist()) == set(
+        facts.tables["telemetry_pushes"]["payload_sha256"][:1].to_pylist()
+    )
+    # The head of such a record has other lines, too.
+    assert facts.tables["quarantine"]["head"].to_pylist() == [None, None]
+    assert facts.counts[Outcome("in")] == 6

@@ -127,6 +127,8 @@ def test_a_record_without_a_time_bounds_nothing(ms: int) -> None:
         (1.0, 1),
         ("my-cluster-kafka-12", 12),
         ("kafka-0.kafka-headless", 0),
+        ("kafka-2.kafka-headless.team-7.svc", 2),
+        ("b-3.logs.c4.kafka.us-east-1.amazonaws.com", 3),
         (-1, None),
         ("ip-10-0-0-1", None),
         ("b1", None),
@@ -151,13 +153,15 @@ def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: in
         pytest.param(
             json.dumps({"payload": {"raw": STOCK}}),
             "wrapped_line",
-            "in the field payload.raw",
+            "record of a shipper: in the field payload.raw: put the line into message, or ship it "
+            "as the record's value",
             id="in a field that is not known",
         ),
         pytest.param(
-            json.dumps(otlp(STOCK, STOCK)),
+            json.dumps({"log": STOCK, "message": STOCK.replace("alice", "bob")}),
             "wrapped_line",
-            "2 lines in one record: resourceLogs.0.scopeLogs.0.logRecords.1.body.stringValue",
+            "fluentd or Fluent Bit: 2 lines in one record, such as message: let the shipper send "
+            "one line per record",
             id="two lines in one record",
         ),
         pytest.param(STOCK + STOCK, "not_json", "two lines in one record", id="two joined lines"),
@@ -165,6 +169,12 @@ def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: in
         pytest.param(STOCK[:300], "not_json", None, id="a torn line"),
         pytest.param(STOCK[300:], "not_json", None, id="the rest of it"),
         pytest.param('{"message":"started"}', "not_a_request_line", None, id="another log"),
+        pytest.param(
+            "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)",
+            "not_a_request_line",
+            None,
+            id="another log of a broker",
+        ),
         pytest.param(
             'Completed request:{"message":"x"}', "not_a_request_line", None, id="another object"
         ),

@@ -1,0 +1,338 @@
+"""Records of each shipper and JSON layout: request, time and broker; or a reason with the cure."""
+
+import base64
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+
+from quotaflow.pipelines.config import IngestSection
+from quotaflow.udfs.request_log.wrappers import MOST_LINES
+
+from ...record_batches import parsed
+from .test_hostile_lines import GOOD
+from .test_wrappers import AT, ISO, LINE, MS, STOCK, S
+
+COMPLETED = f"Completed request:{LINE}"
+ENVELOPE = {"ts": MS, "broker": 7, "r": GOOD}
+OTHER = "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)"
+LOGGER = "kafka.request.logger"
+RFC3164 = "<15>Nov 20 10:00:00 kafka-3 kafka[4711]: "
+LOG4J_INSTANT = {"epochSecond": S, "nanoOfSecond": 134_000_000}
+POD = {"pod_name": "prod-kafka-3", "namespace_name": "kafka", "host": "worker-9"}
+
+
+def attributes(**values: str) -> list[dict[str, Any]]:
+    return [{"key": k.replace("_", "."), "value": {"stringValue": v}} for k, v in values.items()]
+
+
+def otlp(*bodies: Any, **resource: str) -> dict[str, Any]:
+    records = [
+        {
+            "timeUnixNano": f"{MS}000000",
+            "body": body if isinstance(body, dict) else {"stringValue": body},
+        }
+        for body in bodies
+    ]
+    whole = {"resource": {"attributes": attributes(**resource)}}
+    return {"resourceLogs": [whole | {"scopeLogs": [{"logRecords": records}]}]}
+
+
+def as_value(node: Any) -> dict[str, Any]:
+    """JSON as a value of OTLP."""
+    if isinstance(node, dict):
+        pairs = [{"key": k, "value": as_value(v)} for k, v in node.items()]
+        return {"kvlistValue": {"values": pairs}}
+    kind = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}
+    if node is None:
+        return {}
+    if isinstance(node, list):
+        return {"arrayValue": {"values": [as_value(each) for each in node]}}
+    return {kind[type(node)]: str(node) if type(node) is int else node}
+
+
+@pytest.mark.parametrize(
+    ("record", "form", "broker_id"),
+    [
+        pytest.param(
+            {"@timestamp": ISO, "@version": "1", "message": COMPLETED, "logger_name": LOGGER,
+             "source_host": "kafka-3"}, "logstash", 3, id="logstash of log4j2",
+        ),
+        pytest.param(
+            {"@timestamp": ISO, "ecs.version": "1.2.0", "log.level": "DEBUG", "message": COMPLETED,
+             "log.logger": LOGGER}, "ECS layout", None, id="ECS",
+        ),
+        pytest.param(
+            {"instant": LOG4J_INSTANT, "loggerName": LOGGER, "message": COMPLETED},
+            "log4j JSON layout", None, id="JsonLayout",
+        ),
+        pytest.param(
+            {"timeMillis": MS, "loggerName": LOGGER, "message": COMPLETED},
+            "log4j JSON layout", None, id="JsonLayout of log4j 2.8",
+        ),
+        pytest.param(
+            {"version": "1.1", "host": "kafka-3", "short_message": COMPLETED,
+             "timestamp": S + 0.134, "level": 7, "_logger": LOGGER}, "GELF", 3, id="GELF",
+        ),
+        pytest.param(
+            {"@timestamp": S + 0.134, "log": STOCK, "kubernetes": POD},
+            "fluentd or Fluent Bit", 3, id="Fluent Bit on Kubernetes",
+        ),
+        pytest.param(
+            {"log": json.dumps(ENVELOPE), "stream": "stdout", "kubernetes": POD},
+            "fluentd or Fluent Bit", 7, id="our layout on a console",
+        ),
+        pytest.param(
+            {"@timestamp": S + 0.134, "log": "x", "log_processed": ENVELOPE | {"broker": 3}},
+            "fluentd or Fluent Bit", 3, id="a filter that has read the JSON",
+        ),
+        pytest.param(
+            {"message": STOCK, "time": "2026-11-20 10:00:00.134 +0000", "docker": {}},
+            "fluentd or Fluent Bit", None, id="fluentd",
+        ),
+        pytest.param(
+            {"@timestamp": ISO, "@metadata": {"beat": "filebeat"}, "message": STOCK,
+             "fields": {"broker_id": 3}, "host": {"name": "kafka-5"}}, "Filebeat", 3, id="Filebeat",
+        ),
+        pytest.param(
+            {"@timestamp": ISO, "agent": {"type": "filebeat"}, "input": {}, "message": STOCK,
+             "kubernetes": {"pod": {"name": "kafka-3"}}, "host": {"name": "worker-9"}},
+            "Filebeat", 3, id="Filebeat on Kubernetes",
+        ),
+        pytest.param(
+            {"@timestamp": ISO, "message": STOCK, "event": {"original": STOCK}, "@version": "1"},
+            "logstash", None, id="Logstash, which keeps the line twice",
+        ),
+        pytest.param(
+            {"file": "/log", "host": "kafka-3", "message": STOCK, "source_type": "file",
+             "timestamp": ISO}, "Vector", 3, id="Vector",
+        ),
+        pytest.param(otlp(STOCK, k8s_pod_name="kafka-3"), "OTLP logs", 3, id="OTLP"),
+        pytest.param(otlp(STOCK, host_name="worker-9"), "OTLP logs", None, id="OTLP of a host"),
+        pytest.param(
+            otlp(as_value(ENVELOPE | {"broker": 3})), "OTLP logs", 3, id="OTLP with a map"
+        ),
+        pytest.param(
+            {"resource_logs": [{"scope_logs": [{"log_records": [
+                {"time_unix_nano": f"{MS}000000", "body": {"string_value": STOCK}}]}]}]},
+            "OTLP logs", None, id="OTLP with names of protobuf",
+        ),
+        pytest.param(
+            {"log": f"{STOCK}\n", "stream": "stdout", "time": "2026-11-20T10:00:00.134000001Z"},
+            "docker", None, id="docker",
+        ),
+        pytest.param(
+            {"messageType": "DATA_MESSAGE", "logGroup": "kafka", "logStream": "kafka-3",
+             "logEvents": [{"id": "1", "timestamp": MS, "message": STOCK}]},
+            "CloudWatch", 3, id="CloudWatch",
+        ),
+        pytest.param(
+            {"time": S + 0.134, "host": "kafka-3", "sourcetype": "kafka", "event": STOCK},
+            "Splunk HEC", 3, id="Splunk",
+        ),
+        pytest.param(
+            {"time": S + 0.134, "source": "kafka", "event": {"line": STOCK},
+             "fields": {"pod": "kafka-3"}}, "Splunk HEC", 3, id="Splunk with an object",
+        ),
+        pytest.param(
+            {"logName": "projects/p/logs/stdout", "textPayload": STOCK, "timestamp": ISO,
+             "resource": {"labels": {"pod_name": "kafka-3"}, "type": "k8s_container"}},
+            "Google Cloud", 3, id="Google Cloud",
+        ),
+        pytest.param(
+            {"logName": "projects/p/logs/stdout", "timestamp": "2026-11-20T10:00:07Z",
+             "jsonPayload": {"ts": float(MS), "broker": 3.0, "r": GOOD}},
+            "Google Cloud", 3, id="Google Cloud, which reads JSON",
+        ),
+        pytest.param(
+            {"message": STOCK, "ddsource": "kafka", "hostname": "worker-9", "timestamp": MS,
+             "ddtags": "env:prod,pod_name:kafka-3"}, "Datadog", 3, id="Datadog",
+        ),
+        pytest.param(
+            {"MESSAGE": STOCK, "__REALTIME_TIMESTAMP": str(MS * 1_000), "_HOSTNAME": "kafka-3"},
+            "journald", 3, id="journald",
+        ),
+        pytest.param(
+            {"schema": {"type": "string"}, "payload": json.dumps(ENVELOPE)},
+            "Kafka Connect", 7, id="Kafka Connect",
+        ),
+        pytest.param(
+            [{"message": STOCK, "ddsource": "kafka", "timestamp": MS}],
+            "Datadog", None, id="a list",
+        ),
+        pytest.param(json.dumps(ENVELOPE), "JSON string", 7, id="a string"),
+    ],
+)  # fmt: skip
+def test_a_record_is_read_with_its_time_its_broker_and_a_name(
+    record: Any, form: str, broker_id: int | None
+) -> None:
+    (row,) = parsed([json.dumps(record).encode()])
+    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+    assert (row["form"], row["broker_id"]) == (f"wrapped ({form})", broker_id)
+    assert row["implausible_time"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "broker_id"),
+    [
+        pytest.param(f"{ISO} stdout F {json.dumps(ENVELOPE)}", 7, id="our layout in CRI"),
+        pytest.param(f"{ISO} kafka-3 kafka: {json.dumps(GOOD)}", 3, id="a bare line in syslog"),
+        pytest.param(f"<15>1 {ISO} kafka-3 kafka 1 - - {LINE}", 3, id="in RFC 5424"),
+        pytest.param(f"<15>1 {ISO} kafka-3 kafka 1 - - {STOCK}", 3, id="stock layout in RFC 5424"),
+        pytest.param(f"{RFC3164}{json.dumps(ENVELOPE)}", 7, id="our layout in RFC 3164"),
+        pytest.param(f"{RFC3164}{STOCK.replace(',123', ',134Z')}", 3, id="stock in RFC 3164"),
+        pytest.param(
+            f"{ISO} stderr F "
+            + json.dumps({"message": COMPLETED, "loggerName": LOGGER, "hostname": "kafka-3"}),
+            3, id="a JSON layout in CRI",
+        ),
+        pytest.param(
+            json.dumps({"log": json.dumps({"message": json.dumps(ENVELOPE), "@timestamp": "x"})}),
+            7, id="twice wrapped",
+        ),
+        pytest.param(f"{LINE[:-1]},\"time\":\"{ISO}\"}}", None, id="a time behind the request"),
+        pytest.param(f"\ufeff{json.dumps(ENVELOPE)}\r\n", 7, id="a byte order mark and CRLF"),
+    ],
+)  # fmt: skip
+def test_a_line_is_read_behind_what_a_runtime_or_syslog_writes(
+    text: str, broker_id: int | None
+) -> None:
+    (row,) = parsed([text.encode()])
+    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+    assert row["broker_id"] == broker_id
+
+
+def test_utf_16_is_read() -> None:
+    (row,) = parsed([json.dumps(ENVELOPE).encode("utf-16")])
+    assert (row["reason"], row["event_time"]) == (None, AT)
+
+
+def protobuf(*bodies: Any, **resource: str) -> bytes:
+    data: bytes = ParseDict(otlp(*bodies, **resource), LogsData()).SerializeToString()
+    return data
+
+
+def test_a_batch_of_otlp_is_a_row_for_each_line() -> None:
+    lines = [STOCK, OTHER, json.dumps(ENVELOPE), STOCK.replace("alice", "bob")]
+    batches = [json.dumps(otlp(*lines, k8s_pod_name="kafka-3")).encode(),
+               json.dumps(ENVELOPE).encode(),
+               protobuf(*lines, k8s_pod_name="kafka-3"),
+               b""]  # fmt: skip
+    rows = parsed(batches)
+    several = [
+        (0, "User:alice", 3, None),
+        (1, None, None, "not_a_request_line"),
+        (2, "User:alice", 7, None),
+        (3, "User:bob", 3, None),
+    ]
+    alone = [(None, "User:alice", 7, None)]
+    names = ("source_line", "principal", "broker_id", "reason")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        *several, *alone, *several, (None, None, None, "empty_line"),
+    ]  # fmt: skip
+    assert [row["source_offset"] for row in rows] == [0, 0, 0, 0, 1, 2, 2, 2, 2, 3]
+    assert {row["event_time"] for row in rows if row["principal"]} == {AT}
+
+
+def test_header_and_key_name_the_broker_before_a_wrapper_does() -> None:
+    record = json.dumps({"log": STOCK, "kubernetes": POD}).encode()
+    assert [row["broker_id"] for row in parsed([record], key=b"5")] == [5]
+    assert [row["broker_id"] for row in parsed([record], headers={"broker_id": "6"})] == [6]
+
+
+def test_a_known_zone_lets_the_line_s_own_time_count() -> None:
+    record = json.dumps({"@timestamp": "2026-11-20T10:00:09Z", "log": STOCK}).encode()
+    (row,) = parsed([record], IngestSection(time_zone="UTC"))
+    assert row["event_time"] == datetime(2026, 11, 20, 10, 0, 0, 123_000, tzinfo=UTC)
+
+
+PART = "a part of a line: "
+CRI_CURE = f"CRI: {PART}let the shipper join parts, such as Fluent Bit's multiline.parser cri"
+DOCKER_CURE = (
+    f"docker: {PART}let the shipper join parts, such as Fluent Bit's multiline.parser docker"
+)
+TORN = "raise the shipper's limit of a line, and let it join parts that a runtime split"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "detail"),
+    [
+        pytest.param(f"{ISO} stdout P {STOCK[:300]}", "not_json", CRI_CURE, id="CRI, a part"),
+        pytest.param(f"{ISO} stdout F {STOCK[300:]}", "not_json", CRI_CURE, id="CRI, the rest"),
+        pytest.param(
+            f"{ISO} stdout F {OTHER}", "not_a_request_line", None, id="CRI, another log"
+        ),
+        pytest.param(
+            json.dumps({"log": STOCK[:300], "stream": "stdout", "time": ISO}),
+            "not_json", DOCKER_CURE, id="docker, a part",
+        ),
+        pytest.param(
+            json.dumps({"log": STOCK[300:] + "\n", "stream": "stdout", "time": ISO}),
+            "not_json", DOCKER_CURE, id="docker, the rest",
+        ),
+        pytest.param(
+            json.dumps({"log": STOCK[:300], "stream": "stdout", "_p": "P", "kubernetes": POD}),
+            "not_json", CRI_CURE, id="CRI by Fluent Bit",
+        ),
+        pytest.param(
+            json.dumps({"message": STOCK[:300], "@metadata": {}}),
+            "not_json", f"Filebeat: {PART}{TORN}", id="Filebeat",
+        ),
+        pytest.param(
+            json.dumps({"message": OTHER, "@metadata": {}}),
+            "not_a_request_line", "Filebeat", id="another log by Filebeat",
+        ),
+        pytest.param(
+            json.dumps({"message": COMPLETED, "loggerName": "kafka.server.KafkaApis"}),
+            "not_a_request_line", "log4j JSON layout: a line of kafka.server.KafkaApis",
+            id="a client that writes a line into another log",
+        ),
+        pytest.param(
+            json.dumps({"message": COMPLETED.replace(LINE, "RequestHeader(x)"), "@version": "1"}),
+            "old_text_format", "logstash: brokers write JSON from Kafka 2.8 on", id="Kafka 2.7",
+        ),
+        pytest.param(
+            json.dumps({"logEvents": [{}] * (MOST_LINES + 1)}), "wrapped_line",
+            f"CloudWatch: over {MOST_LINES} lines in one record: let the shipper send smaller "
+            "batches", id="too many lines",
+        ),
+        pytest.param(f"{ISO} stdout F [x] {LINE}", "not_json", CRI_CURE, id="an unknown layout"),
+        pytest.param('"' * 3, "not_json", None, id="no string"),
+        pytest.param("[" * 9_000, "not_json", "nested too deeply", id="nested lists"),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_names_the_wrapper_and_the_cure(
+    text: str, reason: str, detail: str | None
+) -> None:
+    (row,) = parsed([text.encode()])
+    assert (row["reason"], row["detail"]) == (reason, detail)
+
+
+def test_compressed_values_are_named() -> None:
+    (row,) = parsed([gzip.compress(STOCK.encode())])
+    assert row["reason"] == "wrapped_line"
+    assert row["detail"].startswith("gzip: send values as they are")
+
+
+def test_bytes_that_only_begin_like_protobuf_are_text() -> None:
+    rows = parsed([b"\n" + json.dumps(ENVELOPE).encode(), b"\n\x02\x08\x01", protobuf()])
+    assert [row["reason"] for row in rows] == [None, "not_json", "not_json"]
+
+
+@pytest.mark.parametrize(
+    ("file", "lines", "form"),
+    [("otlp_logs_json", 8, "OTLP logs"), ("filelog_raw", 2, "JSON string")],
+)
+def test_records_of_a_real_collector_are_read(
+    golden: Path, file: str, lines: int, form: str
+) -> None:
+    text = (golden / "collector" / f"{file}.jsonl").read_text(encoding="utf-8")
+    rows = parsed(base64.b64decode(json.loads(line)["value"]) for line in text.splitlines())
+    assert [row["reason"] for row in rows] == [None] * lines
+    assert {(row["form"], row["broker_id"]) for row in rows} == {(f"wrapped ({form})", 1)}
+    assert all(row["stated_time"].year == 2026 for row in rows)

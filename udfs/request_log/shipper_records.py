@@ -1,0 +1,192 @@
+"""Records that shippers and JSON layouts write around a line: their names, times and brokers.
+
+Field names are those of each writer's own documentation. A record is JSON that was read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Record = Mapping[str, Any]
+
+OTLP, CLOUDWATCH, JSON_STRING, JSON_LIST = "OTLP logs", "CloudWatch", "JSON string", "JSON list"
+DOCKER, CRI, SYSLOG = "docker", "CRI", "syslog"
+
+FIELDS = (
+    "message",
+    "log",
+    "event",
+    "event.original",
+    "log.original",
+    "short_message",
+    "full_message",
+    "textPayload",
+    "body",
+    "line",
+    "msg",
+    "MESSAGE",
+    "payload",
+)
+"""Fields in which they put a line: Beats, Logstash, Fluent Bit, GELF, Splunk, GCP, OTLP, journald,
+Kafka Connect."""
+TIMES = (
+    "ts",
+    "@timestamp",
+    "timestamp",
+    "time",
+    "timeUnixNano",
+    "timeMillis",
+    "instant",
+    "date",
+    "__REALTIME_TIMESTAMP",
+    "timestampSeconds",
+    "observedTimeUnixNano",
+    "receiveTimestamp",
+)
+"""Fields in which they put its time, the most trustworthy first."""
+LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
+"""Fields in which JSON layouts put the logger's name."""
+
+REQUEST_LOGGER = "kafka.request.logger"
+
+_BROKERS = ("broker", "broker_id", "broker.id", "node_id", "node.id", "kafka.broker.id")
+_PODS = ("pod_name", "pod.name", "k8s.pod.name", "pod", "_k8s_pod_name", "kube_pod_name")
+_HOSTS = (
+    *("host", "host.name", "hostname", "source_host", "agent.hostname", "_HOSTNAME"),
+    *("service.instance.id", "logStream"),
+)
+_WITHIN = (
+    *("kubernetes", "fields", "_fields", "labels", "tags", "attributes", "resource"),
+    *("resource.labels", "resource.attributes", "cloud", "orchestrator"),
+)
+_NAMING = {path.partition(".")[0] for path in (*_BROKERS, *_PODS, *_HOSTS, *_WITHIN)}
+_NAMING |= {*_BROKERS, *_PODS, *_HOSTS, *_WITHIN, "ddtags"}
+_BROKER_HOST = re.compile(
+    r"(?i)(?:[a-z0-9-]*-)?[a-z0-9]*(?:kafka|broker|controller)[a-z0-9]*-\d{1,9}(?:[._/].*)?|b-\d+\..*"
+)
+"""Hosts whose number is that of a broker: not `worker-3`, on which a pod may run."""
+
+_KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (OTLP, ("resourceLogs",)),
+    (OTLP, ("resource_logs",)),
+    (CLOUDWATCH, ("logEvents",)),
+    (CLOUDWATCH, ("logGroup",)),
+    ("Google Cloud", ("textPayload",)),
+    ("Google Cloud", ("jsonPayload",)),
+    ("Google Cloud", ("logName",)),
+    ("GELF", ("short_message",)),
+    ("Datadog", ("ddsource",)),
+    ("Datadog", ("ddtags",)),
+    ("Filebeat", ("@metadata",)),
+    ("Filebeat", ("agent", "input")),
+    ("Filebeat", ("beat",)),
+    ("Vector", ("source_type",)),
+    ("Splunk HEC", ("event", "sourcetype")),
+    ("Splunk HEC", ("event", "source")),
+    ("Splunk HEC", ("event", "host")),
+    ("Splunk HEC", ("event", "time")),
+    ("Kafka Connect", ("schema", "payload")),
+    ("journald", ("MESSAGE",)),
+    ("logstash", ("@version",)),
+    ("ECS layout", ("ecs.version",)),
+    ("ECS layout", ("log.level", "message")),
+    ("log4j JSON layout", ("loggerName",)),
+    ("log4j JSON layout", ("instant",)),
+    ("fluentd or Fluent Bit", ("kubernetes",)),
+    (DOCKER, ("log", "stream", "time")),
+    ("fluentd or Fluent Bit", ("log",)),
+    ("fluentd or Fluent Bit", ("docker",)),
+)
+"""A name for the records that have all of these fields; the first that fits."""
+OTHER = "record of a shipper"
+
+_PARTS: tuple[tuple[str, str], ...] = (("_p", "P"), ("logtag", "P"), ("partial_message", "true"))
+_PARTS += (("CONTAINER_PARTIAL_MESSAGE", "true"),)
+_JOIN = {
+    DOCKER: "let the shipper join parts, such as Fluent Bit's multiline.parser docker",
+    CRI: "let the shipper join parts, such as Fluent Bit's multiline.parser cri",
+}
+_TORN = "raise the shipper's limit of a line, and let it join parts that a runtime split"
+
+
+def name(record: Record) -> str:
+    """What wrote a record, as far as its fields say."""
+    return next((kind for kind, keys in _KINDS if all(key in record for key in keys)), OTHER)
+
+
+def is_part(record: Record) -> bool:
+    """Whether its container runtime split a line, and this is a part but not the last one."""
+    return any(str(record.get(key)).lower() == value.lower() for key, value in _PARTS)
+
+
+def cure_of_torn(kind: str) -> str:
+    """What helps where a record of this kind has a part of a line."""
+    return f"{kind}: a part of a line: {_JOIN.get(kind, _TORN)}"
+
+
+def time(record: Record) -> Any:
+    """The time in a record as a number or text; None if it has none."""
+    for field in TIMES:
+        value = record.get(field)
+        if isinstance(value, dict):
+            value = _of_parts(value, ("epochSecond", "seconds"), ("nanoOfSecond", "nanos"))
+        elif field == "timestampSeconds":
+            value = _of_parts(record, (field,), ("timestampNanos",))
+        is_scalar = isinstance(value, int | float | str) and not isinstance(value, bool)
+        if is_scalar and (value not in ("", "0", 0) or field == "ts"):
+            return value
+    return None
+
+
+def broker(records: Iterable[Record]) -> str | None:
+    """The broker, its pod or its host in records, the innermost first; None if none names it."""
+    inner_first = [each for each in records if not _NAMING.isdisjoint(each)]
+    for fields, pattern in ((_BROKERS, None), (_PODS, None), (_HOSTS, _BROKER_HOST)):
+        for value in (each for record in inner_first for each in _values(record, fields)):
+            if pattern is None or pattern.fullmatch(value):
+                return value.replace("_", ".").replace("/", ".") if pattern else value
+    return None
+
+
+def logger(record: Record) -> str | None:
+    """The logger's name, as a JSON layout has it."""
+    return next(_values(record, LOGGERS), None)
+
+
+def at(record: Record, path: str) -> Any:
+    """The value of a dotted field: as one key, or as keys of nested records."""
+    if path in record:
+        return record[path]
+    first, _, rest = path.partition(".")
+    inner = record.get(first)
+    return at(inner, rest) if rest and isinstance(inner, dict) else None
+
+
+def _values(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
+    tags = dict(_tags(record))
+    within = [at(record, path) for path in _WITHIN]
+    for node in (record, tags, *within):
+        for field in fields if isinstance(node, dict) else ():
+            value = at(node, field)
+            if isinstance(value, int | str) and not isinstance(value, bool) and value != "":
+                yield str(value)
+
+
+def _tags(record: Record) -> Iterator[tuple[str, str]]:
+    """Datadog's tags, `name:value`."""
+    listed = record.get("ddtags", record.get("tags"))
+    texts = listed.split(",") if isinstance(listed, str) else listed
+    for text in texts if isinstance(texts, list) else ():
+        key, colon, value = text.partition(":") if isinstance(text, str) else ("", "", "")
+        if colon:
+            yield key.strip(), value.strip()
+
+
+def _of_parts(record: Record, seconds: tuple[str, ...], nanos: tuple[str, ...]) -> int | None:
+    """Microseconds of a time in two numbers."""
+    whole = next((record[key] for key in seconds if key in record), None)
+    part = next((record[key] for key in nanos if key in record), 0)
+    try:
+        return int(whole) * 1_000_000 + int(part) // 1_000  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
