@@ -17,7 +17,7 @@ _DEEPEST = 8
 
 def is_whole(whole: Mapping[str, Any]) -> bool:
     """Whether a JSON object is logs of OTLP."""
-    return isinstance(_get(whole, "resourceLogs"), list)
+    return isinstance(whole.get("resourceLogs", whole.get("resource_logs")), list)
 
 
 def parsed(value: bytes) -> dict[str, Any] | None:

@@ -150,7 +150,8 @@ def broker(records: Iterable[Record]) -> str | None:
 
 def logger(record: Record) -> str | None:
     """The logger's name, as a JSON layout has it."""
-    return next(_values(record, LOGGERS), None)
+    named = (at(record, field) for field in LOGGERS)
+    return next((each for each in named if isinstance(each, str)), None)
 
 
 def at(record: Record, path: str) -> Any:

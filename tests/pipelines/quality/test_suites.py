@@ -81,7 +81,8 @@ def test_sql_looks_at_what_is_new_and_says_what_it_expects(table: str, check: Ch
 def test_what_follows_from_a_declaration() -> None:
     assert named("requests", "source_offset_not_null").severity == CRITICAL
     key = named("requests", "key_unique")
-    assert key.column_name == "cluster_id, source_topic, source_partition, source_offset"
+    place = "source_topic, source_partition, source_offset, source_line"
+    assert key.column_name == f"cluster_id, {place}"
     assert named("producer_id_rates", "rate_per_s_not_negative").severity == CRITICAL
     # A client's own number may stop nobody's plan.
     assert named("requests", "max_bytes_not_negative").severity == WARNING
