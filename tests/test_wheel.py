@@ -18,6 +18,7 @@ PACKED = {
     ".py",
     ".sql",
     ".csv",
+    ".conf",
     ".yaml",
     ".xml",
     ".sha256",
