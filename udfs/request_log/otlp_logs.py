@@ -5,6 +5,7 @@ A Collector's Kafka exporter writes them with `otlp_proto` and `otlp_json`: many
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
 _DEEPEST = 8
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def is_whole(whole: Mapping[str, Any]) -> bool:
@@ -62,7 +64,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, dict) or depth > _DEEPEST:
         return None if isinstance(value, dict | list) else value
     if (whole := _get(value, "intValue")) is not None:
-        return int(whole) if str(whole).lstrip("-").isdecimal() else whole
+        return int(whole) if _INTEGER.fullmatch(str(whole)) else None
     if (coded := _get(value, "bytesValue")) is not None:
         return _text(coded)
     if isinstance(inner := _get(value, "kvlistValue"), dict):

@@ -91,10 +91,10 @@ class LineParser:
                 values[line].as_py(), text, has_zone=self.options.time_zone is not None
             )
             for number, unit in zip(outcome.numbered(line, len(units)), units, strict=True):
-                if isinstance(unit, wrappers.NoRequestError):
-                    outcome.failures[number] = (unit.reason, unit.detail)
-                else:
+                try:
                     envelopes.add(row, number, unit)
+                except wrappers.NoRequestError as error:
+                    outcome.failures[number] = (error.reason, error.detail)
         return envelopes.texts(unread, outcome)
 
     def _in_order(
@@ -210,8 +210,13 @@ class _Envelopes:
     rows: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     requests: list[wrappers.Request] = field(default_factory=list)
+    envelopes: list[str] = field(default_factory=list)
 
-    def add(self, row: int, number: int, request: wrappers.Request) -> None:
+    def add(self, row: int, number: int, request: wrappers.Unwrapped) -> None:
+        """Add a request. Raises NoRequestError for what is none, or cannot be written as JSON."""
+        if isinstance(request, wrappers.NoRequestError):
+            raise request
+        self.envelopes.append(request.envelope())
         self.rows.append(row)
         self.numbers.append(number)
         self.requests.append(request)
@@ -223,7 +228,7 @@ class _Envelopes:
         numbers = [self.numbers[i] for i in order]
         replaced = {
             "line": pa.array(numbers, INT),
-            "text": pa.array([each.envelope() for each in requests], STRING),
+            "text": pa.array([self.envelopes[i] for i in order], STRING),
             "form": pa.array([_form(each) for each in requests], STRING),
             "origin": pa.array([each.origin for each in requests], STRING),
             "source_line": pa.array([outcome.source_line(n) for n in numbers], INT),

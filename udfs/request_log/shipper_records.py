@@ -100,6 +100,7 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """A name for the records that have all of these fields; the first that fits."""
 OTHER = "record of a shipper"
 
+_MOST_US = 1 << 63
 _PARTS: tuple[tuple[str, str], ...] = (("_p", "P"), ("logtag", "P"), ("partial_message", "true"))
 _PARTS += (("CONTAINER_PARTIAL_MESSAGE", "true"),)
 _JOIN = {
@@ -188,6 +189,7 @@ def _of_parts(record: Record, seconds: tuple[str, ...], nanos: tuple[str, ...]) 
     whole = next((record[key] for key in seconds if key in record), None)
     part = next((record[key] for key in nanos if key in record), 0)
     try:
-        return int(whole) * 1_000_000 + int(part) // 1_000  # type: ignore[arg-type]
+        us = int(whole) * 1_000_000 + int(part) // 1_000  # type: ignore[arg-type]
+        return us if abs(us) < _MOST_US else None
     except (TypeError, ValueError, OverflowError):
         return None

@@ -74,14 +74,21 @@ class Request:
     wrapper: str | None = None
 
     def envelope(self) -> str:
-        """The envelope as DuckDB reads it."""
+        """The envelope as DuckDB reads it. Raises NoRequestError if it is nested too deeply."""
         whole = {"ts": self.time, "broker": self.broker, "r": self.fields}
-        text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        try:
+            text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+        except (RecursionError, ValueError):
+            raise NoRequestError(NOT_JSON, "nested too deeply") from None
         # Half of a surrogate pair, which an escape can spell, is no text.
         return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def unwrap(value: bytes, text: str, *, has_zone: bool) -> list[Request | NoRequestError]:
+Unwrapped = Request | NoRequestError
+"""A line of a record: its request, or why there is none."""
+
+
+def unwrap(value: bytes, text: str, *, has_zone: bool) -> list[Unwrapped]:
     """The requests in a record, or why there is none: one of each line that the record has.
 
     `text` is the value as text. `has_zone` is whether times without a zone can be read: then the

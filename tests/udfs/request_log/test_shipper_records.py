@@ -336,3 +336,21 @@ def test_records_of_a_real_collector_are_read(
     assert [row["reason"] for row in rows] == [None] * lines
     assert {(row["form"], row["broker_id"]) for row in rows} == {(f"wrapped ({form})", 1)}
     assert all(row["stated_time"].year == 2026 for row in rows)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param({"instant": {"epochSecond": int("9" * 4_299)}, "message": COMPLETED}, id="s"),
+        pytest.param({"instant": {"epochSecond": "9" * 9_999}, "message": COMPLETED}, id="text"),
+        pytest.param(otlp(STOCK, {"intValue": "9" * 9_999}), id="an integer of OTLP"),
+        pytest.param(otlp(STOCK, {"intValue": "--5"}, {"bytesValue": "?"}), id="odd values"),
+        pytest.param({"logEvents": [None, 7, [], {"message": STOCK}]}, id="odd events"),
+        pytest.param({"ddtags": 7, "tags": [None, ":"], "host": [], "log": STOCK}, id="odd tags"),
+    ],
+)
+def test_odd_values_of_a_wrapper_cost_no_line_beside_it(record: Any) -> None:
+    rows = parsed([json.dumps(record).encode(), json.dumps(ENVELOPE).encode()])
+    assert {row["principal"] for row in rows if row["reason"] is None} == {"User:alice"}
+    assert [row["broker_id"] for row in rows if row["source_offset"] == 1] == [7]
+    assert any(row["reason"] is None for row in rows if row["source_offset"] == 0)
