@@ -25,7 +25,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
-  check-release clean
+  check-release clean archives broker-archive
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -33,8 +33,13 @@ help: ## show this list
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
 
-test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
+test: $(READY) archives ## what CI runs: lint, types, unit and Spark tests, beside them live tests
 	@$(MAKE) --no-print-directory --jobs=3 $(LANES)
+
+# Classes that JVMs of brokers and of Spark start with: made once for each user, java and version.
+archives: $(READY)
+	@$(BIN)/python -m quotaflow.demo.class_archive
+	@$(BIN)/python tests/spark_home.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

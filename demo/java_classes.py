@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.resources import as_file, files
@@ -20,30 +21,34 @@ _SOURCES = (
 
 
 def compiled(jars: Sequence[Path]) -> Path:
-    """The folder of classes that a demo broker needs beside Kafka's jars; javac runs once."""
+    """The jar of classes that a demo broker needs beside Kafka's jars; javac runs once.
+
+    A jar, because a class path with a folder of classes can have no archive (class_archive.py).
+    """
     texts = {name: (files(package) / name).read_bytes() for package, name in _SOURCES}
     key = hashlib.sha256()
     for part in (*texts.values(), *(jar.name.encode() for jar in jars)):
         key.update(hashlib.sha256(part).digest())
-    folder = cache_folder() / "classes" / key.hexdigest()[:12]
-    with locked(folder):
-        if not folder.exists():
-            _compile(jars, folder)
-    return folder
+    jar = cache_folder() / "classes" / f"{key.hexdigest()[:12]}.jar"
+    with locked(jar):
+        if not jar.exists():
+            _compile(jars, jar)
+    return jar
 
 
-def _compile(jars: Sequence[Path], folder: Path) -> None:
+def _compile(jars: Sequence[Path], jar: Path) -> None:
     with ExitStack() as stack:
         sources = [
             stack.enter_context(as_file(files(package) / name)) for package, name in _SOURCES
         ]
-        scratch = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix=".classes-", dir=folder.parent)
+        scratch = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix=".classes-", dir=jar.parent))
         )
+        classes = scratch / "classes"
         command: list[str | Path] = [
             javac(),
             *("--release", str(OLDEST), "-Xlint:all", "-Werror"),
-            *("-cp", ":".join(map(str, jars)), "-d", f"{scratch}/classes"),
+            *("-cp", ":".join(map(str, jars)), "-d", classes),
             *sources,
         ]
         output = subprocess.run(
@@ -51,4 +56,7 @@ def _compile(jars: Sequence[Path], folder: Path) -> None:
         )
         if output.returncode != 0:
             raise MissingToolError(f"javac refused our sources: {output.stderr.strip()[:2000]}")
-        Path(scratch, "classes").rename(folder)
+        with zipfile.ZipFile(scratch / jar.name, "w") as archive:
+            for file in sorted(classes.rglob("*.class")):
+                archive.write(file, file.relative_to(classes))
+        (scratch / jar.name).rename(jar)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quotaflow.demo import class_archive
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.spark.java import java
 
@@ -73,8 +74,10 @@ class Jvm:
         return done.stdout
 
     def _command(self, flags: Sequence[str], main_class: str, *args: str) -> list[str]:
-        class_path = ":".join(map(str, (self.classes, *self.jars)))
-        return [str(java()), *flags, "-cp", class_path, main_class, *args]
+        files = (self.classes, *self.jars)
+        class_path = ":".join(map(str, files))
+        from_archive = class_archive.flags(files)
+        return [str(java()), *from_archive, *flags, "-cp", class_path, main_class, *args]
 
 
 def _pipe() -> tuple[int, int]:

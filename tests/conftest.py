@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: golden bytes, and one Spark session for the whole run."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import settings
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 
+from . import spark_home
 from .delta_tables import fill, warehouse  # noqa: F401  fixtures of all tests
 from .pushes import bomb, push_lines  # noqa: F401  as above
 
@@ -27,8 +29,12 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C, and let children take it, also where a shell's & made this process ignore it."""
+    """Take Ctrl-C, and let children take it, also where a shell's & made this process ignore it.
+
+    Spark's JVMs start from the archive of their classes, also those of children.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ |= spark_home.environment()
 
 
 @pytest.fixture(scope="session")
