@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -49,9 +50,12 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.view import split
-from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, opened
+from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Files, Relation
 from quotaflow.udfs.rules.usage_histogram import PER_LN
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 MINUTE_S, HOUR_S = 60, 3_600
 ROWS_AT_ONCE = 1_000_000
@@ -129,15 +133,21 @@ class RollUp:
     def run(self, due: Sequence[OldRange]) -> None:
         """Replace the rows of each range, in one commit each, and count them."""
         run_id = f"roll_up {uuid.uuid4()}"
-        for number, old in enumerate(due):
-            written = self._in_catalog(old) if self._has_catalog else self._in_folder(old)
-            batch = Batch(self.warehouse, "upkeep", run_id, number)
-            counts = [
-                Count("in", old.row_count, QUOTA_USAGE.name, _REASON),
-                Count("out", written, QUOTA_USAGE.name, _REASON),
-            ]
-            batch.report(self.open_session, counts, old.cluster_id, old.time.start)
-            self.report(line(old, written))
+        # One database for all: to open one takes as long as to roll up a range of few rows.
+        with opened({}, self.conf.results.task_memory_mb) as database:
+            for number, old in enumerate(due):
+                written = (
+                    self._in_catalog(old)
+                    if self._has_catalog
+                    else self._in_folder(old, database.connection)
+                )
+                batch = Batch(self.warehouse, "upkeep", run_id, number)
+                counts = [
+                    Count("in", old.row_count, QUOTA_USAGE.name, _REASON),
+                    Count("out", written, QUOTA_USAGE.name, _REASON),
+                ]
+                batch.report(self.open_session, counts, old.cluster_id, old.time.start)
+                self.report(line(old, written))
 
     @property
     def _has_catalog(self) -> bool:
@@ -158,9 +168,9 @@ class RollUp:
         # A row without its cluster is of no cluster's time.
         return (Hour(**row) for row in rows.to_pylist() if row["cluster_id"] is not None)
 
-    def _in_folder(self, old: OldRange) -> int:
-        stored, conf = self._stored(old.time), self.conf
-        rows = rolled_up(stored, old, conf.quotas.rate_period_s, conf.results.task_memory_mb)
+    def _in_folder(self, old: OldRange, connection: "DuckDBPyConnection") -> int:
+        period_s = self.conf.quotas.rate_period_s
+        rows = rolled_up(self._stored(old.time), old, period_s, connection)
         replaced = Replaced([old.time], _of_cluster(old))
         row_writer.replace(self.open_session, self.warehouse, QUOTA_USAGE, rows, replaced)
         return int(rows.num_rows)
@@ -182,15 +192,17 @@ class RollUp:
 
 
 def rolled_up(
-    stored: Relation, old: OldRange, rate_period_s: int, memory_mb: int = DEFAULT_MEMORY_MB
+    stored: Relation, old: OldRange, rate_period_s: int, connection: "DuckDBPyConnection"
 ) -> pa.Table:
-    """The rows that replace those of a range, from stored rows of it and of other times."""
+    """The rows that replace those of a range, from stored rows of it and of other times.
+
+    `connection` is that of a database from `opened`.
+    """
     # The condition is put in afterwards: its times are literals of DuckDB.
     text = in_duckdb(sql(old, "stored_rows", rate_period_s))
     text = text.replace("stored_rows", f"stored WHERE {_where(old, time_in_duckdb)}")
-    with opened({"stored": stored}, memory_mb) as database:
-        rows = database.query(text, QUOTA_USAGE.arrow)
-        return pa.Table.from_batches(rows, QUOTA_USAGE.arrow)
+    rows = Database(connection, {"stored": stored}).query(text, QUOTA_USAGE.arrow)
+    return pa.Table.from_batches(rows, QUOTA_USAGE.arrow)
 
 
 def ranges(
