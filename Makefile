@@ -33,12 +33,15 @@ help: ## show this list
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
 
-test: $(READY) archives ## what CI runs: lint, types, unit and Spark tests, beside them live tests
+test: $(READY) broker-archive ## what CI runs: lint, types, unit and Spark tests, beside them live tests
 	@$(MAKE) --no-print-directory --jobs=3 $(LANES)
 
-# Classes that JVMs of brokers and of Spark start with: made once for each user, java and version.
-archives: $(READY)
+# Classes that JVMs start with, made once for each user, java and version. That of Spark costs as much
+# as six sessions save: make faults starts more of them, make test fewer.
+broker-archive: $(READY)
 	@$(BIN)/python -m quotaflow.demo.class_archive
+
+archives: broker-archive
 	@$(BIN)/python tests/spark_home.py
 
 lint: $(READY)
@@ -63,7 +66,7 @@ spark: $(READY)
 live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults and not more" $(WHOLE_LINES)
 
-faults: $(READY) ## kill -9 at random points, brokers that go away: takes long
+faults: $(READY) archives ## kill -9 at random points, brokers that go away: takes long
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(FAULT_LANES)
 
 faults-live: $(READY)

@@ -2,7 +2,7 @@
 
 With it a session costs 10 s of CPU up to its first rows instead of 16. A JVM takes an archive only
 of jars with the same paths and times, so the jars of pyspark are linked into the user's cache, for
-all environments. `python tests/spark_home.py` makes it unless it is there; `make` does that once.
+all environments. `make archives` makes it unless it is there.
 """
 
 import hashlib
