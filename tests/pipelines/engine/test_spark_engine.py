@@ -22,7 +22,7 @@ from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import BROKERS, TOPICS
-from quotaflow.schemas.tables.traffic import TRAFFIC
+from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 from quotaflow.udfs.engine.rule import Rule
 
 pytestmark = pytest.mark.spark
@@ -36,6 +36,8 @@ SELECT cluster_id, CAST(r.event_time AS DATE) AS event_date, r.event_time, broke
     false AS is_rack_inferred, NULL AS broker_rack, NULL AS cross_rack_bytes
 FROM requests r JOIN topics t USING (cluster_id)
 """
+
+TABLES = (REQUESTS, TOPICS, TOPIC_NAMES, BROKERS, TRAFFIC)
 
 
 def request(second: int) -> dict[str, Any]:
@@ -58,7 +60,7 @@ TOPIC_ROWS = [{"cluster_id": "c", "event_time": NOON, "topic": "orders", "topic_
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with requests of an hour, in files of some minutes each."""
     root = tmp_path_factory.mktemp("warehouse")
-    for table in (REQUESTS, TOPICS, BROKERS, TRAFFIC):
+    for table in TABLES:
         folder_tables.create(root / table.name, table)
     for start in range(0, 3_600, 600):
         rows = [request(second) for second in range(start, start + 700, 7)]
@@ -73,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def catalog(spark: SparkSession, folder: Path) -> Iterator[Warehouse]:
     """The same tables in a schema of Spark's catalog."""
     spark.sql("CREATE SCHEMA IF NOT EXISTS engine")
-    for table in (REQUESTS, TOPICS, BROKERS, TRAFFIC):
+    for table in TABLES:
         path = folder / table.name
         spark.sql(f"CREATE TABLE engine.{table.name} USING delta LOCATION '{path}'")
     yield Warehouse(
