@@ -117,17 +117,6 @@ def released(table: str) -> dict[str, str]:
     return columns
 
 
-@pytest.fixture(scope="module")
-def migrated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """A row in each table of release 0.1.0 that a step changes, after all steps."""
-    folder = tmp_path_factory.mktemp("migrated")
-    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
-    for step in migrations.STEPS:
-        make_released(spark, warehouse, step)
-    warehouse.ensure(lambda: spark, [TABLES[step.table] for step in migrations.STEPS])
-    return warehouse
-
-
 def make_released(spark: SparkSession, warehouse: Warehouse, step: Step) -> None:
     target, columns = warehouse.target(step.table), released(step.table)
     values = {
@@ -157,9 +146,12 @@ _FEW = ("fetch_sessions", "settings", "fetch_sizes")
     ],
 )
 def test_a_step_copies_renamed_columns_and_replaces_stored_values(
-    spark: SparkSession, migrated: Warehouse, step: Step
+    spark: SparkSession, tmp_path: Path, step: Step
 ) -> None:
-    warehouse, table, columns = migrated, TABLES[step.table], released(step.table)
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    table, columns = TABLES[step.table], released(step.table)
+    make_released(spark, warehouse, step)
+    warehouse.ensure(lambda: spark, [table])
     target = warehouse.target(step.table)
     column, _, new_value = STORED.get(step.table, (None, None, None))
     frame = warehouse.read(spark, step.table)
