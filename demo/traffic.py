@@ -79,12 +79,8 @@ def run(
         move = pool.submit(_move, stage, clients["rdk-bulk-alice"])
         reads = pool.submit(traffic_reads.work, stage)
         pushes = pool.submit(raw_pushes.push_all, cluster)
-        others: dict[str, Future[Any]] = {
-            "config changes": calls,
-            "the throttled move": move,
-            traffic_reads.CLIENT: reads,
-            "raw-*": pushes,
-        }
+        others: dict[str, Future[Any]] = {"config changes": calls, "the throttled move": move}
+        others |= {traffic_reads.CLIENT: reads, "raw-*": pushes}
         try:
             _await({**clients, **others}, progress)
         finally:

@@ -136,9 +136,8 @@ def _capture(
                 interrupts.stop_reason(is_over),
                 on_start=switches.append,
             )
-            for each in plan_text.outcome_lines(outcomes):
-                output.note(each)
-            for each in capture_preview.unchanged_lines(settings, switches[0]):
+            unchanged = capture_preview.unchanged_lines(settings, switches[0])
+            for each in (*plan_text.outcome_lines(outcomes), *unchanged):
                 output.note(each)
             is_none_on = all(map(request_logger.is_left, switches[0].levels.values()))
             is_on = all(outcome.step == DONE for outcome in outcomes) and not is_none_on
@@ -151,8 +150,7 @@ def _capture(
                 _keep_volume(settings, request.cluster_id, arrivals, duration_s)
         finally:
             for switch in switches:
-                changes = switch.plan.changes
-                keys = [change.desired.key for change in changes]
+                keys = [change.desired.key for change in switch.plan.changes]
                 if keys:
                     _restore(settings, switch, keys)
     if is_over():

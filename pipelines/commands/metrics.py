@@ -33,24 +33,27 @@ def register(app: typer.Typer) -> None:
     app.command("metrics")(list_metrics)
 
 
+_Pattern = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATTERN", help="Words that the name or meaning must have; all metrics without it."
+    ),
+]
+_Client = Annotated[
+    str | None, typer.Option("--client", help=f"Only of one library: {' or '.join(CLIENTS)}.")
+]
+_Kind = Annotated[
+    str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
+]
+_Kip = Annotated[str | None, typer.Option("--kip", help="Only names of one KIP, such as KIP-73.")]
+
+
 def list_metrics(
-    pattern: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATTERN",
-            help="Words that the name or meaning must have; all metrics without it.",
-        ),
-    ] = None,
+    pattern: _Pattern = None,
     *,
-    client: Annotated[
-        str | None, typer.Option("--client", help=f"Only of one library: {' or '.join(CLIENTS)}.")
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
-    ] = None,
-    kip: Annotated[
-        str | None, typer.Option("--kip", help="Only names of one KIP, such as KIP-73.")
-    ] = None,
+    client: _Client = None,
+    kind: _Kind = None,
+    kip: _Kip = None,
     as_json: options.AsJson = False,
     as_csv: options.AsCsv = False,
 ) -> None:
@@ -70,21 +73,28 @@ def list_metrics(
     from quotaflow.schemas.kip_metrics import KIP_METRICS  # noqa: PLC0415  only this command
     from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  reads the lists
 
-    words = " ".join(pattern or []).lower().split()
     metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
-    listed = sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
-    candidates = [m for m in listed if _is_candidate(m, client, kind, kip)]
-    matches = [metric for metric in candidates if _has(metric, words)]
-    if not matches:
-        if kip and not candidates:
-            raise NoMatchError(f"{kip} names no metric that fits")
-        raise NoMatchError(_no_match(words, [metric.name for metric in candidates]))
+    metrics.sort(key=lambda metric: (metric.name, metric.kip or ""))
+    candidates = [m for m in metrics if _is_candidate(m, client, kind, kip)]
+    if kip and not candidates:
+        raise NoMatchError(f"{kip} names no metric that fits")
+    matches = _matches(candidates, " ".join(pattern or []).lower().split())
     if as_json or as_csv:
         output.write((_row(m) for m in matches), COLUMNS, as_json=as_json, as_csv=as_csv)
-    else:
-        # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
-        output.lines(line for metric in matches for line in _text(metric))
-        output.note(f"{len(matches)} of {len(listed)} metrics")
+        return
+    # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
+    output.lines(line for metric in matches for line in _text(metric))
+    output.note(f"{len(matches)} of {len(metrics)} metrics")
+
+
+def _matches(
+    candidates: "list[Metric | KipMetric]", words: list[str]
+) -> "list[Metric | KipMetric]":
+    """Those that have all words. Raises NoMatchError with the nearest ones if there are none."""
+    matches = [metric for metric in candidates if _has(metric, words)]
+    if not matches:
+        raise NoMatchError(_no_match(words, [metric.name for metric in candidates]))
+    return matches
 
 
 def _check(option: str, value: str | None, allowed: tuple[str, ...]) -> None:

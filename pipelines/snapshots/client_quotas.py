@@ -18,7 +18,7 @@ from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 from quotaflow.udfs.engine.database import opened
 
 SETTER = ("set_at", "set_by")
-_OF_ALTERATIONS = {*CONFIG_ALTERATIONS.column_names, "body"}
+_OF_ALTERATIONS = {*CONFIG_ALTERATIONS.column_names, "body", "source_line"}
 READ = pa.schema([field for field in REQUESTS.arrow if field.name in _OF_ALTERATIONS])
 """The columns of `alter_requests`."""
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}

@@ -44,6 +44,35 @@ def make_missing(conf: Conf) -> None:
             mark_version(folder, table.name)
 
 
+_COLUMNS = {
+    "client_metrics": (
+        "* EXCEPT (record_time, event_time), "
+        f"CASE WHEN metric <> '{raw_pushes.METRIC}' THEN event_time END AS event_time"
+    ),
+    "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
+    "preferred_replicas": (
+        "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "
+        "fetches, bytes, redirects, preferred_read_replica"
+    ),
+    "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
+    "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",
+    "fetch_faults": "event_time, client_id, broker_id, sum(answers)",
+    "fetch_sizes": "* EXCEPT (largest_oversized)",
+    "replication_traffic": "event_time, leader_id, follower_id, sum(fetches), sum(bytes)",
+}
+"""What is compared of a table, where that is not all of it."""
+
+_OF_LOG = {
+    "producer_id_rates": "WHERE kind = 'allocation'",
+    "quota_usage": "WHERE quota_type <> 'controller_mutation_rate'",
+    "rack_traffic": "GROUP BY event_time, flow, broker_id",
+    "replica_offsets": "GROUP BY event_time, broker_id",
+    "fetch_faults": "GROUP BY event_time, client_id, broker_id",
+    "replication_traffic": "GROUP BY event_time, leader_id, follower_id",
+}
+"""The rows that are compared, by what a log alone has."""
+
+
 def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
     """These tables as multisets of rows; of pipeline_progress what ingest counted in all.
 
@@ -51,35 +80,11 @@ def contents(folder: Path, names: Collection[str]) -> dict[str, Counter[str]]:
     the time of points that tell none, which is the push's. What results look up in snapshots is
     left out.
     """
-    columns = {
-        "client_metrics": (
-            "* EXCEPT (record_time, event_time), "
-            f"CASE WHEN metric <> '{raw_pushes.METRIC}' THEN event_time END AS event_time"
-        ),
-        "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
-        "preferred_replicas": (
-            "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "
-            "fetches, bytes, redirects, preferred_read_replica"
-        ),
-        "rack_traffic": "event_time, flow, broker_id, sum(requests), sum(bytes)",
-        "replica_offsets": "event_time, broker_id, sum(answers), sum(follower_fetches)",
-        "fetch_faults": "event_time, client_id, broker_id, sum(answers)",
-        "fetch_sizes": "* EXCEPT (largest_oversized)",
-        "replication_traffic": "event_time, leader_id, follower_id, sum(fetches), sum(bytes)",
-    }
-    of_log = {
-        "producer_id_rates": "WHERE kind = 'allocation'",
-        "quota_usage": "WHERE quota_type <> 'controller_mutation_rate'",
-        "rack_traffic": "GROUP BY event_time, flow, broker_id",
-        "replica_offsets": "GROUP BY event_time, broker_id",
-        "fetch_faults": "GROUP BY event_time, client_id, broker_id",
-        "replication_traffic": "GROUP BY event_time, leader_id, follower_id",
-    }
     tables = {
         name: Counter(
             repr(row)
             for row in query(
-                folder, f"SELECT {columns.get(name, '*')} FROM {name} {of_log.get(name, '')}"
+                folder, f"SELECT {_COLUMNS.get(name, '*')} FROM {name} {_OF_LOG.get(name, '')}"
             )
         )
         for name in TABLES
