@@ -149,8 +149,11 @@ def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int
             *("--command-config", str(stage.cluster.properties_file("admin"))),
             *("--reassignment-json-file", str(plan)),
         )
-        tool("--execute", "--throttle", str(throttle_bytes_per_s))
         deadline = time.monotonic() + _MOVE_TIMEOUT_S
+        # While another topic moves, the tool would refuse, or set throttles of that one too.
+        while admin.list_partition_reassignments() and time.monotonic() < deadline:
+            stage.stop.wait(_LOOK_EVERY_S)
+        tool("--execute", "--throttle", str(throttle_bytes_per_s))
         while _replicas(admin, topic) != [to_broker] and time.monotonic() < deadline:
             if stage.stop.wait(_LOOK_EVERY_S):
                 return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, False)
