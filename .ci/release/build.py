@@ -29,7 +29,7 @@ SUMS = "SHA256SUMS"
 
 
 def main(folder: Path, cyclonedx: Path) -> None:
-    """Build everything anew. Raises SystemExit for a licence that nobody has looked at."""
+    """Build everything. Raises SystemExit for a licence that is not in the list."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     wheel = _packages(folder)

@@ -128,7 +128,7 @@ def _is_nothing(findings: tuple["Finding", ...]) -> bool:
 
 
 def rows(answered: "Answer") -> Iterator[dict[str, Any]]:
-    """The findings as rows of one shape, whatever their area: JSON's own types."""
+    """The findings as rows of one shape, the same for every area: JSON's own types."""
     subject = {
         "name": answered.subject.name,
         "cluster_id": answered.cluster_id,

@@ -49,7 +49,7 @@ class KeyStore:
 
 
 def read(content: bytes, password: str | None, key_password: str | None) -> KeyStore:
-    """A store by its content, whatever type is named: Java reads either by either name too.
+    """A store by its content, not by the type that is named: Java reads either by either name.
 
     Raises KeyStoreError for a store of another kind, a damaged one or a wrong password, and
     MissingToolError for PKCS12 without its package.

@@ -137,8 +137,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
     if problems:
         clients = texts.names(row["client_id"] for row in problems)
         parts.append(f"`quotaflow why NAME` says more of reads that went wrong, of {clients}")
-    sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+    return texts.to_do(parts)
 
 
 def _sentences(sizes: Sequence[Row]) -> str:

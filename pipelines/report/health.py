@@ -176,7 +176,7 @@ def _advice(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> str:
         parts.append("`quotaflow rebuild` computes results again with late rows")
     if "failed" in outcomes or _is_old(scope, flows):
         parts.append("`quotaflow doctor` says what keeps a job from running")
-    return "; ".join(parts) + "." if parts else "Nothing."
+    return texts.to_do(parts)
 
 
 def _is_old(scope: Scope, flows: Sequence[Row]) -> bool:

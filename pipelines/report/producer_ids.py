@@ -127,7 +127,7 @@ def _heap(rows: Sequence[Row]) -> Grid:
         "What ids cost the heap of brokers, as of the last snapshot",
         rows,
         _HEAP_COLUMNS,
-        "No snapshot told which ids brokers hold: `quotaflow snapshot`.",
+        "No snapshot has the ids of brokers: `quotaflow snapshot`.",
     )
 
 

@@ -170,8 +170,7 @@ def _advice(checks: Sequence[Row], moves: Sequence[Row]) -> str:
     others = [row["finding"] for row in checks if not row["finding"].startswith("stale_")]
     if others:
         parts.append(f"see what docs/replication.md says of {texts.names(others)}")
-    sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+    return texts.to_do(parts)
 
 
 def _since(scope: Scope) -> str:

@@ -145,8 +145,7 @@ def _advice(moves: Sequence[Row], leftovers: Sequence[Row]) -> str:
     if leftovers:
         names = texts.names(row["entity_name"] for row in leftovers)
         parts.append(f"remove what is left over at {names}, if nobody needs it any more")
-    sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+    return texts.to_do(parts)
 
 
 def _alarms(moves: Sequence[Row], leftovers: Sequence[Row]) -> list[Alarm]:

@@ -208,8 +208,7 @@ def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> 
         parts.append("update clients of old versions where their metrics are needed")
     if without and without[0]["switched_off"]:
         parts.append("set enable.metrics.push=true where it is switched off")
-    sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+    return texts.to_do(parts)
 
 
 def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:

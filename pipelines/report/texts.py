@@ -1,7 +1,7 @@
 """Values as text: cut, with units, and without characters that do not print."""
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from rich.filesize import decimal
@@ -38,6 +38,12 @@ def names(items: Iterable[object]) -> str:
     if len(every) > len(first):
         return f"{', '.join(first)} and {len(every) - len(first)} more"
     return " and ".join(filter(None, [", ".join(first[:-1]), first[-1]])) if first else ""
+
+
+def to_do(parts: Sequence[str]) -> str:
+    """One sentence of what to do; each part has rows that call for it."""
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
 def count(number_of: float, noun: str) -> str:

@@ -19,7 +19,7 @@ _SAME_POINT = (
 )
 
 _Points = dict[tuple[object, ...], tuple[int, float | None]]
-"""Points of one topic in a push by what tells them apart: the row, and the value."""
+"""Points of one topic in a push by what differs between them: the row, and the value."""
 
 
 def topic_twins(points: Mapping[str, pa.Array], push: pa.Array) -> pa.Array:

@@ -18,31 +18,21 @@
 WITH changes AS (
     SELECT
         *,
-        lead(coalesce(set_at, event_time)) OVER (
-            PARTITION BY
-                cluster_id,
-                user,
-                is_default_user,
-                client_id,
-                is_default_client_id,
-                ip,
-                is_default_ip,
-                config_key
-            ORDER BY event_time
-        ) AS valid_to,
-        lag(CASE WHEN NOT is_removed THEN quota END) OVER (
-            PARTITION BY
-                cluster_id,
-                user,
-                is_default_user,
-                client_id,
-                is_default_client_id,
-                ip,
-                is_default_ip,
-                config_key
-            ORDER BY event_time
-        ) AS previous_quota
+        lead(coalesce(set_at, event_time)) OVER of_quota AS valid_to,
+        lag(CASE WHEN NOT is_removed THEN quota END) OVER of_quota AS previous_quota
     FROM client_quotas
+    WINDOW of_quota AS (
+        PARTITION BY
+            cluster_id,
+            user,
+            is_default_user,
+            client_id,
+            is_default_client_id,
+            ip,
+            is_default_ip,
+            config_key
+        ORDER BY event_time
+    )
 )
 
 SELECT

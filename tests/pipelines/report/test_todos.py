@@ -1,4 +1,4 @@
-"""What a report tells to do: each sentence follows from rows, and agrees with the other parts."""
+"""What a report advises: each sentence follows from rows, and agrees with the other parts."""
 
 from datetime import UTC, datetime, timedelta
 
