@@ -12,6 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import apply_run, exclusive_section, restore_run
 from quotaflow.pipelines.feedback.change import DELETE
 from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.jobs import runner
 
 from . import move_scene
@@ -85,13 +86,22 @@ def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: R
     assert {row["blocked_reason"] for row in rows} == {None}
 
 
-def test_a_plan_that_is_applied_removes_what_is_left_over(conf: Conf, roles: Roles) -> None:
-    _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
-    ended = [(o.change.entity.entity_name, o.change.operation.name, o.step) for o in outcomes]
-    rates = [(str(broker_id), DELETE, DONE) for broker_id in sorted((roles.home, roles.other))]
-    assert ended == [*rates, *[(LEFT, DELETE, DONE)] * 2]
-    entities = {outcome.change.entity for outcome in outcomes}
+def test_plans_that_are_applied_remove_what_is_left_over(conf: Conf, roles: Roles) -> None:
+    first, second = sorted(map(str, (roles.home, roles.other)))
+    # Nothing moves now, so a plan changes one broker.
+    applied, then = _applied(conf), _applied(conf)
+    assert _ended(applied) == [(first, DELETE, DONE), *[(LEFT, DELETE, DONE)] * 2]
+    assert _ended(then) == [(second, DELETE, DONE)]
+    entities = {outcome.change.entity for outcome in (*applied, *then)}
     with exclusive_section.open_cluster(conf) as (_, configs):
         assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
     # What is removed has no lease: it does not come back.
     assert restore_run.restore_configs(conf, lambda _: None, everything=True)[1] == []
+
+
+def _applied(conf: Conf) -> list[Outcome]:
+    return list(apply_run.apply_plan(conf, None, lambda _: None)[1])
+
+
+def _ended(outcomes: list[Outcome]) -> list[tuple[str | None, str, str]]:
+    return [(o.change.entity.entity_name, o.change.operation.name, o.step) for o in outcomes]
