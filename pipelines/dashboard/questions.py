@@ -1,6 +1,7 @@
 """The questions of the dashboard: one dataset each, in SQL that Spark and DuckDB have."""
 
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, Dataset
+from quotaflow.pipelines.warehouse import internal
 
 _MAX_ROWS = 200
 
@@ -187,15 +188,11 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
     ),
     Dataset(
         "telemetry_coverage",
-        """
+        f"""
 SELECT cluster_id, coalesce(client_software_name, 'unknown') AS software, state,
     count(*) AS instances, sum(missing_pushes) AS missing_pushes
 FROM client_coverage
-WHERE NOT EXISTS (
-    SELECT 1 FROM protected_principals AS internal
-    WHERE internal.is_internal AND internal.cluster_id = client_coverage.cluster_id
-        AND internal.principal = client_coverage.principal
-)
+WHERE {internal.not_in("client_coverage")}
 GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
 ORDER BY instances DESC
 """,

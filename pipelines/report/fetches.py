@@ -20,6 +20,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.warehouse import internal
 
 TITLE = "Fetch sizes and reads that fail"
 _TABLE = "fetch_sizes"
@@ -46,7 +47,9 @@ SELECT
     sum(starved_fetches) AS starved_fetches,
     count(*) OVER () AS of_all
 FROM {_TABLE}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND replica_id IS NULL
+WHERE
+    cluster_id = {{cluster}} AND event_time >= {{since}} AND replica_id IS NULL
+    AND {internal.not_in(_TABLE)}
 GROUP BY principal, client_id
 ORDER BY fetches DESC, principal, client_id
 LIMIT {MAX_ROWS}
@@ -123,7 +126,7 @@ def section(scope: Scope) -> ReportSection:
             ),
             grid("Consumers by their number of fetches", sizes, _READ, "No consumer fetched."),
         ),
-        left_out=("Followers are left out of chart and list of consumers.",),
+        left_out=("Followers and this pipeline are left out of chart and list of consumers.",),
         alarms=tuple(_alarms(advised, problems)),
     )
 

@@ -53,7 +53,8 @@ LIMIT {MAX_ROWS}
 _ASIDE = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM client_racks
-WHERE cluster_id = {{cluster}} AND verdict <> 'followed' AND cross_rack_bytes > 0
+WHERE
+    cluster_id = {{cluster}} AND NOT is_internal AND verdict <> 'followed' AND cross_rack_bytes > 0
 ORDER BY cross_rack_bytes DESC, principal, client_id
 LIMIT {MAX_ROWS}
 """

@@ -20,14 +20,10 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.warehouse import internal
 
 TITLE = "Client telemetry and alerts"
-# Programs of brokers and of this pipeline are nobody's to-do.
-_OF_USERS = """NOT EXISTS (
-        SELECT 1 FROM protected_principals AS internal
-        WHERE internal.is_internal AND internal.cluster_id = client_coverage.cluster_id
-            AND internal.principal = client_coverage.principal
-    )"""
+_OF_USERS = internal.not_in("client_coverage")
 _TABLE = "telemetry_pushes"
 _SUBSCRIPTIONS = "telemetry_subscriptions"
 _STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")

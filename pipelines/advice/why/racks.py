@@ -54,7 +54,8 @@ def _saved(row: Row) -> str:
 
 
 def _racks(row: Row, *, is_advised: bool) -> Finding:
-    is_wrong = bool(row["cross_rack_bytes"]) and row["verdict"] != "followed" and not is_advised
+    is_wrong = bool(row["cross_rack_bytes"]) and row["verdict"] != "followed"
+    is_to_do = is_wrong and not is_advised and not row["is_internal"]
     crossed = row["cross_rack_bytes"]
     share = "how much of it crossed racks is not known"
     if crossed is not None:
@@ -65,8 +66,8 @@ def _racks(row: Row, *, is_advised: bool) -> Finding:
             f"most of it in {row['read_rack'] or 'a rack that is not known'}: {share} "
             f"({row['verdict']})."
         ),
-        state=PROBLEM if is_wrong else FACT,
-        next_step=_next_step(row) if is_wrong else None,
+        state=PROBLEM if is_to_do else FACT,
+        next_step=_next_step(row) if is_to_do else None,
         evidence_table="client_racks",
         evidence=row,
     )

@@ -2,7 +2,8 @@
 -- grain: one row per client or follower and fetch setting that should change
 -- needs: sampled_log
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
---   day. Rates count only minutes with fetches.
+--   day. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
+--   (protected_principals.is_internal).
 -- columns:
 --   from fetch_sizes: cluster_id, principal, client_id, replica_id
 --   advice: raise_max_partition_fetch_bytes (batches are larger than max.partition.fetch.bytes),
@@ -62,7 +63,13 @@ brokers_of AS (
         max(sizes.max_wait_ms) AS max_wait_ms
     FROM fetch_sizes AS sizes
     INNER JOIN newest ON sizes.cluster_id = newest.cluster_id
-    WHERE unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
+    LEFT JOIN protected_principals AS internal
+        ON sizes.cluster_id = internal.cluster_id
+            AND sizes.principal = internal.principal
+            AND internal.is_internal
+    WHERE
+        unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
+        AND (sizes.replica_id IS NOT NULL OR internal.principal IS NULL)
     GROUP BY
         sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id, sizes.broker_id
 ),

@@ -5,6 +5,8 @@
 --   from which rack it reads most (KIP-392).
 -- columns:
 --   from preferred_replicas: cluster_id, principal, client_id
+--   is_internal: its login is one of brokers or of this pipeline (protected_principals.is_internal), so its
+--     rack is nobody's to-do
 --   configured_rack: client.rack by the client's telemetry; null: its metrics do not name one
 --   declared_rack: client.rack in its fetches; null: they do not name one
 --   inferred_rack: rack that conf's racks give its address; null: its fetches name one, or conf has
@@ -91,6 +93,7 @@ SELECT
     read.cluster_id,
     read.principal,
     read.client_id,
+    internal.principal IS NOT NULL AS is_internal,
     configured.rack AS configured_rack,
     read.declared_rack,
     read.inferred_rack,
@@ -116,3 +119,7 @@ LEFT JOIN reported
     ON read.cluster_id = reported.cluster_id
         AND (read.principal IS NOT DISTINCT FROM reported.principal)
         AND (read.client_id IS NOT DISTINCT FROM reported.client_id)
+LEFT JOIN protected_principals AS internal
+    ON read.cluster_id = internal.cluster_id
+        AND read.principal = internal.principal
+        AND internal.is_internal

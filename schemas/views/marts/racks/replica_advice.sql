@@ -3,7 +3,8 @@
 -- needs: sampled_log
 -- description: What to change so that consumers read in their own rack (KIP-392). A byte that crossed
 --   racks counts under the first step that fits it; move_leader is beside the other steps. Whether the
---   producers of a partition are in that rack is not known.
+--   producers of a partition are in that rack is not known. Reads of brokers and of this pipeline ask for
+--   no step (protected_principals.is_internal).
 -- columns:
 --   from preferred_replicas: cluster_id
 --   advice: set_broker_rack (a broker that was read from has no broker.rack), update_client (its FETCH
@@ -45,7 +46,13 @@ read AS (
         ) AS age
     FROM preferred_replicas AS reads
     INNER JOIN newest ON reads.cluster_id = newest.cluster_id
-    WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
+    LEFT JOIN protected_principals AS internal
+        ON reads.cluster_id = internal.cluster_id
+            AND reads.principal = internal.principal
+            AND internal.is_internal
+    WHERE
+        unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
+        AND internal.principal IS NULL
 ),
 time_ranges AS (
     SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
