@@ -36,7 +36,7 @@ _METADATA_TIMEOUT_S = 10
 
 
 class LocalCluster:
-    """Started by `with`, stopped at its end; the folder stays, with logs, data and passwords.
+    """Started by `with`, ended with it; the folder stays, with logs, data and passwords.
 
     Everything listens on 127.0.0.1 alone. JMX has no login: any user of this machine can use it,
     so start a cluster only on a machine that nobody else uses.
@@ -51,9 +51,11 @@ class LocalCluster:
         *,
         java_options: Sequence[str] = (),
         class_path: Sequence[Path] = (),
+        is_kept: bool = True,
     ) -> None:
         """`settings` are broker settings beside those of broker_config.py: a name that ends in '+'
         adds to the value there. `java_options` and `class_path` are of the brokers' JVMs too.
+        A cluster whose data nobody needs afterwards is not kept: its brokers are killed.
         """
         if not 1 <= nodes <= MAX_NODES:
             raise ConfigError(f"a demo cluster has 1 to {MAX_NODES} nodes, not {nodes}")
@@ -64,6 +66,7 @@ class LocalCluster:
         self._brokers = BrokerGroup(self.folder, self.racks, self._credentials, settings or {})
         self._brokers.java_options = tuple(java_options)
         self._class_path = tuple(class_path)
+        self._is_kept = is_kept
 
     def __enter__(self) -> Self:
         try:
@@ -80,7 +83,10 @@ class LocalCluster:
         trace: TracebackType | None,
     ) -> None:
         self._progress("stopping the Kafka brokers")
-        self._brokers.stop()
+        if self._is_kept:
+            self._brokers.stop()
+        else:
+            self._brokers.kill_all()
 
     @property
     def cluster_id(self) -> str:

@@ -30,8 +30,9 @@ def demo(
 ) -> None:
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
 
-    Takes two to three minutes and about 4 GB of memory; listens on 127.0.0.1 alone. Afterwards the
-    cluster is stopped, and every command without --conf reads the tables it left. Needs a JDK.
+    Takes two minutes on an idle machine, and about 4 GB of memory; listens on 127.0.0.1 alone.
+    Afterwards the cluster is stopped, and every command without --conf reads the tables it left.
+    Needs a JDK.
     """
     # Not at module top: every `quotaflow --help` loads this module.
     from quotaflow.demo import story  # noqa: PLC0415

@@ -12,26 +12,33 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
+FILLED = frozenset({"moving_replicas", "ongoing_moves", "throttle_leftovers"})
+"""The demo moves replicas and leaves a throttle over: these have rows, whatever their heads say."""
+
 
 def heads_of_all() -> dict[str, Table | View]:
     """Every table and view by name."""
     return {**TABLES, **views.load()}
 
 
-def check(
-    warehouse: Path,
-    heads: Mapping[str, Table | View],
+def without_rows(warehouse: Path, heads: Mapping[str, Table | View]) -> dict[str, str | None]:
+    """Each table and view that has no rows, and the reason of its head."""
+    reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
+    return {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
+
+
+def report(
+    empty: Mapping[str, str | None],
+    of_all: int,
     say: Callable[[str], None],
     *,
     must_be_complete: bool,
 ) -> None:
-    """Report how many have rows, and those without. Raises JobError for one without a reason."""
-    reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
-    empty = {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
-    say(f"{len(heads) - len(empty)} of {len(heads)} tables and views have rows")
+    """Say how many have rows, and which have none. Raises JobError for one without a reason."""
+    say(f"{of_all - len(empty)} of {of_all} tables and views have rows")
     for name, reason in empty.items():
         say(f"{name} has none{f': it is empty {reason}' if reason else ''}")
-    unexplained = [name for name, reason in empty.items() if not reason]
+    unexplained = [name for name, reason in empty.items() if not reason or name in FILLED]
     if unexplained and must_be_complete:
         raise JobError(f"no row came into {', '.join(unexplained)}")
 

@@ -14,7 +14,7 @@ AFTER = (
     "The traffic is over. The jobs read what brokers logged and clients pushed, and a third "
     "snapshot reads the end. Lines of what would take minutes have the times of earlier minutes."
 )
-AGAIN = "The jobs run again, so that tables show what the changes did."
+AGAIN = "Two jobs run again, so that tables show what the changes did."
 
 PLAN: tuple[Shown, ...] = (
     (
@@ -124,6 +124,11 @@ _PIPELINE = (
     "SELECT target, outcome, reason, sum(row_count) AS row_count FROM pipeline_progress "
     "GROUP BY target, outcome, reason ORDER BY target, outcome, reason"
 )
+_QUALITY = (
+    "SELECT suite, severity, count(*) AS expectations, bool_and(success) AS all_met, "
+    "max(checked_rows) AS checked_rows FROM current_quality "
+    "GROUP BY suite, severity ORDER BY suite, severity"
+)
 
 TABLES: tuple[Shown, ...] = (
     ("Meanwhile the changes work. These are the tables of the traffic.", ("tables",)),
@@ -163,9 +168,12 @@ TABLES: tuple[Shown, ...] = (
     ("Two rules opened alerts.", ("sql", _ALERTS)),
     ("What clients subscribe to.", ("sql", _SUBSCRIPTIONS)),
     ("Every row that came in is accounted for.", ("sql", _PIPELINE)),
+)
+
+CHECKED: tuple[Shown, ...] = (
     (
-        "check compares rows with what they must be.",
-        ("check", "--table", "client_quotas", "--table", "config_changes"),
+        "Beside all this quotaflow check compared rows of two tables with what they must be.",
+        ("sql", _QUALITY),
     ),
 )
 

@@ -38,6 +38,7 @@ from quotaflow.pipelines.config import AlertsSection, PlanSection, QuotasSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
+from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
 
@@ -68,8 +69,19 @@ _PLAN = PlanSection(offence_period_s=120, address_history_s=20)
 """What lets a plan act after a minute of traffic: by default it waits half an hour for advice to
 work, and knows a week of who uses an address."""
 
+_STALE_THROTTLE_S = 20
+"""The first and the last snapshot lie further apart, so that they show what nobody needs."""
+
+# A batch without new rows only drops state that is too old for use: no demo lasts so long.
+_SPARK = session.SHORT_LIVED | {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
+
 _EFFECT_S = 13.0
 """A window of 11 s must lie after a change for its effect to show in results."""
+
+_EFFECT_JOBS = ["ingest_request_log", "request_results"]
+"""They fill what shows it: requests, subscriptions, and when results had a window after it."""
+
+_CHECKED = ("client_quotas", "config_changes")
 
 _EVERYTHING = "everything"
 
@@ -120,13 +132,16 @@ def play(seed: int, scale: float, display: Display) -> None:
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
-    heads = completeness.heads_of_all()
-    completeness.check(folder / "warehouse", heads, display.say, must_be_complete=scale >= 1)
     display.sentence(shown.clients(report))
     page = folder / "report.html"
-    sentence, arguments = shown.last(page)
-    display.sentence(sentence)
-    display.run(list(arguments), place)
+    heads = completeness.heads_of_all()
+    with ThreadPoolExecutor(1, "completeness") as pool:
+        empty = pool.submit(completeness.without_rows, folder / "warehouse", heads)
+        sentence, arguments = shown.last(page)
+        display.sentence(sentence)
+        display.run(list(arguments), place)
+    is_whole = scale >= 1
+    completeness.report(empty.result(), len(heads), display.say, must_be_complete=is_whole)
     display.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
 
 
@@ -152,7 +167,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
-            "spark": config.SparkSection(conf=session.SHORT_LIVED),
+            "replication": config.ReplicationSection(stale_throttle_s=_STALE_THROTTLE_S),
+            "spark": config.SparkSection(conf=_SPARK),
         }
     )
 
@@ -169,7 +185,9 @@ def _conf_file(folder: Path) -> Path:
 
 
 def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficReport:
-    with LocalCluster(folder / "cluster", progress=display.say, settings=_SETTINGS) as cluster:
+    with LocalCluster(
+        folder / "cluster", progress=display.say, settings=_SETTINGS, is_kept=False
+    ) as cluster:
         conf = conf_of(cluster, folder / "warehouse")
         given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
         text = yaml.safe_dump(given, sort_keys=False)
@@ -246,26 +264,34 @@ def _tables(scene: _Scene) -> None:
 
 
 def _plan(scene: _Scene) -> None:
-    """Plan and apply; while the changes work, show the tables."""
+    """Plan and apply; while the changes work, check and show the tables."""
     scene.show(shown.PLAN)
     applied_s = time.monotonic()
     stop = Event()
-    with ThreadPoolExecutor(1, "pause") as pool:
+    with ThreadPoolExecutor(2, "effect") as pool:
         pause = pool.submit(pause_scene.play, scene.cluster, stop)
+        # It is beside what reads tables alone, and says nothing amid their rows.
+        checked = pool.submit(_check, scene)
         try:
             scene.show(shown.TABLES)
+            checked.result()
+            scene.show(shown.CHECKED)
             time.sleep(max(0.0, applied_s + _EFFECT_S - time.monotonic()))
         finally:
             stop.set()
         pause.result()
 
 
+def _check(scene: _Scene) -> None:
+    request = check.CheckRequest(_CHECKED)
+    check.check(scene.conf, request, datetime.now(UTC), lambda _: None)
+
+
 def _effect(scene: _Scene) -> None:
     """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
     scene.display.sentence(shown.AGAIN)
-    facts, results = in_two(scene.conf)
-    runner.run(scene.conf, [*facts, *results], None, scene.display.say)
+    runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
     scene.show(shown.EFFECT)
 
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -112,7 +112,8 @@ def _running() -> "SparkSession":
 def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     _check_user()
     given = settings(conf, progress)
-    from pyspark.sql import SparkSession  # noqa: PLC0415  after the check that names the extra
+    from pyspark import SparkContext  # noqa: PLC0415  after the check that names the extra
+    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     # Workers on this machine must run this interpreter, which has quotaflow, not the python3 on
     # PATH. For other machines conf names the interpreter.
@@ -125,7 +126,10 @@ def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with _output_to_stderr(), ThreadPoolExecutor(1, "spark-start") as other:
+    # Once a JVM runs, no process starts here, and another thread may print meanwhile.
+    is_running = SparkContext._active_spark_context is not None
+    output = nullcontext() if is_running else _output_to_stderr()
+    with output, ThreadPoolExecutor(1, "spark-start") as other:
         # If Ctrl-C interrupts pyspark while its JVM starts, pyspark deletes a file that the JVM is
         # about to write, and the JVM goes on alone. Another thread is not interrupted (leaving this
         # block waits for it), and in it pyspark does not replace the handler of SIGINT.

@@ -149,3 +149,15 @@ def test_a_page_of_memory_fills_whole_regions_of_the_heap(spark: SparkSession) -
     page_bytes = jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes()
     array_bytes = page_bytes + jvm.org.apache.spark.unsafe.Platform.LONG_ARRAY_OFFSET
     assert array_bytes & (array_bytes - 1) == 0
+
+
+@pytest.mark.spark
+def test_once_a_jvm_runs_what_other_threads_print_stays_on_stdout(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def redirected() -> None:
+        pytest.fail("stdout was redirected")
+
+    monkeypatch.setattr(session, "_output_to_stderr", redirected)
+    conf = config.SparkSection(driver_memory="3g", conf=session.SHORT_LIVED)
+    assert session.get(conf) is spark
