@@ -11,11 +11,11 @@ SMALL_ANSWERS = {"wait_timeout_fetches": 0}
 
 def ingest(principal: str, client_id: str = SPARK) -> dict[str, list[Row]]:
     """An ingest in another rack than its leader, with many small answers."""
-    who = {"principal": principal, "client_id": client_id}
+    client = {"principal": principal, "client_id": client_id}
     return {
         "settings": [setting(f"excluded.{OWN}", "own")],
-        "preferred_replicas": [choice(0, 9, **who, topic="log")],
-        "fetch_sizes": [fetched(0, 600, 60_000, **who, **SMALL_ANSWERS)],
+        "preferred_replicas": [choice(0, 9, **client, topic="log")],
+        "fetch_sizes": [fetched(0, 600, 60_000, **client, **SMALL_ANSWERS)],
     }
 
 
