@@ -102,10 +102,15 @@ $(TOOLS)/uv:
 	@$(TOOLS)/pip install --quiet 'uv>=0.13,<0.14' 'cyclonedx-bom>=7.5,<8'
 
 # The newest sums of what constraints.txt pins, for every platform and Python from 3.11 on.
-lock: $(TOOLS)/uv ## requirements.txt: all packages of a release, with sums
-	$(TOOLS)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --constraints constraints.txt \
-	  $(EXTRAS:%=--extra %) --generate-hashes --no-annotate --custom-compile-command 'make lock' \
-	  --output-file requirements.txt
+LOCK := pip compile pyproject.toml --quiet --universal --python-version 3.11 $(EXTRAS:%=--extra %) \
+  --generate-hashes --no-annotate --custom-compile-command 'make lock'
+lock: $(TOOLS)/uv ## requirements*.txt: all packages of a release, with sums
+	$(TOOLS)/uv $(LOCK) --constraints constraints.txt --output-file requirements.txt
+	$(TOOLS)/uv $(LOCK) --constraints constraints.txt --extra kerberos --output-file .venv/release/kerberos.txt
+	grep -v '^python-dateutil==' constraints.txt > .venv/release/constraints.txt
+	$(TOOLS)/uv $(LOCK) --constraints .venv/release/constraints.txt --extra iam --output-file .venv/release/iam.txt
+	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
+	  > requirements-$$extra.txt; done
 
 jar: $(READY) ## the jar of the telemetry receiver, in dist/: the same bytes each time
 	$(BIN)/python .ci/release/receiver_jar.py dist

@@ -13,6 +13,7 @@ from quotaflow.demo.broker_config import server_properties
 from quotaflow.demo.broker_process import STOP_TIMEOUT_S, BrokerProcess
 from quotaflow.demo.credentials import Credentials, write_private
 from quotaflow.demo.jvm import Jvm
+from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.pipelines.errors import KafkaError
 
@@ -55,8 +56,9 @@ class BrokerGroup:
 
     def start(self, jvm: Jvm) -> None:
         """Start all nodes and wait until they accept connections."""
-        layout = (files("quotaflow.broker") / "log4j2.yaml").read_text(encoding="utf-8")
-        (self._folder / "log4j2.yaml").write_text(layout, encoding="utf-8")
+        name = jvm.release.layout
+        layout = (files("quotaflow.broker") / name).read_text(encoding="utf-8")
+        (self._folder / name).write_text(layout, encoding="utf-8")
         for attempt in range(1, _ATTEMPTS + 1):
             self._launch(jvm)
             try:
@@ -111,20 +113,20 @@ class BrokerGroup:
         self.ports = dict(zip(self._node_ids, chosen, strict=True))
 
     def _launch(self, jvm: Jvm) -> None:
-        confs = {node_id: self._configure(node_id) for node_id in self._node_ids}
+        confs = {node_id: self._configure(node_id, jvm.release) for node_id in self._node_ids}
         if not self._processes:
             self._format(jvm, confs)
         for node_id, conf in confs.items():
-            command = jvm.broker_command(self._flags(node_id), str(conf))
+            command = jvm.broker_command(self._flags(node_id, jvm.release), str(conf))
             process = BrokerProcess(command, self.logs(node_id))
             self._processes[node_id] = process
             process.start()
 
-    def _configure(self, node_id: int) -> Path:
+    def _configure(self, node_id: int, release: KafkaRelease) -> Path:
         home = self._home(node_id)
         (home / "data").mkdir(parents=True, exist_ok=True)
         properties = server_properties(node_id, self.ports, home / "data", self._credentials)
-        for key, value in self._settings.items():
+        for key, value in {**release.settings, **self._settings}.items():
             name = key.removesuffix("+")
             properties[name] = properties[name] + value if name != key else value
         return write_private(home / "server.properties", properties)
@@ -149,12 +151,12 @@ class BrokerGroup:
     def _home(self, node_id: int) -> Path:
         return self._folder / f"broker-{node_id}"
 
-    def _flags(self, node_id: int) -> list[str]:
+    def _flags(self, node_id: int, release: KafkaRelease) -> list[str]:
         jmx = "-Dcom.sun.management.jmxremote"
         port = self.ports[node_id].jmx
         return [
             *self.java_options,
-            f"-Dlog4j2.configurationFile=file:{self._folder / 'log4j2.yaml'}",
+            release.logging_flag(self._folder / release.layout),
             f"-Dkafka.logs.dir={self.logs(node_id)}",
             f"-Dquotaflow.broker.id={node_id}",
             *(f"{jmx}.port={port}", f"{jmx}.rmi.port={port}", f"{jmx}.host={LOOPBACK}"),

@@ -28,7 +28,7 @@ from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
 from quotaflow.pipelines.errors import ConfigError, KafkaError
 from quotaflow.pipelines.feedback import lease_topic
-from quotaflow.pipelines.spark.jars import kafka_jars
+from quotaflow.pipelines.spark.jars import Progress, kafka_jars
 
 MAX_NODES = 9
 _PREFERRED = 0
@@ -52,10 +52,12 @@ class LocalCluster:
         java_options: Sequence[str] = (),
         class_path: Sequence[Path] = (),
         is_kept: bool = True,
+        kafka: Callable[[Progress], Sequence[Path]] = kafka_jars,
     ) -> None:
         """`settings` are broker settings beside those of broker_config.py: a name that ends in '+'
         adds to the value there. `java_options` and `class_path` are of the brokers' JVMs too.
         A cluster whose data nobody needs afterwards is not kept: its brokers are killed.
+        `kafka` gives the jars of another release.
         """
         if not 1 <= nodes <= MAX_NODES:
             raise ConfigError(f"a demo cluster has 1 to {MAX_NODES} nodes, not {nodes}")
@@ -67,6 +69,7 @@ class LocalCluster:
         self._brokers.java_options = tuple(java_options)
         self._class_path = tuple(class_path)
         self._is_kept = is_kept
+        self._kafka = kafka
 
     def __enter__(self) -> Self:
         try:
@@ -97,6 +100,11 @@ class LocalCluster:
     def bootstrap_servers(self) -> str:
         """The client listeners of all brokers."""
         return ",".join(f"{LOOPBACK}:{ports.client}" for ports in self._brokers.ports.values())
+
+    @property
+    def jars(self) -> Sequence[Path]:
+        """The class path of the brokers."""
+        return self._jvm.jars
 
     @property
     def request_logs(self) -> dict[int, Path]:
@@ -177,7 +185,7 @@ class LocalCluster:
             configs["match"] = match
         with self.admin() as admin:
             resource = ConfigResource(ConfigResourceType.CLIENT_METRICS, name, configs)
-            answer = admin.alter_configs([resource])["client_metrics"][name]
+            answer = admin.alter_configs([resource], raise_on_unknown=False)["client_metrics"][name]
         if answer != "OK":
             raise KafkaError(f"the cluster refused subscription {name}: {answer}")
 
@@ -218,7 +226,7 @@ class LocalCluster:
         return {"bootstrap.servers": self.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT"}
 
     def _start(self) -> None:
-        jars = kafka_jars(self._progress)
+        jars = self._kafka(self._progress)
         self._jvm = Jvm([*jars, *self._class_path], java_classes.compiled(jars), self.folder)
         self._make_folder()
         self._progress(f"starting {len(self.racks)} Kafka brokers")

@@ -9,12 +9,14 @@ from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark.jars import cache_folder, locked
 from quotaflow.pipelines.spark.java import OLDEST, javac
 
-_SOURCES = (
-    ("quotaflow.demo", "Tethered.java"),
+_TETHER = ("quotaflow.demo", "Tethered.java")
+_GATE = ("quotaflow.broker", "TelemetryGate.java")
+_RECEIVER = (
     ("quotaflow.broker", "TelemetryReceiver.java"),
     ("quotaflow.broker", "TelemetrySender.java"),
 )
@@ -25,22 +27,27 @@ def compiled(jars: Sequence[Path]) -> Path:
 
     A jar, because a class path with a folder of classes can have no archive (class_archive.py).
     """
-    texts = {name: (files(package) / name).read_bytes() for package, name in _SOURCES}
+    sources = _sources(jars)
+    texts = {name: (files(package) / name).read_bytes() for package, name in sources}
     key = hashlib.sha256()
     for part in (*texts.values(), *(jar.name.encode() for jar in jars)):
         key.update(hashlib.sha256(part).digest())
     jar = cache_folder() / "classes" / f"{key.hexdigest()[:12]}.jar"
     with locked(jar):
         if not jar.exists():
-            _compile(jars, jar)
+            _compile(jars, sources, jar)
     return jar
 
 
-def _compile(jars: Sequence[Path], jar: Path) -> None:
+def _sources(jars: Sequence[Path]) -> Sequence[tuple[str, str]]:
+    """Package and name of each source: what lets clients push is another class before 4.2."""
+    reporters = _RECEIVER if KafkaRelease(jars).loads_receiver else (_GATE,)
+    return (_TETHER, *reporters)
+
+
+def _compile(jars: Sequence[Path], named: Sequence[tuple[str, str]], jar: Path) -> None:
     with ExitStack() as stack:
-        sources = [
-            stack.enter_context(as_file(files(package) / name)) for package, name in _SOURCES
-        ]
+        sources = [stack.enter_context(as_file(files(package) / name)) for package, name in named]
         scratch = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix=".classes-", dir=jar.parent))
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quotaflow.demo import class_archive
+from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.spark.java import java
 
@@ -32,6 +33,11 @@ class Jvm:
     jars: Sequence[Path]
     classes: Path
     folder: Path
+
+    @property
+    def release(self) -> KafkaRelease:
+        """The release of these jars."""
+        return KafkaRelease(self.jars)
 
     def broker_command(self, flags: Sequence[str], *args: str) -> list[str]:
         """A broker that ends with the process at the other end of its standard input."""

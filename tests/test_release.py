@@ -19,6 +19,8 @@ from quotaflow.pipelines.spark.jars import kafka_jars
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+# Extra with a lock of its own -> what it replaces of the other lock.
+FURTHER: dict[str, set[str]] = {"kerberos": set(), "iam": {"python-dateutil"}}
 UNITS = sorted((ROOT / "conf" / "systemd").glob("*.service"))
 CRONTAB = (ROOT / "conf" / "crontab").read_text(encoding="utf-8")
 
@@ -64,11 +66,22 @@ def test_every_package_of_a_release_is_pinned_as_in_tests_and_has_sums() -> None
 def test_every_requirement_of_every_extra_is_pinned() -> None:
     (extras,) = re.findall(r"^EXTRAS := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.M)
     optional = PROJECT["optional-dependencies"]
-    # gssapi is built where it is installed, and botocore wants an older python-dateutil.
-    assert set(extras.split()) == optional.keys() - {"dev", "kerberos", "iam"}
+    assert set(extras.split()) == optional.keys() - {"dev", *FURTHER}
     required = [*PROJECT["dependencies"], *(r for name in extras.split() for r in optional[name])]
     names = {sbom.normalized(re.split(r"[\[<>=;]", text)[0]) for text in required}
     assert names <= PINNED.keys()
+
+
+@pytest.mark.parametrize(("extra", "replaced"), FURTHER.items())
+def test_an_extra_with_a_lock_of_its_own_adds_to_the_lock(extra: str, replaced: set[str]) -> None:
+    text = (ROOT / f"requirements-{extra}.txt").read_text(encoding="utf-8")
+    added = pins(text)
+    (required,) = PROJECT["optional-dependencies"][extra]
+    assert sbom.normalized(re.split(r"[\[<>=;]", required)[0]) in added
+    # What is in both has another version: the extra cannot do with that of the rest.
+    assert added.keys() & pins(LOCK).keys() == replaced
+    assert all(text.count(f"{name}=={version} ") == 1 for name, version in added.items())
+    assert text.count("--hash=sha256:") >= len(added)
 
 
 def test_the_jar_of_the_receiver_is_the_same_each_time(

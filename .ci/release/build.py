@@ -24,6 +24,7 @@ from quotaflow.pipelines.spark.jars import kafka_jars
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements.txt"
+FURTHER_LOCKS = (ROOT / "requirements-iam.txt", ROOT / "requirements-kerberos.txt")
 JAR_SETS = ("spark-jars",)
 SUMS = "SHA256SUMS"
 
@@ -34,7 +35,8 @@ def main(folder: Path, cyclonedx: Path) -> None:
     folder.mkdir(parents=True)
     wheel = _packages(folder)
     receiver_jar.build(folder, kafka_jars(print))
-    shutil.copy(LOCK, folder / LOCK.name)
+    for lock in (LOCK, *FURTHER_LOCKS):
+        shutil.copy(lock, folder / lock.name)
     stem = f"quotaflow-{project()['version']}"
     bom = bill(wheel, cyclonedx)
     (folder / f"{stem}.cdx.json").write_text(json.dumps(bom, indent=1) + "\n", encoding="utf-8")

@@ -57,11 +57,15 @@ def init(
     from quotaflow.pipelines.connect import cluster_discovery, files  # noqa: PLC0415
 
     cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.discover(settings)
+    settings = files.without_receiver(settings, cluster.release)
     contents = files.render(settings, cluster, datetime.now(UTC))
     files.write(out, contents, over=force)
     output.lines(str(out / name) for name in contents)
     if not offline:
         existing = ", ".join(sorted(cluster.topics)) or "none"
         count = cluster.broker_count
-        output.note(f"cluster {cluster.cluster_id}: {count} brokers; existing topics: {existing}")
+        output.note(
+            f"cluster {cluster.cluster_id}: {count} brokers of Kafka {cluster.release}; existing "
+            f"topics: {existing}"
+        )
     output.note(f"{out / 'NEXT.md'} says what to do next")

@@ -1,25 +1,33 @@
 """Discovers a cluster for init from its brokers, or assumes one when offline."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.kafka import admin, release
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender
+from quotaflow.pipelines.kafka.release import NEWEST, Release
 
 _ASSUMED_BROKERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A cluster's id, its brokers with their racks, and those of our topics that exist.
+    """A cluster's id, its brokers with their racks, those of our topics that exist, and the release
+    of its oldest broker.
 
-    Without an id the cluster was not read, and three brokers are assumed.
+    Without an id the cluster was not read, and three brokers of the newest release are assumed.
     """
 
     cluster_id: str | None
     racks: dict[int, str | None]
     topics: frozenset[str]
+    release: Release = NEWEST
 
     @property
     def broker_count(self) -> int:
@@ -42,5 +50,14 @@ def discover(conf: Conf) -> Discovery:
             brokers = ClusterState(sender(client)).brokers()
         except UnansweredError as error:
             raise KafkaError(f"the cluster did not list its brokers: {error}") from None
+        releases = list(_releases(client, [broker["broker_id"] for broker in brokers]))
     racks = {broker["broker_id"]: broker["rack"] for broker in brokers}
-    return Discovery(cluster.cluster_id, racks, frozenset(cluster.topics))
+    oldest = min(releases, default=NEWEST)
+    return Discovery(cluster.cluster_id, racks, frozenset(cluster.topics), oldest)
+
+
+def _releases(client: KafkaAdminClient, brokers: Iterable[int]) -> Iterator[Release]:
+    """Of the brokers that answer: one that is away does not keep files from being written."""
+    for broker_id in brokers:
+        with suppress(kafka_errors.KafkaError):
+            yield release.of_broker(client, broker_id)

@@ -10,12 +10,12 @@ from quotaflow.pipelines.connect import conf_file, kafka_commands
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
+from quotaflow.pipelines.kafka.release import Release
 
-_BROKER_FILES = (
-    *("log4j2.yaml", "fluent-bit.yaml", "vector.yaml"),
-    *("rsyslog.conf", "otel-collector-logs.yaml"),
-)
+_SHIPPERS = ("fluent-bit.yaml", "vector.yaml", "rsyslog.conf", "otel-collector-logs.yaml")
 _RECEIVER_FILES = ("TelemetryReceiver.java", "TelemetrySender.java")
+_GATE_FILES = ("TelemetryGate.java",)
+_REPORTERS = "metric.reporters=org.apache.kafka.common.metrics.JmxReporter,quotaflow.{}\n"
 _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
 _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
 _OPERATOR = "User:quotaflow-operator"
@@ -26,17 +26,32 @@ _EXECUTABLE, _READABLE = 0o755, 0o644
 def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
     """The files by path within the folder."""
     package = resources.files("quotaflow.broker")
-    names = [*_BROKER_FILES, *(_RECEIVER_FILES if conf.ingest.receiver_topic else ())]
+    names = [discovery.release.layout, *_SHIPPERS, *_reporter_files(conf, discovery.release)]
     broker_files = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
-    if conf.ingest.receiver_topic:
-        broker_files["broker/server.properties"] = _server_properties(conf)
+    if any(name.endswith(".java") for name in names):
+        broker_files["broker/server.properties"] = _server_properties(conf, discovery.release)
     return {
         "conf.yaml": conf_file.text(conf, discovery, now),
         "topics.sh": _topics(conf, discovery),
         "acls.sh": _acls(conf),
         **broker_files,
-        "NEXT.md": _next(conf),
+        "NEXT.md": _next(conf, discovery.release),
     }
+
+
+def _reporter_files(conf: Conf, release: Release) -> tuple[str, ...]:
+    """The sources of what lets clients push telemetry; none where nothing does or shall."""
+    if release.loads_receiver:
+        return _RECEIVER_FILES if conf.ingest.receiver_topic else ()
+    return _GATE_FILES if release.takes_telemetry else ()
+
+
+def without_receiver(conf: Conf, release: Release) -> Conf:
+    """Conf that reads no topic of a receiver where none can load, unless it was named."""
+    if release.loads_receiver or "receiver_topic" in conf.ingest.model_fields_set:
+        return conf
+    ingest = conf.ingest.model_copy(update={"receiver_topic": None})
+    return conf.model_copy(update={"ingest": ingest})
 
 
 def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> None:
@@ -90,7 +105,22 @@ def _acls(conf: Conf) -> str:
     return "".join(parts)
 
 
-def _server_properties(conf: Conf) -> str:
+def _server_properties(conf: Conf, release: Release) -> str:
+    head = (
+        "# Add to each broker's server.properties: naming a reporter alone replaces JmxReporter.\n"
+    )
+    if not release.loads_receiver:
+        return head + _REPORTERS.format("TelemetryGate")
+    lines = _producer_of_receiver(conf)
+    return (
+        head
+        + _REPORTERS.format("TelemetryReceiver")
+        + "".join(f"{key}={value}\n" for key, value in lines.items())
+    )
+
+
+def _producer_of_receiver(conf: Conf) -> dict[str, str]:
+    """Where the receiver sends pushes to, and how it logs in."""
     kafka, topic = conf.kafka.properties, conf.ingest.receiver_topic
     login = {
         f"quotaflow.telemetry.producer.{key}": kafka[key]
@@ -111,38 +141,47 @@ def _server_properties(conf: Conf) -> str:
                 "org.apache.kafka.common.config.provider.FileConfigProvider"
             ),
         }
-    reporters = "org.apache.kafka.common.metrics.JmxReporter,quotaflow.TelemetryReceiver"
-    lines = {
-        "metric.reporters": reporters,
-        "quotaflow.telemetry.topic": topic,
+    return {
+        "quotaflow.telemetry.topic": topic or "",
         "quotaflow.telemetry.bootstrap.servers": kafka.get("bootstrap.servers", "BROKER:9092"),
         **login,
     }
-    head = (
-        "# Add to each broker's server.properties: naming a reporter alone replaces JmxReporter.\n"
-    )
-    return head + "".join(f"{key}={value}\n" for key, value in lines.items())
 
 
-def _next(conf: Conf) -> str:
-    receiver = (
-        "4. `broker/`: build the receiver and load it, or clients never push; its lines for\n"
-        "   `server.properties` are there.\n"
-        if conf.ingest.receiver_topic
-        else "4. No receiver: `ingest.receiver_topic` is null, and clients push nothing.\n"
-    )
+def _next(conf: Conf, release: Release) -> str:
     return (
         "# Next\n\n"
         "Run the scripts where Kafka's tools and `client.properties` (an admin's login) are.\n\n"
         "1. `sh topics.sh` makes the topics.\n"
         "2. Make the logins, edit their names in `acls.sh`, and `sh acls.sh`.\n"
-        "3. `broker/`: start brokers with `log4j2.yaml`, and one shipper beside each\n"
+        f"3. `broker/`: start brokers with `{release.layout}`, and one shipper beside each\n"
         "   (`fluent-bit.yaml`, `rsyslog.conf`, `otel-collector-logs.yaml` or `vector.yaml`:\n"
         "   edit what is marked EDIT).\n"
-        f"{receiver}"
+        f"4. {_next_reporter(conf, release)}\n"
         "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
         "6. `quotaflow capture --conf conf.yaml --for 10m --yes` switches the request log\n"
         "   on for a while, if brokers do not write it all the time.\n"
         "7. `quotaflow run --conf conf.yaml --once`, `quotaflow snapshot --conf conf.yaml`, both\n"
         "   on a schedule; then `quotaflow tables --conf conf.yaml`.\n"
+    )
+
+
+def _next_reporter(conf: Conf, release: Release) -> str:
+    match _reporter_files(conf, release):
+        case ():
+            why = (
+                "`ingest.receiver_topic` is null"
+                if release.takes_telemetry
+                else f"Kafka {release} takes no telemetry, 3.7 and newer do"
+            )
+            return f"No receiver: {why}, and clients push nothing."
+        case names if names == _GATE_FILES:
+            return (
+                "`broker/`: compile `TelemetryGate.java` with the brokers' own Java and load it,\n"
+                "   or clients never push; its line for `server.properties` is there. A receiver\n"
+                f"   needs Kafka 4.2: on {release} the request log brings the pushes."
+            )
+    return (
+        "`broker/`: build the receiver and load it, or clients never push; its lines for\n"
+        "   `server.properties` are there."
     )

@@ -1,17 +1,20 @@
 """Checks brokers: connection, version, telemetry receiver, request logger, clock."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 
+from quotaflow.pipelines.doctor import managed_services
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
+from quotaflow.pipelines.doctor.managed_services import ManagedService
 from quotaflow.pipelines.feedback.kafka_configs import Connection, tool
+from quotaflow.pipelines.kafka import release
 from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
+from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
 
 _GET_SUBSCRIPTIONS, _PUSH = 71, 72
@@ -28,24 +31,28 @@ def findings(probe: Probe) -> Iterator[Finding]:
     except UnansweredError as error:
         yield refused("brokers", str(error), "is the cluster up?")
         return
-    version_data, silent = _versions(probe, brokers)
+    apis, releases, silent = _versions(probe, brokers)
     yield _reached(brokers, silent)
-    yield _version(probe, [data.broker_version_str for data in version_data.values()])
-    yield _receiver({broker: set(data.api_versions) for broker, data in version_data.items()})
+    yield _version(probe, releases)
+    service = managed_services.of_servers(probe.conf.kafka.properties.get("bootstrap.servers", ""))
+    yield receiver(apis, releases, service)
     yield _subscriptions(probe)
-    yield _logging(probe, list(version_data))
+    yield _logging(probe, releases)
     yield _clock(probe)
 
 
-def _versions(probe: Probe, brokers: list[int]) -> tuple[dict[int, Any], dict[int, str]]:
-    """Version data by broker, each from its own connection; and errors by unreachable broker."""
-    version_data, silent = dict[int, Any](), dict[int, str]()
+def _versions(
+    probe: Probe, brokers: list[int]
+) -> tuple[dict[int, set[int]], dict[int, Release], dict[int, str]]:
+    """APIs and release of each broker, from its own connection; errors of unreachable ones."""
+    apis, releases, silent = dict[int, set[int]](), dict[int, Release](), dict[int, str]()
     for broker_id in brokers:
         try:
-            version_data[broker_id] = probe.client.get_broker_version_data(broker_id)
+            apis[broker_id] = set(probe.client.get_broker_version_data(broker_id).api_versions)
+            releases[broker_id] = release.of_broker(probe.client, broker_id)
         except kafka_errors.KafkaError as error:
             silent[broker_id] = str(error) or type(error).__name__
-    return version_data, silent
+    return apis, releases, silent
 
 
 def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
@@ -56,7 +63,7 @@ def _reached(brokers: list[int], silent: dict[int, str]) -> Finding:
     return Finding("brokers", BAD, seen, remedy)
 
 
-def _version(probe: Probe, versions: list[str]) -> Finding:
+def _version(probe: Probe, releases: Mapping[int, Release]) -> Finding:
     try:
         features = probe.client.describe_features()
     except kafka_errors.KafkaError as error:
@@ -65,21 +72,51 @@ def _version(probe: Probe, versions: list[str]) -> Finding:
         )
     level = features.get(_FEATURE, {}).get("finalized")
     used = ", ".join(sorted(name for name, feature in features.items() if feature.get("finalized")))
-    seen = f"like Kafka {', '.join(sorted(set(versions)))} by the APIs offered; "
-    seen += f"{_FEATURE} {level[1] if level else 'unknown'}; features in use: {used or 'none'}"
-    return Finding("version", OK, seen)
+    seen = f"{named(releases)}; {_FEATURE} {level[1] if level else 'unknown'}"
+    return Finding("version", OK, f"{seen}; features in use: {used or 'none'}")
 
 
-def _receiver(apis: dict[int, set[int]]) -> Finding:
+def named(releases: Mapping[int, Release]) -> str:
+    """The releases of brokers; with their brokers if there are several."""
+    brokers = defaultdict[Release, list[int]](list)
+    for broker_id, each in releases.items():
+        brokers[each].append(broker_id)
+    if len(brokers) == 1:
+        return f"Kafka {next(iter(brokers))}"
+    return ", ".join(f"Kafka {each} on {_listed(ids)}" for each, ids in sorted(brokers.items()))
+
+
+def receiver(
+    apis: Mapping[int, set[int]],
+    releases: Mapping[int, Release],
+    service: ManagedService | None = None,
+) -> Finding:
     """A broker without a telemetry receiver does not offer the two APIs of KIP-714."""
     without = [b for b, offered in apis.items() if not {_GET_SUBSCRIPTIONS, _PUSH} <= offered]
     if not without:
         return Finding("receiver", OK, "every broker lets clients push telemetry")
-    remedy = (
-        "clients never push there: load broker/TelemetryReceiver.java or any ClientTelemetry "
-        "reporter (metric.reporters) and restart; without telemetry, ignore this"
-    )
-    return Finding("receiver", WARNING, f"no telemetry receiver on {_listed(without)}", remedy)
+    seen = f"no telemetry receiver on {_listed(without)}"
+    if service:
+        return Finding("receiver", WARNING, seen, f"{service.name}: {service.limits}")
+    remedies = dict.fromkeys(_receiver_of(releases[broker_id]) for broker_id in without)
+    remedy = f"clients never push there: {'; '.join(remedies)}; without telemetry, ignore this"
+    return Finding("receiver", WARNING, seen, remedy)
+
+
+def _receiver_of(of_broker: Release) -> str:
+    """What lets clients push to a broker of this release."""
+    if of_broker.loads_receiver:
+        return (
+            "load broker/TelemetryReceiver.java or any reporter that takes client telemetry "
+            "(metric.reporters) and restart"
+        )
+    if of_broker.takes_telemetry:
+        return (
+            f"Kafka {of_broker} loads no TelemetryReceiver (4.2 and newer do): load "
+            "broker/TelemetryGate.java or any ClientTelemetry reporter (metric.reporters) and "
+            "restart, and the request log brings the pushes"
+        )
+    return f"Kafka {of_broker} takes no telemetry: upgrade to 3.7 or newer, best 4.2"
 
 
 def _subscriptions(probe: Probe) -> Finding:
@@ -97,11 +134,11 @@ def _subscriptions(probe: Probe) -> Finding:
     )
 
 
-def _logging(probe: Probe, brokers: list[int]) -> Finding:
+def _logging(probe: Probe, releases: Mapping[int, Release]) -> Finding:
     """The level of each broker's request logger, which only that broker can answer."""
     levels = Counter[str]()
     off = []
-    for broker_id in brokers:
+    for broker_id in releases:
         for answer in probe.state.configs(BROKER_LOGGER, [str(broker_id)], broker_id):
             if answer.reason:
                 return refused("request logger", answer.reason, _NEEDS_DESCRIBE_CONFIGS)
@@ -111,7 +148,9 @@ def _logging(probe: Probe, brokers: list[int]) -> Finding:
     levels_text = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
     if not off:
         return Finding("request logger", OK, f"{levels_text}: requests are logged")
-    remedy = "`quotaflow capture` switches it on for a while; for good: broker/log4j2.yaml"
+    layouts = sorted({releases[broker_id].layout for broker_id in off})
+    remedy = "`quotaflow capture` switches it on for a while; for good: "
+    remedy += ", ".join(f"broker/{layout}" for layout in layouts)
     return Finding("request logger", WARNING, f"{levels_text}: off on {_listed(off)}", remedy)
 
 

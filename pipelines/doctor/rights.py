@@ -7,6 +7,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol import admin as requests
 from kafka.protocol.metadata import MetadataRequest
 
+from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.connect.kafka_commands import granted, topic_names
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
@@ -54,8 +55,24 @@ class Allowed:
         return None
 
 
+def own_principal(kafka: KafkaSection) -> Finding:
+    """Whether it is known as whom brokers take this login."""
+    if kafka.own_principal:
+        return Finding("principal", OK, kafka.own_principal)
+    protocol = kafka.properties.get("security.protocol", "PLAINTEXT")
+    has_key = any(key.startswith("ssl.keystore.") for key in kafka.properties)
+    if not protocol.startswith("SASL") and not has_key:
+        return Finding("principal", OK, "none: this login is User:ANONYMOUS, as that of others")
+    remedy = (
+        "write what brokers print into kafka.principal, or changes of this login count as those of "
+        "others: docs/connect.md says how to look it up"
+    )
+    return Finding("principal", WARNING, "unknown: only brokers know it", remedy)
+
+
 def findings(probe: Probe) -> Iterator[Finding]:
     """The rights that this login lacks, by role."""
+    yield own_principal(probe.conf.kafka)
     names = topic_names(probe.conf)
     allowed = _allowed(probe, {name for name in names.values() if name})
     principal = probe.conf.kafka.own_principal or "User:LOGIN"

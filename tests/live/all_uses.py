@@ -8,12 +8,14 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from quotaflow.demo.broker_config import LEASE_TOPIC
+from quotaflow.demo.broker_config import LEASE_TOPIC, REQUEST_LOG_TOPIC
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.kafka import admin, compacted_topic
@@ -21,10 +23,18 @@ from quotaflow.pipelines.spark import login, session
 from quotaflow.pipelines.streaming import sources
 
 from .conftest import QUICK
+from .tables_read import query
+
+_LINES = Path(__file__).parents[1] / "golden" / "versions" / "4.3.1.jsonl"
 
 
-def check(properties: dict[str, str], folder: Path, secrets: dict[str, str]) -> None:
-    """Check that each use of these properties works; `secrets` are given by reference."""
+def check(
+    properties: dict[str, str], folder: Path, secrets: dict[str, str], *, runs: bool = False
+) -> None:
+    """Check that each use of these properties works; `secrets` are given by reference.
+
+    With `runs` the jobs read by Spark, in `run --once`; that takes a minute.
+    """
     with pytest.MonkeyPatch.context() as patch:
         given = dict(properties)
         for number, (key, value) in enumerate(secrets.items()):
@@ -34,7 +44,10 @@ def check(properties: dict[str, str], folder: Path, secrets: dict[str, str]) -> 
         _init(pairs, folder)
         conf = config.load(folder / "setup" / "conf.yaml", QUICK)
         marks = _write(conf)
-        assert _read_by_spark(conf) >= marks
+        if runs:
+            _run_once(conf, folder)
+        else:
+            assert _read_by_spark(conf) >= marks
 
 
 def _init(pairs: list[str], folder: Path) -> None:
@@ -50,7 +63,8 @@ def _write(conf: config.Conf) -> set[bytes]:
     name = f"login-{uuid.uuid4()}"
     resource = ConfigResource(ConfigResourceType.CLIENT_METRICS, name, {"interval.ms": "1000"})
     with admin.client(conf.kafka.properties) as client:
-        assert client.alter_configs([resource])["client_metrics"][name] == "OK"
+        answer = client.alter_configs([resource], raise_on_unknown=False)
+        assert answer["client_metrics"][name] == "OK"
     with compacted_topic.opened(conf.kafka.properties, LEASE_TOPIC) as topic:
         assert topic is not None
         topic.append([(name.encode(), b"{}")])
@@ -64,8 +78,21 @@ def _read_by_spark(conf: config.Conf) -> set[bytes]:
     return {bytes(row["key"]) for row in rows}
 
 
+def _run_once(conf: config.Conf, folder: Path) -> None:
+    """The command that fills tables, from a line that this login writes."""
+    line = _LINES.read_bytes().splitlines()[0]
+    with closing(KafkaProducer(**admin.options(conf.kafka.properties))) as producer:
+        producer.send(REQUEST_LOG_TOPIC, line).get(timeout=60)
+    warehouse = folder / "warehouse"
+    sets = [f"warehouse.path={warehouse}", *QUICK]
+    words = [word for value in sets for word in ("--set", value)]
+    assert execute(["run", "--once", "--conf", str(folder / "setup" / "conf.yaml"), *words]) == 0
+    (row,) = query(warehouse, "SELECT count(*) AS lines FROM requests")
+    assert row["lines"] >= 1
+
+
 def check_alone(properties: dict[str, str], folder: Path, environment: Mapping[str, str]) -> None:
-    """As `check`, without secrets, in a process with this environment."""
+    """As `check` with `runs`, without secrets, in a process with this environment."""
     pairs = [f"{key}={value}" for key, value in properties.items()]
     done = subprocess.run(
         [sys.executable, "-m", "tests.live.all_uses", str(folder), *pairs],
@@ -73,11 +100,12 @@ def check_alone(properties: dict[str, str], folder: Path, environment: Mapping[s
         env=dict(environment),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 if __name__ == "__main__":
-    check(dict(each.split("=", 1) for each in sys.argv[2:]), Path(sys.argv[1]), {})
+    given = dict(each.split("=", 1) for each in sys.argv[2:])
+    check(given, Path(sys.argv[1]), {}, runs=True)

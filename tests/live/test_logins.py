@@ -122,6 +122,20 @@ def test_texts_of_keys_do_for_every_use(site: Site, tmp_path: Path) -> None:
     all_uses.check(given, tmp_path, secrets)
 
 
+@pytest.mark.faults
+def test_run_once_works_by_a_token(site: Site, tmp_path: Path) -> None:
+    secrets = {SECRET: identity_provider.CLIENT_SECRET}
+    all_uses.check(by_token(site), tmp_path, secrets, runs=True)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", stores.SUFFIX)
+def test_run_once_works_by_a_certificate(site: Site, tmp_path: Path, kind: str) -> None:
+    given = stores.client_properties(site.stores, kind) | {"bootstrap.servers": site.certificates}
+    secrets = {key: given.pop(key) for key in list(given) if key.endswith("password")}
+    all_uses.check(given, tmp_path, secrets, runs=True)
+
+
 def test_a_refused_client_of_the_provider_is_one_error(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

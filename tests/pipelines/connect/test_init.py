@@ -10,6 +10,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.connect import cluster_discovery
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
+from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas import acls
 
 SERVERS = "b1:9093,b2:9093"
@@ -201,4 +202,82 @@ def test_what_cannot_be_is_one_error_that_repeats_no_secret(
     err = capsys.readouterr().err
     assert expected in err
     assert "hunter2" not in err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("of_brokers", "names", "topic"),
+    [
+        pytest.param(
+            Release(3, 9),
+            ({"log4j.properties", "TelemetryGate.java"}, {"log4j2.yaml", "TelemetryReceiver.java"}),
+            None,
+            id="reload4j, and a gate for pushes",
+        ),
+        pytest.param(
+            Release(4, 1),
+            ({"log4j2.yaml", "TelemetryGate.java"}, {"log4j.properties", "TelemetryReceiver.java"}),
+            None,
+            id="log4j2, and a gate for pushes",
+        ),
+        pytest.param(
+            Release(4, 2),
+            ({"log4j2.yaml", "TelemetryReceiver.java"}, {"log4j.properties", "TelemetryGate.java"}),
+            "client_telemetry",
+            id="the receiver",
+        ),
+        pytest.param(
+            Release(3, 6),
+            (
+                {"log4j.properties"},
+                {"server.properties", "TelemetryGate.java", "TelemetryReceiver.java"},
+            ),
+            None,
+            id="no telemetry",
+        ),
+    ],
+)
+def test_brokers_get_files_that_they_can_load(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    of_brokers: Release,
+    names: tuple[set[str], set[str]],
+    topic: str | None,
+) -> None:
+    discovery = Discovery("cluster-1", {1: None}, frozenset(), of_brokers)
+    monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
+    assert run(tmp_path) == 0
+    files, others = names
+    written = {path.name for path in (tmp_path / "broker").iterdir()}
+    assert (files - written, others & written) == (set(), set())
+    assert config.load(tmp_path / "conf.yaml").ingest.receiver_topic == topic
+    steps = (tmp_path / "NEXT.md").read_text()
+    assert all(name in steps for name in files - {"TelemetryReceiver.java"})
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "DIGEST-MD5"}, "is none of"),
+        ({"security.protocol": "SASL_SSL"}, "needs sasl.mechanism"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "endpoint.url"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.kerberos.keytab"),
+        ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "AWS_MSK_IAM"}, "SASL_SSL"),
+        ({"security.protocol": "SSL", "ssl.keystore.type": "BCFKS"}, "BCFKS"),
+        ({"sasl.login.callback.handler.class": "com.example.Mine"}, "names code to run"),
+        ({"sasl.password": "hunter2"}, "sasl.password"),
+    ],
+    ids=[
+        *("mechanism", "no mechanism", "no token address", "no keytab", "IAM without TLS"),
+        *("key store", "a class", "a secret in clear"),
+    ],
+)
+def test_a_login_that_cannot_work_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: dict[str, str], problem: str
+) -> None:
+    words = [w for k, v in given.items() for w in ("--set", f"kafka.properties.{k}={v}")]
+    assert run(tmp_path / "out", *words) != 0
+    errors = capsys.readouterr().err
+    assert problem in errors
+    assert "hunter2" not in errors
     assert not (tmp_path / "out").exists()

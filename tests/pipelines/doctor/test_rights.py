@@ -2,6 +2,7 @@
 
 import pytest
 
+from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.doctor import rights
 from quotaflow.pipelines.doctor.rights import Allowed, Granting
 from quotaflow.pipelines.feedback.kafka_configs import Connection
@@ -86,3 +87,48 @@ def test_what_another_login_may_do_need_not_be_mended() -> None:
     finding = rights.of_role("apply", acls.needed("apply", NAMES), nothing, HOW)
     assert finding.state == "ok"
     assert finding.remedy.startswith("only if this login is to do that: kafka-acls.sh")
+
+
+OAUTH = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
+    "sasl.oauthbearer.client.id": "quotaflow",
+    "sasl.oauthbearer.client.secret": "env:SECRET",
+}
+CERTIFICATE = {"security.protocol": "SSL", "ssl.keystore.key": "env:KEY"}
+CERTIFICATE |= {"ssl.keystore.certificate.chain": "env:CHAIN"}
+KEYTAB = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+KEYTAB |= {"sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "quota/host@REALM"}
+UNKNOWN = ("warning", "unknown: only brokers know it")
+
+
+@pytest.mark.parametrize(
+    ("properties", "principal", "expected"),
+    [
+        pytest.param(OAUTH, None, UNKNOWN, id="a token"),
+        pytest.param(OAUTH, "User:0b0b", ("ok", "User:0b0b"), id="a token, and conf names it"),
+        pytest.param(
+            {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"},
+            None,
+            UNKNOWN,
+            id="IAM",
+        ),
+        pytest.param(CERTIFICATE, None, UNKNOWN, id="a certificate"),
+        pytest.param(KEYTAB, None, ("ok", "User:quota"), id="a keytab"),
+        pytest.param(
+            {"security.protocol": "SSL"},
+            None,
+            ("ok", "none: this login is User:ANONYMOUS, as that of others"),
+            id="TLS without a login",
+        ),
+    ],
+)
+def test_whether_conf_says_as_whom_brokers_take_the_login(
+    properties: dict[str, str], principal: str | None, expected: tuple[str, str]
+) -> None:
+    given = KafkaSection(
+        properties={"bootstrap.servers": "b:9093", **properties}, principal=principal
+    )
+    finding = rights.own_principal(given)
+    assert (finding.state, finding.observed) == expected

@@ -59,29 +59,35 @@ def test_every_golden_line_is_what_a_plain_json_reader_says(golden: Path) -> Non
     rows = parsed([text for text, _ in pairs], headers=SEVEN)
     assert len(rows) == len(pairs) > 300
     for row, (_, whole) in zip(rows, pairs, strict=True):
-        fields = whole.get("r", whole)
-        header, request, response = fields["requestHeader"], fields["request"], fields["response"]
-        assert row["reason"] is None
-        assert row["api"] == header["requestApiKeyName"]
+        assert_is_what_json_says(row, whole)
         assert row["broker_id"] == whole.get("broker", 7)
-        assert row["client_id"] == header["clientId"]
-        assert row["principal"] == fields["principal"]
-        assert row["total_time_ms"] == fields["totalTimeMs"]
-        assert row["throttle_time_ms"] == fields["throttleTimeMs"]
-        assert row["error_code"] == (response or {}).get("errorCode")
-        assert row["client_software_name"] == fields["clientInformation"]["softwareName"]
-        address, port = fields["connection"].split("-")[1].rsplit(":", 1)
-        assert (row["client_address"], row["client_port"]) == (address, int(port))
         if "ts" in whole:
             assert row["event_time"].astimezone(UTC).timestamp() * 1000 == pytest.approx(
                 min(whole["ts"], (RECORD_TIME + timedelta(seconds=60)).timestamp() * 1000)
             )
-        if row["body"]:
-            assert json.loads(row["body"]) == {"request": request, "response": response}
-        if row["api"] == "FETCH":
-            assert_fetch(row, request, response)
-        if row["api"] == "PRODUCE":
-            assert_produce(row, request)
+
+
+def assert_is_what_json_says(row: Row, whole: dict[str, Any]) -> None:
+    """A row against its line, read by a plain JSON reader, with or without its envelope."""
+    fields = whole.get("r", whole)
+    header, request, response = fields["requestHeader"], fields["request"], fields["response"]
+    assert row["reason"] is None
+    assert row["api"] == header["requestApiKeyName"]
+    assert row["api_version"] == header["requestApiVersion"]
+    assert row["client_id"] == header["clientId"]
+    assert row["principal"] == fields["principal"]
+    assert row["total_time_ms"] == fields["totalTimeMs"]
+    assert row["throttle_time_ms"] == fields["throttleTimeMs"]
+    assert row["error_code"] == (response or {}).get("errorCode")
+    assert row["client_software_name"] == fields["clientInformation"]["softwareName"]
+    address, port = fields["connection"].split("-")[1].rsplit(":", 1)
+    assert (row["client_address"], row["client_port"]) == (address, int(port))
+    if row["body"]:
+        assert json.loads(row["body"]) == {"request": request, "response": response}
+    if row["api"] == "FETCH":
+        assert_fetch(row, request, response)
+    if row["api"] == "PRODUCE":
+        assert_produce(row, request)
 
 
 def assert_fetch(row: Row, request: dict[str, Any], response: dict[str, Any]) -> None:
