@@ -12,15 +12,15 @@ from pathlib import Path
 
 def blocks(lock: str) -> dict[str, str]:
     """Each package with its sums, by name and version."""
-    found = re.findall(r"^([\w.-]+==\S+)((?:.*\\\n)*.*\n)", lock, re.M)
-    return {name: name + rest for name, rest in found}
+    pairs = re.findall(r"^([\w.-]+==\S+)((?:.*\\\n)*.*\n)", lock, re.M)
+    return {name: name + rest for name, rest in pairs}
 
 
 def further(lock: str, whole: str) -> str:
     """The blocks of `whole` that `lock` lacks, under the head that `make lock` writes."""
     head = "".join(line + "\n" for line in whole.splitlines() if line.startswith("#"))
-    known = blocks(lock)
-    return head + "".join(text for name, text in blocks(whole).items() if name not in known)
+    listed = blocks(lock)
+    return head + "".join(text for name, text in blocks(whole).items() if name not in listed)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka import errors as kafka_errors
@@ -19,6 +19,7 @@ from quotaflow.pipelines.kafka import sasl, throttled_login, tls, transport_patc
 
 _TRIES = 3
 _TIMEOUT_MS = 5_000
+_HANDSHAKE, _UNTRUSTED = "Handshake failed:", "certificate verify failed"
 _REFUSED: tuple[type[Exception], ...] = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
@@ -48,7 +49,7 @@ def describe(
 ) -> Cluster:
     """Cluster id and topics; topics that do not exist are absent from the answer.
 
-    Raises KafkaError when no broker answers after a few tries, the login is refused, or the
+    Raises KafkaError when no broker answers after a few tries, TLS or the login is refused, or the
     cluster is not the one `pinned` by its id.
     """
     cluster = _retried(properties, lambda admin: _describe(admin, topics))
@@ -156,12 +157,38 @@ def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cl
                 refusal = next(iter(refusals), error)
         if isinstance(refusal, _REFUSED):
             raise KafkaError(f"{servers} refused the login: {refusal}")
+        if _is_handshake(refusal):
+            raise KafkaError(_handshake_problem(servers, refusal))
         if tries == _TRIES:
             raise KafkaError(
                 f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is it up, "
                 "and kafka.properties right?"
             )
         time.sleep(2 ** (tries - 1))
+
+
+def _is_refusal(error: object) -> TypeGuard[Exception]:
+    return isinstance(error, _REFUSED)
+
+
+def _is_handshake(error: object) -> TypeGuard[Exception]:
+    """Whether TLS failed: a broker that is away now fails otherwise."""
+    is_connection = isinstance(error, kafka_errors.KafkaConnectionError)
+    return is_connection and _HANDSHAKE in str(error)
+
+
+def _handshake_problem(servers: str, error: Exception) -> str:
+    why = str(error).partition(_HANDSHAKE)[2].strip()
+    if _UNTRUSTED in why:
+        what = why.partition(f"{_UNTRUSTED}: ")[2].partition(" (_ssl")[0] or why
+        return (
+            f"this machine does not trust the certificate of {servers} ({what}): name its CA by "
+            "ssl.truststore.type and ssl.truststore.location in kafka.properties"
+        )
+    return (
+        f"no TLS with {servers} ({why}): is its listener one of TLS, and does it take the "
+        "certificate of kafka.properties?"
+    )
 
 
 @contextmanager
@@ -172,7 +199,7 @@ def _refusals() -> Iterator[list[Exception]]:
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             arguments = record.args if isinstance(record.args, tuple) else ()
-            seen.extend(argument for argument in arguments if isinstance(argument, _REFUSED))
+            seen.extend(each for each in arguments if _is_refusal(each) or _is_handshake(each))
 
     logger, listener = logging.getLogger("kafka"), Listener()
     logger.addHandler(listener)

@@ -86,7 +86,10 @@ def _run_once(conf: config.Conf, folder: Path) -> None:
     warehouse = folder / "warehouse"
     sets = [f"warehouse.path={warehouse}", *QUICK]
     words = [word for value in sets for word in ("--set", value)]
-    assert execute(["run", "--once", "--conf", str(folder / "setup" / "conf.yaml"), *words]) == 0
+    assert (
+        execute(["run", "facts", "--once", "--conf", str(folder / "setup" / "conf.yaml"), *words])
+        == 0
+    )
     (row,) = query(warehouse, "SELECT count(*) AS lines FROM requests")
     assert row["lines"] >= 1
 

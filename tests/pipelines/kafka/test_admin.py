@@ -1,11 +1,15 @@
 """How Java's client properties reach the Python client, and what of them cannot be taken."""
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kafka import errors as kafka_errors
 
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, KafkaError
 from quotaflow.pipelines.kafka import admin
 
 SSL = {"bootstrap.servers": "b:9093", "security.protocol": "SSL"}
@@ -43,3 +47,39 @@ def test_a_certificate_that_cannot_be_read_is_one_error(
     given = {name: value.format(folder=tmp_path) for name, value in properties.items()}
     with pytest.raises(ConfigError, match=re.escape(message.format(folder=tmp_path))):
         admin.options(SSL | PEM | given)
+
+
+UNTRUSTED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+NO_TLS = "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)"
+
+
+@pytest.mark.parametrize(
+    ("why", "expected"),
+    [
+        pytest.param(
+            f"{UNTRUSTED} (_ssl.c:1006)",
+            "does not trust the certificate of b:9093 (self-signed certificate): name its CA",
+            id="a CA of the company's own",
+        ),
+        pytest.param(NO_TLS, "no TLS with b:9093 ([SSL: WRONG_VERSION", id="a port without TLS"),
+    ],
+)
+def test_a_handshake_that_fails_is_an_error_at_once(
+    monkeypatch: pytest.MonkeyPatch, why: str, expected: str
+) -> None:
+    tries = []
+
+    @contextmanager
+    def refused(_: object) -> Iterator[None]:
+        tries.append(1)
+        # kafka-python only logs it, and then waits for another broker.
+        error = kafka_errors.KafkaConnectionError(f"Handshake failed: {why}")
+        logging.getLogger("kafka.net.manager").error("Connection failed: %s", error)
+        raise kafka_errors.KafkaTimeoutError("Unable to bootstrap")
+        yield
+
+    monkeypatch.setattr(admin, "client", refused)
+    with pytest.raises(KafkaError) as raised:
+        admin.describe({"bootstrap.servers": "b:9093"}, [])
+    assert expected in str(raised.value)
+    assert len(tries) == 1

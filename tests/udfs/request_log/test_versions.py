@@ -13,7 +13,7 @@ from .test_parser import SEVEN, Row, assert_is_what_json_says
 
 OLDEST, NEWEST = "3.9.2", "4.4.0"
 VERSIONS = (OLDEST, "4.0.2", "4.1.2", "4.2.2", "4.3.1", NEWEST)
-SHIPPED = datetime(2026, 11, 27, tzinfo=UTC)
+ARRIVED = datetime(2026, 11, 27, tzinfo=UTC)
 STOCK = re.compile(r"\[(.*?)\] DEBUG Completed request:(.*) \(kafka\.request\.logger\)")
 OF_CLIENTS = {"PRODUCE", "FETCH", "INIT_PRODUCER_ID", "END_TXN", "TXN_OFFSET_COMMIT", "JOIN_GROUP"}
 OF_ALL = OF_CLIENTS | {"PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS", "ALTER_CLIENT_QUOTAS"}
@@ -32,7 +32,7 @@ def json_of(text: str) -> dict[str, Any]:
 
 def rows_of(golden: Path, version: str) -> list[Row]:
     values = [line.encode() for line in captured(golden, version)]
-    return parsed(values, headers=SEVEN, time=SHIPPED)
+    return parsed(values, headers=SEVEN, time=ARRIVED)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
