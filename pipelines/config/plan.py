@@ -108,7 +108,8 @@ class ReplicationSection(Section):
     Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
     `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates
     where lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as
-    Kafka prints them) set.
+    Kafka prints them) set. Without a request log nobody knows who set one: there a plan removes
+    what snapshots alone show as left over only with `remove_leftovers`.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None
@@ -125,6 +126,7 @@ class ReplicationSection(Section):
     manage: bool = False
     lease_s: LeaseSeconds = 3_600
     cleanup_principals: list[Principal] = Field(default_factory=list)
+    remove_leftovers: bool = False
 
     @property
     def rate_policy(self) -> RatePolicy:

@@ -66,6 +66,7 @@ CURRENT_STATE_TABLES = {
     "producer_id_offenders",
     "default_quota_proposals",
     "expiration_proposals",
+    "leftover_proposals",
     "quota_advice",
     "quota_proposals",
     "client_coverage",

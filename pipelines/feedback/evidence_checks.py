@@ -39,6 +39,7 @@ PROPOSED_BY = {
     "quota_advice": "quota_proposals",
     "replication_rate_advice": "replication_proposals",
     "throttle_checks": "replication_proposals",
+    "throttle_leftovers": "leftover_proposals",
 }
 """The answer that desired_configs reads for rows with this evidence."""
 

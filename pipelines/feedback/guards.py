@@ -54,6 +54,7 @@ RESULT_TABLES = {
 _STANDS_ON = {
     "metric_alerts": (TELEMETRY, *RESULT_TABLES["metric_alerts"], SNAPSHOT),
     "current_configs": (SNAPSHOT,),
+    "throttle_leftovers": (SNAPSHOT,),
 }
 # kafka-configs reads an empty name, and some tools this one, as the default of all users.
 _NAMES_OF_DEFAULTS = (None, "", "<default>")

@@ -120,6 +120,13 @@ def _stale_list(row: Row) -> str:
     return f"left over: no replica that it names was moved or behind of late; {entries}"
 
 
+def _left_over(row: Row) -> str:
+    return (
+        f"left over: snapshots of {number(row, 'observed')} s show it, and no replica that it "
+        "slows down was moved or behind of late; only a request log shows who set it"
+    )
+
+
 def _moved_unlisted(row: Row) -> str:
     return (
         f"replicas that are moved and that it does not name: {number(row, 'matching')}; they "
@@ -261,6 +268,18 @@ REASONS = by_code(
             _stale_list,
         ),
         Wording(
+            "leftover_rate",
+            "Left over by snapshots alone: a rate of a throttle that nothing needed.",
+            ("observed", "unit"),
+            _left_over,
+        ),
+        Wording(
+            "leftover_list",
+            "Left over by snapshots alone: a list of throttled replicas that nothing needed.",
+            ("observed", "unit"),
+            _left_over,
+        ),
+        Wording(
             "moved_unlisted",
             "A list does not name replicas that are moved while a rate is set.",
             ("matching", "rate_bytes_per_s"),
@@ -348,6 +367,15 @@ BLOCKED_REASONS = by_code(
             "Left over, and set by somebody whom conf's replication.cleanup_principals lacks.",
             ("subject",),
             _set_by_other,
+        ),
+        Wording(
+            "leftovers_not_managed",
+            "Conf's replication.remove_leftovers is false.",
+            (),
+            fixed(
+                "replication.remove_leftovers of conf is false, and without a request log nobody "
+                "knows who set it"
+            ),
         ),
         Wording(
             "default_of_all_brokers",

@@ -32,6 +32,7 @@ KEYS = (
     "replication.p99_rise_factor",
     "replication.manage",
     "replication.lease_s",
+    "replication.remove_leftovers",
     "plan.violation_lookback_s",
     "plan.offence_period_s",
     "plan.offence_share",

@@ -117,21 +117,8 @@ def test_doctor_names_the_release_and_finds_nothing_wrong(
     assert "bad" not in states.values()
 
 
-def test_lines_and_snapshots_fill_tables(site: Site) -> None:
-    # Results are computed from tables, which have no release.
-    assert site.command("run", "facts", "--once") == 0
+def test_a_snapshot_fills_tables(site: Site) -> None:
     assert site.command("snapshot") == 0
-    (lines,) = site.rows(
-        "SELECT count(*) AS n, min(broker_id) AS broker, max(broker_id) AS last FROM requests"
-    )
-    assert lines["n"] > 100
-    assert (lines["broker"], lines["last"]) == (1, 1)
-    assert site.rows("SELECT * FROM quarantine") == []
-    (pushes,) = site.rows(
-        "SELECT count(DISTINCT client_id) AS clients FROM client_metrics "
-        f"WHERE client_software_version = '{site.version}'"
-    )
-    assert pushes["clients"] >= 2
     quotas = site.rows("SELECT user, config_key, quota FROM current_client_quotas")
     assert quotas == [{"user": "dave", "config_key": "producer_byte_rate", "quota": 1e6}]
     subscriptions = site.rows(
@@ -139,11 +126,10 @@ def test_lines_and_snapshots_fill_tables(site: Site) -> None:
     )
     assert subscriptions == [{"entity_name": version_traffic.SUBSCRIPTION}]
     assert site.rows("SELECT DISTINCT producer_id FROM active_producers") != []
-    commits = site.rows(
-        "SELECT max(api_version) AS version FROM requests WHERE api = 'TXN_OFFSET_COMMIT'"
-    )
-    newest = site.version == kafka_versions.VERSIONS[-1]
-    assert (commits[0]["version"] == 6) is newest
+    brokers = site.rows("SELECT broker_id, is_fenced FROM current_brokers")
+    # Brokers before 4.0 do not say whether one is fenced.
+    is_fenced = None if site.version == kafka_versions.VERSIONS[0] else False
+    assert brokers == [{"broker_id": 1, "is_fenced": is_fenced}]
 
 
 def test_a_plan_is_made_applied_and_given_back(site: Site) -> None:
@@ -159,6 +145,27 @@ def test_a_plan_is_made_applied_and_given_back(site: Site) -> None:
     assert live(conf) == [values for _, values in CHANGES]
     assert {outcome.step for outcome in give_back(conf)} == {DONE}
     assert live(conf) == [{} for _ in CHANGES]
+
+
+def test_lines_fill_tables(site: Site) -> None:
+    # Results are computed from tables, which have no release.
+    assert site.command("run", "facts", "--once") == 0
+    (lines,) = site.rows(
+        "SELECT count(*) AS n, min(broker_id) AS broker, max(broker_id) AS last FROM requests"
+    )
+    assert lines["n"] > 100
+    assert (lines["broker"], lines["last"]) == (1, 1)
+    assert site.rows("SELECT * FROM quarantine") == []
+    (pushes,) = site.rows(
+        "SELECT count(DISTINCT client_id) AS clients FROM client_metrics "
+        f"WHERE client_software_version = '{site.version}'"
+    )
+    assert pushes["clients"] >= 2
+    commits = site.rows(
+        "SELECT max(api_version) AS version FROM requests WHERE api = 'TXN_OFFSET_COMMIT'"
+    )
+    newest = site.version == kafka_versions.VERSIONS[-1]
+    assert (commits[0]["version"] == 6) is newest
 
 
 def live(conf: Conf) -> list[dict[str, str]]:

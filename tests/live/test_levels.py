@@ -13,7 +13,8 @@ from quotaflow.demo.replica_moves import Throttled, move, replicas, set_rate
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor import doctor
-from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback import apply_run, exclusive_section, planning
+from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.pipelines.report import scope
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.snapshots import take
@@ -114,3 +115,19 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
     assert "the Admin API alone" in by_title["Overview"].sentences[0]
     assert len(by_title["Replication throttles and moves"].grids) == 2
     assert by_title["Changes that wait"].grids
+
+
+@pytest.mark.usefixtures("throttled")
+def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) -> None:
+    """After the tests above, which leave a list of each side."""
+    (left, *others) = planning.make(admin_api, open_tables(admin_api), datetime.now(UTC)).blocked
+    assert "replication.remove_leftovers" in left.reason
+    assert len(others) == 1
+    section = admin_api.replication.model_copy(update={"remove_leftovers": True})
+    managed = admin_api.model_copy(update={"replication": section})
+    snapshot(managed)
+    _, outcomes = apply_run.apply_plan(managed, None, lambda _: None)
+    assert [(each.change.entity.entity_name, each.step) for each in outcomes] == [(TOPIC, DONE)] * 2
+    with exclusive_section.open_cluster(managed) as (_, configs):
+        live = configs.read(outcomes[0].change.entity)
+    assert {key for key in live if "throttled" in key} == set()

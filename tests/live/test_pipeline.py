@@ -37,7 +37,7 @@ NOT_FILLED = {
     *("quarantine", "plans", "config_changes", "feedback_locks", "quality_results"),
     *("quota_proposals", "subscription_proposals", "throttle_checks", "expiration_proposals"),
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
-    "moving_replicas",
+    *("moving_replicas", "leftover_proposals"),
 }
 """By what cannot be read, by plan and apply, by check, by advice that nobody needs here, and by a
 snapshot that falls into a move."""

@@ -178,6 +178,14 @@ REASONS: dict[str, Case] = {
         "left over: no replica that it names was moved or behind of late; 1 of 3 entries were "
         "named by User:us",
     ),
+    **dict.fromkeys(
+        ("leftover_rate", "leftover_list"),
+        (
+            {"observed": 900.0, "unit": "s"},
+            "left over: snapshots of 900 s show it, and no replica that it slows down was moved or "
+            "behind of late; only a request log shows who set it",
+        ),
+    ),
     "moved_unlisted": (
         {"matching": 2, "rate_bytes_per_s": 2e6},
         "replicas that are moved and that it does not name: 2; they take what they can get, though "
@@ -235,6 +243,11 @@ BLOCKED: dict[str, Case] = {
     "set_by_other": (
         {"subject": "User:admin"},
         "left over, but set by User:admin, who is not in replication.cleanup_principals of conf",
+    ),
+    "leftovers_not_managed": (
+        {},
+        "replication.remove_leftovers of conf is false, and without a request log nobody knows who "
+        "set it",
     ),
     "default_of_all_brokers": (
         {},

@@ -241,3 +241,29 @@ REPLICATION_PROPOSALS = Table(
         "entity_type",
     ),
 )
+
+
+LEFTOVER_PROPOSALS = Table(
+    name="leftover_proposals",
+    comment=(
+        "One row per replication throttle that is left over by snapshots alone (view "
+        "throttle_leftovers), in a cluster without a request log of the last day. Nobody knows "
+        "there who set it, so a plan removes it only if conf's replication.remove_leftovers "
+        "allows it."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column("entity_type", STRING, "broker or topic"),
+        Column("entity_name", STRING, "node id of the broker, or name of the topic"),
+        Column("config_key", STRING, "config of a rate or of a list of throttled replicas"),
+        Column("prior_value", STRING, "value in the last snapshot, which is to be removed"),
+        Column("reason_code", STRING, "leftover_list or leftover_rate"),
+        Column("age_s", DOUBLE, "since how long snapshots show this value, in seconds"),
+        Column("since", TIMESTAMP, "time of the last snapshot of configs"),
+        Column("blocked_reason", STRING, "why no plan may remove it, as a code; null: one may"),
+    ),
+    key=("cluster_id", "entity_type", "entity_name", "config_key"),
+    time="since",
+    clustering=("since", "entity_name"),
+    empty="where nothing is left over, or a request log shows who set it",
+)

@@ -174,7 +174,10 @@ def test_internal_clients_are_marked_as_talkers_and_owe_no_telemetry(
     assert of_view["clients_without_telemetry"] == [each for each in expected if not each[1]]
 
 
-OF_NO_PRINCIPAL = {"expiration_proposals", "replication_proposals", "subscription_proposals"}
+OF_NO_PRINCIPAL = {
+    *("expiration_proposals", "leftover_proposals"),
+    *("replication_proposals", "subscription_proposals"),
+}
 """They propose configs of topics, brokers and client-metrics resources: no principal has these."""
 ADVICE = ["producer_id_advice", "quota_advice"]
 

@@ -184,3 +184,52 @@ def test_which_throttles_are_left_over_by_snapshots_alone() -> None:
     assert {case: picked(rows, *names) for case, rows in actual.items()} == {
         case: expected for case, (_, expected) in LEFT.items()
     }
+
+
+MANAGED = [setting("replication.remove_leftovers", "true")]
+
+
+def logged(second: float) -> list[Row]:
+    row = counted(second, 9, "in", 1, job="ingest_request_log", query_id="q", target="requests")
+    return [*taken(0, 1_800, NOW), row]
+
+
+TO_REMOVE = ("topic", "t", LISTED, None, "0:1", "leftover_list")
+REMOVALS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "conf does not let plans": (
+        throttle(listing(0)),
+        [(*TO_REMOVE, "leftovers_not_managed")],
+    ),
+    "conf lets them": (throttle(listing(0), settings=MANAGED), [(*TO_REMOVE, None)]),
+    "a rate": (
+        throttle(rate(0), settings=MANAGED),
+        [("broker", "1", RATE, None, "1000", "leftover_rate", None)],
+    ),
+    "a rate of all brokers": (
+        throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG"), settings=MANAGED),
+        [("broker", "1", RATE, None, "1000", "leftover_rate", "default_of_all_brokers")],
+    ),
+    "a request log shows who set it": (
+        throttle(listing(0), settings=MANAGED, snapshots=logged(NOW - 60)),
+        [],
+    ),
+    "the request log ended two days ago": (
+        throttle(listing(0), settings=MANAGED, snapshots=logged(NOW - 172_800)),
+        [(*TO_REMOVE, None)],
+    ),
+    "a move goes on": (
+        throttle(listing(0), settings=MANAGED, moving_replicas=[moving(0)]),
+        [],
+    ),
+}
+
+
+def test_what_snapshots_alone_show_as_left_over_is_removed_if_conf_lets_plans() -> None:
+    actual = by_case(
+        {case: rows for case, (rows, _) in REMOVALS.items()},
+        "SELECT * FROM desired_configs WHERE evidence_table = 'throttle_leftovers'",
+    )
+    names = ("entity_type", "entity_name", "config_key", "config_value", "prior_value")
+    assert {
+        case: picked(rows, *names, "reason_code", "blocked_reason") for case, rows in actual.items()
+    } == {case: expected for case, (_, expected) in REMOVALS.items()}

@@ -18,7 +18,7 @@
 --   reason_code: why, as a code: docs/reasons.md says what each means and which of the next columns
 --     are its evidence
 --   observed: what was measured, in unit: rate of new ids, heap that ids will take, p99 of requests,
---     usage, or other traffic of the broker
+--     usage, other traffic of the broker, or age of a left-over throttle
 --   bound: what it is compared with, in unit: quota, bound of the heap or alert, usual p99, or capacity
 --     of the broker
 --   unit: unit of observed and bound
@@ -357,6 +357,45 @@ proposals AS (
         CAST(NULL AS STRING) AS direction,
         blocked_reason
     FROM expiration_proposals
+    UNION ALL
+    SELECT
+        cluster_id,
+        entity_type,
+        entity_name,
+        CAST(NULL AS STRING) AS entity_client_id,
+        config_key,
+        CAST(NULL AS STRING) AS config_value,
+        prior_value,
+        reason_code,
+        age_s AS observed,
+        CAST(NULL AS DOUBLE) AS bound,
+        's' AS unit,
+        CAST(NULL AS BIGINT) AS matching,
+        CAST(NULL AS BIGINT) AS total,
+        CAST(NULL AS STRING) AS reason_detail,
+        CAST(NULL AS STRING) AS subject,
+        CAST(NULL AS INT) AS broker_id,
+        CAST(NULL AS BIGINT) AS throttle_time_ms,
+        CAST(NULL AS DOUBLE) AS pushes_per_s,
+        CAST(NULL AS DOUBLE) AS wire_bytes_per_s,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        CAST(NULL AS BIGINT) AS shrunk_partitions,
+        'throttle_leftovers' AS evidence_table,
+        concat('entity_name=', entity_name, ' config_key=', config_key) AS evidence_key,
+        since,
+        40 AS priority,
+        false AS renew_only,
+        CAST(NULL AS DOUBLE) AS usage_p99,
+        CAST(NULL AS DOUBLE) AS usage_median,
+        CAST(NULL AS DOUBLE) AS history_s,
+        CAST(NULL AS DOUBLE) AS quota_in_force,
+        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS STRING) AS direction,
+        blocked_reason
+    FROM leftover_proposals
     UNION ALL
     SELECT
         subscriptions.cluster_id,
