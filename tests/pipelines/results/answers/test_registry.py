@@ -62,6 +62,7 @@ def test_a_table_with_a_row_per_event_is_not_read_whole(answer: Answer) -> None:
         "config_changes",
         "configs",
         "metric_alert_events",
+        "moving_replicas",
         "reassignment_changes",
         "replicas",
         "settings",
