@@ -1,5 +1,6 @@
 """Tables and views as CREATE text, and what a live table lacks."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from pyarrow.types import is_nested
@@ -16,6 +17,7 @@ _PROPERTIES = {
 }
 
 _UNORDERED = (BINARY, BOOLEAN)
+_LIST_OF_STRUCTS = re.compile(r"array<struct<([^<>()]*)>>")
 
 KEPT_SINCE = "quotaflow.kept_since"
 """Property of a table whose old rows were removed: from this time on all are there."""
@@ -63,34 +65,53 @@ def create_view(view: View) -> str:
 def difference(table: Table, target: str, live: Mapping[str, str]) -> str | None:
     """ALTER TABLE that adds the columns `live` (name to Spark type text) lacks; None if none.
 
-    Raises IncompatibleTableError when a live column has another type.
+    Of a list of structs, it adds the fields that are missing. Raises IncompatibleTableError when a
+    live column has another type.
     """
+    missing = []
     for column in table.columns:
-        seen = live.get(column.name)
-        if seen is not None and _plain(seen) != _plain(sql_type(column.type)):
-            raise IncompatibleTableError(
-                f"{target}.{column.name} is {seen} and should be {sql_type(column.type)}: "
-                "rebuild the table or use another warehouse"
-            )
-    missing = [
-        f"`{column.name}` {sql_type(column.type)} COMMENT {quoted(column.comment)}"
-        for column in table.columns
-        if column.name not in live
-    ]
+        seen, declared = live.get(column.name), sql_type(column.type)
+        if seen is None:
+            missing.append(f"`{column.name}` {declared} COMMENT {quoted(column.comment)}")
+        elif _plain(seen) != _plain(declared):
+            if (fields := _missing_fields(seen, declared)) is None:
+                raise IncompatibleTableError(
+                    f"{target}.{column.name} is {seen} and should be {declared}: "
+                    "rebuild the table or use another warehouse"
+                )
+            missing += [f"`{column.name}`.element.`{name}` {kind}" for name, kind in fields]
     return f"ALTER TABLE {target} ADD COLUMNS ({', '.join(missing)})" if missing else None
 
 
-def renamed(target: str, renames: Iterable[tuple[str, str]], live: Iterable[str]) -> list[str]:
-    """UPDATE that copies renamed columns; nothing where the table has none of the old ones.
+def renamed(target: str, renames: Iterable[tuple[str, str]], live: Mapping[str, str]) -> list[str]:
+    """UPDATEs that copy renamed columns and fields; none for old ones that the table lacks.
 
-    It changes only rows in which a new column is null and the old one is not.
+    `live` has the types of the table's columns by name. They change only rows in which a new column
+    or field is null and the old one is not.
     """
+    nested = [pair for pair in renames if "." in pair[0]]
+    statements = [sql for old, new in nested if (sql := _renamed_field(target, old, new, live))]
     pairs = [(old, new) for old, new in renames if old in live]
     if not pairs:
-        return []
+        return statements
     values = ", ".join(f"`{new}` = coalesce(`{new}`, `{old}`)" for old, new in pairs)
     rows = " OR ".join(f"(`{new}` IS NULL AND `{old}` IS NOT NULL)" for old, new in pairs)
-    return [f"UPDATE {target} SET {values} WHERE {rows}"]
+    return [f"UPDATE {target} SET {values} WHERE {rows}", *statements]
+
+
+def _renamed_field(target: str, old: str, new: str, live: Mapping[str, str]) -> str | None:
+    """UPDATE that copies a field of a list of structs."""
+    (column, old_field), (_, new_field) = old.split("."), new.split(".")
+    fields = _fields(live.get(column, "")) or {}
+    if old_field not in fields:
+        return None
+    copied = f"coalesce(p.`{new_field}`, p.`{old_field}`)"
+    values = {name: f"p.`{name}`" for name in fields} | {new_field: copied}
+    element = ", ".join(f"{quoted(name)}, {value}" for name, value in values.items())
+    return (
+        f"UPDATE {target} SET `{column}` = transform(`{column}`, p -> named_struct({element})) "
+        f"WHERE exists(`{column}`, p -> p.`{new_field}` IS NULL AND p.`{old_field}` IS NOT NULL)"
+    )
 
 
 def _layout(table: Table) -> str:
@@ -107,6 +128,22 @@ def lookup_key(table: Table) -> list[str]:
     ordered = {c.name for c in table.columns if c.type not in _UNORDERED and not is_nested(c.type)}
     names = dict.fromkeys((*table.key, table.time, *table.clustering))
     return [name for name in names if name in ordered and name not in table.partitioning]
+
+
+def _fields(type_text: str) -> dict[str, str] | None:
+    """The fields of a list of structs, name to type; None for another type."""
+    listed = _LIST_OF_STRUCTS.fullmatch(_plain(type_text))
+    return dict(each.split(":") for each in listed[1].split(",")) if listed else None
+
+
+def _missing_fields(seen: str, declared: str) -> list[tuple[str, str]] | None:
+    """The declared fields that a live list of structs lacks; None where the types differ more."""
+    live, fields = _fields(seen), _fields(declared)
+    if live is None or fields is None:
+        return None
+    if any(live.get(name, kind) != kind for name, kind in fields.items()):
+        return None
+    return [(name, kind.upper()) for name, kind in fields.items() if name not in live]
 
 
 def _plain(type_text: str) -> str:

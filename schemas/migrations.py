@@ -1,7 +1,8 @@
 """Versions of the tables' schema, and the steps from each to the next: forward only.
 
-A column that a live table lacks is added without a step. Any other change of a table needs a new
-version and a step here. Tests run every released schema, with data, through the steps.
+A column that a live table lacks, or a field of a list of structs, is added without a step. Any
+other change of a table needs a new version and a step here. Tests run every released schema, with
+data, through the steps.
 
 Delta renames no column of a table without column mapping, which not every reader understands. So a
 rename adds the new column and copies the values. The old column stays in the table. No release
@@ -11,9 +12,9 @@ from then on declares, reads or writes it: new rows have null there.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the tables as they are declared. 1: release 0.1.0. 2: columns, settings and values
-that were renamed."""
+that were renamed. 3: a field of `fetches.partitions`."""
 SCHEMA_VERSION_PROPERTY = "quotaflow.schema_version"
 """Property of a table that has its version; a table without it is of the first."""
 
@@ -23,9 +24,10 @@ class Step:
     """What a version changes in one table, beyond columns that are added.
 
     `alter` is SQL that runs before columns are added. `renames` has pairs of an old column and a
-    new one: the old values are copied where the new column is null. `fill` is SQL that runs last.
-    In SQL {target} is the table. Each part must have the same result when it runs twice. With
-    `instead`, a command, a table with older rows is refused.
+    new one: the old values are copied where the new column is null. A field of a list of structs
+    is named `column.field`. `fill` is SQL that runs last. In SQL {target} is the table. Each part
+    must have the same result when it runs twice. With `instead`, a command, a table with older rows
+    is refused.
     """
 
     version: int
@@ -112,6 +114,7 @@ STEPS: tuple[Step, ...] = (
             "WHERE setting LIKE 'replication.clean~_up.%' ESCAPE '~'",
         ),
     ),
+    Step(3, "fetches", renames=(("partitions.asked_at", "partitions.request_index"),)),
 )
 
 

@@ -221,7 +221,7 @@ class FollowedColumns:
         mine = self._has_positions[line_of]
         places[mine], offsets[mine], limits[mine] = self._positions.T
         filled = {
-            "asked_at": pa.array(places, INT, mask=places < 0),
+            "request_index": pa.array(places, INT, mask=places < 0),
             "fetch_offset": pa.array(offsets, LONG, mask=offsets < 0),
             "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
         }

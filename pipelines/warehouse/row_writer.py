@@ -264,9 +264,21 @@ def _checked(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def _as_stored(rows: pa.Table, live: "DeltaTable") -> pa.Table:
-    """The rows with the columns of the live table: one that was renamed since is null."""
+    """The rows as the live table has them: a column or field that was renamed since is null."""
     stored = pa.schema(live.schema())
-    for field in stored:
-        if field.name not in rows.column_names:
-            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows.select(stored.names)
+    arrays = [
+        _with_fields(rows[field.name], field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in stored
+    ]
+    return pa.table(arrays, names=stored.names)
+
+
+def _with_fields(column: pa.ChunkedArray, stored: pa.DataType) -> pa.ChunkedArray:
+    """A list of structs with the fields of the stored type; another column as it is."""
+    kinds = (column.type, stored)
+    if not all(pa.types.is_list(k) and pa.types.is_struct(k.value_type) for k in kinds):
+        return column
+    names = [[field.name for field in kind.value_type] for kind in kinds]
+    return column if names[0] == names[1] else column.cast(stored)

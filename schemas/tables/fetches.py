@@ -10,7 +10,6 @@ _NAME = [pa.field("topic", STRING), pa.field("topic_id", STRING), pa.field("part
 FETCHED_PARTITION = pa.struct(
     [
         *_NAME,
-        pa.field("asked_at", INT),
         pa.field("fetch_offset", LONG),
         pa.field("partition_max_bytes", LONG),
         pa.field("high_watermark", LONG),
@@ -20,6 +19,8 @@ FETCHED_PARTITION = pa.struct(
         pa.field("preferred_read_replica", INT),
         pa.field("bytes", LONG),
         pa.field("error_code", INT),
+        # Last, where a migration adds it.
+        pa.field("request_index", INT),
     ]
 )
 STARVED_PARTITION = pa.struct(_NAME)
@@ -85,8 +86,9 @@ FETCHES = Table(
         Column(
             "partitions",
             pa.list_(FETCHED_PARTITION),
-            "partitions answered. asked_at: 0-based place in the order the broker read them; "
-            "asked_at, fetch_offset and partition_max_bytes are null where not known. "
+            "partitions answered. request_index: 0-based place among the partitions requested, in "
+            "the order the broker read them; request_index, fetch_offset and partition_max_bytes "
+            "are null where not known. "
             "follower_log_start_offset: that of the follower, where its request has it",
         ),
         Column(

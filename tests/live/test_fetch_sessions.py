@@ -67,7 +67,7 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     several = 0
     for row in fetched:
         assert row["session_state"] in {"full", "known"}
-        places = {one["partition"]: one["asked_at"] for one in row["partitions"]}
+        places = {one["partition"]: one["request_index"] for one in row["partitions"]}
         in_response = [places[number] for number in answered_in(lines[row["source_offset"]]["r"])]
         assert in_response == sorted(in_response)
         several += row["session_state"] == "known" and len(in_response) > 1
@@ -85,7 +85,7 @@ def test_a_java_consumer_s_offsets_are_known_at_every_answer(filled: Path, run: 
     assert max(row["session_partitions"] for row in answers) == ORDERS
     read: dict[int, list[Row]] = {}
     for row in answers:
-        assert row["p"]["asked_at"] < row["session_partitions"]
+        assert row["p"]["request_index"] < row["session_partitions"]
         assert row["p"]["topic_id"] == run.report.topic_ids["orders"]
         read.setdefault(row["p"]["partition"], []).append(row["p"])
     for each in read.values():

@@ -1,5 +1,8 @@
 """CREATE text of tables and views, and what a live table lacks."""
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
 from quotaflow.schemas import ddl
@@ -65,6 +68,49 @@ def test_a_result_is_partitioned_and_not_clustered() -> None:
 def test_a_column_a_live_table_lacks_is_added() -> None:
     change = ddl.difference(TABLE, "t", {"a": "string", "at": "timestamp", "more": "int"})
     assert change == "ALTER TABLE t ADD COLUMNS (`b` INT COMMENT 'a count')"
+
+
+PARTS = pa.list_(pa.struct([pa.field("a", INT), pa.field("c", STRING)]))
+NESTED = replace(TABLE, columns=(Column("parts", PARTS, "parts"),))
+
+
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [
+        pytest.param(
+            "array<struct<a:int>>",
+            "ALTER TABLE t ADD COLUMNS (`parts`.element.`c` STRING)",
+            id="a field is missing",
+        ),
+        pytest.param("array<struct<a:int,b:int,c:string>>", None, id="an old field stays"),
+    ],
+)
+def test_a_list_of_structs_gets_the_fields_it_lacks(live: str, expected: str | None) -> None:
+    assert ddl.difference(NESTED, "t", {"parts": live}) == expected
+
+
+@pytest.mark.parametrize(
+    "live", ["array<struct<a:string>>", "array<struct<a:int,c:int>>", "array<int>", "string"]
+)
+def test_a_list_of_structs_of_other_types_is_refused(live: str) -> None:
+    with pytest.raises(ddl.IncompatibleTableError, match="rebuild"):
+        ddl.difference(NESTED, "t", {"parts": live})
+
+
+@pytest.mark.parametrize(
+    "live", ["array<struct<b:int,a:int>>", "array<struct<b: int, a: int, c: int>>"]
+)
+def test_a_renamed_field_is_copied_with_its_neighbours(live: str) -> None:
+    assert ddl.renamed("t", [("parts.b", "parts.c")], {"parts": live}) == [
+        "UPDATE t SET `parts` = transform(`parts`, p -> named_struct("
+        "'b', p.`b`, 'a', p.`a`, 'c', coalesce(p.`c`, p.`b`))) "
+        "WHERE exists(`parts`, p -> p.`c` IS NULL AND p.`b` IS NOT NULL)"
+    ]
+
+
+@pytest.mark.parametrize("live", [{}, {"parts": "array<struct<a:int,c:int>>"}, {"parts": "int"}])
+def test_a_field_that_a_table_lacks_is_not_copied(live: dict[str, str]) -> None:
+    assert ddl.renamed("t", [("parts.b", "parts.c")], live) == []
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))

@@ -71,7 +71,7 @@ def test_answers_are_completed_from_the_session():
     fetches, _ = followed(FIRST, row(1, part("a", 3), part("b", size=9, end=50)))
     assert [one["session_state"] for one in fetches] == ["full", "known"]
     assert [one["session_partitions"] for one in fetches] == [2, 2]
-    names = ("topic_id", "asked_at", "fetch_offset", "partition_max_bytes", "bytes")
+    names = ("topic_id", "request_index", "fetch_offset", "partition_max_bytes", "bytes")
     assert answers(fetches[0], *names) == [("a", 0, 0, 100, 0), ("b", 1, 10, 100, 0)]
     assert answers(fetches[1], *names) == [("b", 1, 10, 100, 9)]
     assert fetches[1]["response_bytes"] == 9
@@ -94,7 +94,7 @@ def test_limits_are_those_of_every_partition_of_the_session():
 def test_where_the_session_is_not_known_a_line_says_what_it_can():
     (fetch,), sessions = followed(row(4, part("a", 3, 9, 9), part("b", size=1, end=1)))
     assert (fetch["session_state"], fetch["session_partitions"]) == ("unknown", None)
-    assert answers(fetch, "asked_at", "fetch_offset") == [(None, 3), (None, None)]
+    assert answers(fetch, "request_index", "fetch_offset") == [(None, 3), (None, None)]
     assert fetch["starved"] is None
     assert sessions == []
 
@@ -159,7 +159,7 @@ def test_fetches_without_sessions_stand_for_themselves():
     by_name = part("a", 3, 9, 9) | {"topic_id": None, "topic": "orders"}
     (fetch,), sessions = followed(row(-1, by_name, session=0) | nulls)
     assert (fetch["session_state"], fetch["session_id"]) == ("full", 0)
-    assert answers(fetch, "topic", "topic_id", "asked_at") == [("orders", None, 0)]
+    assert answers(fetch, "topic", "topic_id", "request_index") == [("orders", None, 0)]
     assert sessions == []
 
 
@@ -181,7 +181,7 @@ def test_columns_of_a_line_pass_through():
 def test_a_slice_is_read_from_its_own_start():
     rows = batch([row(3, part("x", 1, 2, 3)), FIRST, row(1, part("b", size=9, end=50))])
     fetches, _ = follow(rows.slice(1))
-    assert answers(fetches[1], "topic_id", "asked_at") == [("b", 1)]
+    assert answers(fetches[1], "topic_id", "request_index") == [("b", 1)]
 
 
 def test_no_rows_give_none():
