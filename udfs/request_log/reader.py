@@ -121,7 +121,7 @@ class Reader:
 
 
 def _any_of(apis: pa.ChunkedArray, chosen: Sequence[str]) -> bool:
-    return bool(pc.any(pc.is_in(apis, pa.array(chosen))).as_py())
+    return bool(pc.any(pc.is_in(apis, pa.array(chosen, STRING))).as_py())
 
 
 def _with_reason(reasons: pa.ChunkedArray, at: Ints) -> pa.Array:

@@ -78,7 +78,7 @@ def without_quotaflow(folder: Path) -> Path:
     # A plain path: no .pth file in that folder is followed, and quotaflow is such a one.
     (lib / "packages.pth").write_text(f"{Path(spark.origin).parents[1]}\n")
     output = subprocess.run(
-        [python, "-c", "import quotaflow.udfs"], capture_output=True, check=False
+        [python, "-c", "import quotaflow.udfs"], capture_output=True, check=False, env=_plain()
     )
     assert output.returncode != 0
     return python
@@ -86,7 +86,7 @@ def without_quotaflow(folder: Path) -> Path:
 
 @contextmanager
 def _running(command: list[str], log: Path, port: int) -> Iterator[None]:
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
+    environment = _plain() | {"PYSPARK_PYTHON": sys.executable, "SPARK_NO_DAEMONIZE": "1"}
     with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
@@ -99,6 +99,11 @@ def _running(command: list[str], log: Path, port: int) -> Iterator[None]:
         for each in psutil.wait_procs(ours, 20)[1]:
             each.kill()
         process.wait()
+
+
+def _plain() -> dict[str, str]:
+    """The environment without a path of Python that may have quotaflow."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def _await(process: "subprocess.Popen[bytes]", log: Path, port: int) -> None:

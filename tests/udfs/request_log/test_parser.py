@@ -299,6 +299,27 @@ def test_a_long_secret_in_escapes_is_hidden_too() -> None:
     assert kept["value"] == "[hidden]"
 
 
+def test_conf_names_apis_whose_bodies_are_not_kept(golden: Path) -> None:
+    texts = (golden / "lines" / "groups.jsonl").read_bytes().splitlines()
+    kept = parsed(texts)
+    apis = {row["api"] for row in kept}
+    assert apis >= {"SHARE_FETCH", "SHARE_ACKNOWLEDGE", "SHARE_GROUP_HEARTBEAT"}
+    assert apis >= {"HEARTBEAT", "SYNC_GROUP", "LEAVE_GROUP"}
+    assert all(json.loads(row["body"])["request"]["groupId"] for row in kept)
+    # Every API with a body can be named, not these alone.
+    for without in (sorted(apis), list(events.BODY_APIS), ["HEARTBEAT"]):
+        ingest = IngestSection.model_validate({"without_body": without})
+        expected = [r | {"body": None} if r["api"] in without else r for r in kept]
+        assert parsed(texts, ingest) == expected
+
+
+def test_empty_lists_of_conf_leave_out_no_line() -> None:
+    ingest = IngestSection(shippers=[], shipper_principals=[], controller_listeners=[])
+    lines = [SHIPPER | {"principal": "User:shipper"}, {"api": "VOTE"} | AT_CONTROLLER]
+    rows = parsed([encoded(line(**given)) for given in lines], ingest)
+    assert [(row["reason"], row["left_out"]) for row in rows] == [(None, None)] * 2
+
+
 def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
     request = {"topics": [{"topicId": "a", "partitions": [{"partition": 0}, {"partition": 1}]}]}
     answers = [{"partitionIndex": 2, "recordsSizeInBytes": 9}, {"partitionIndex": 1}]
