@@ -23,7 +23,7 @@ from quotaflow.udfs.fetch_lines import FETCH, KEY, OF_SESSION, PASSED, ROWS, SES
 from quotaflow.udfs.key_runs import key_runs
 from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FollowedLine, follow
 from quotaflow.udfs.rules.fetch_session import FetchSession
-from quotaflow.udfs.table_files import FILE, TableFile, Target
+from quotaflow.udfs.table_files import FILE, TableFile, Target, joined
 
 BROKER, OF_FILE = "broker", "file"
 """Kinds of rows that are only returned: what was read of a broker, and a file that was written."""
@@ -104,7 +104,7 @@ def _written(read: Read, limits: Limits, target: Target, batches: _Batches) -> _
         walk = _Walk(limits)
         with opened(read.relations, read.memory_mb, cores()) as database, TableFile(target) as file:
             rows = database.query(fetch_lines.query(number, read.tasks), ROWS)
-            for lines in _joined(walk.fetches(rows), _ROWS_PER_WRITE):
+            for lines in joined(walk.fetches(rows), _ROWS_PER_WRITE):
                 file.write(pa.Table.from_batches([lines]))
         yield _padded(table_files.described([file]), WRITTEN, OF_FILE)
         for left, kind in walk.left():
@@ -125,7 +125,7 @@ class _Walk:
         A session whose lines may go on is a row of the next rows, as between two runs.
         """
         carried: list[pa.RecordBatch] = []
-        for batch in _cut(_joined(batches, _ROWS_AT_ONCE), _ROWS_AT_ONCE):
+        for batch in _cut(joined(batches, _ROWS_AT_ONCE), _ROWS_AT_ONCE):
             self.brokers.append(_brokers(batch, self.limits.now_us))
             # Spark's fields differ: some are not nullable.
             rows = pa.concat_batches([*map(_as_row, carried), batch.cast(ROWS)])
@@ -296,18 +296,6 @@ def _merged(brokers: Sequence[pa.Table]) -> pa.Table:
     grouped = pa.concat_tables(brokers).group_by(_BY_BROKER, use_threads=False)
     merged = grouped.aggregate([("event_time", "max"), ("lines", "sum"), ("newest_past", "max")])
     return merged.rename_columns([*_BY_BROKER, "event_time", "lines", "newest_past"])
-
-
-def _joined(batches: _Batches, rows: int) -> _Batches:
-    """The same rows in batches of at least so many, except the last."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= rows:
-            yield pa.concat_batches(waiting)
-            waiting = []
-    if any(each.num_rows for each in waiting):
-        yield pa.concat_batches(waiting)
 
 
 def _cut(batches: _Batches, rows: int) -> _Batches:

@@ -5,7 +5,7 @@ names is not in the table: readers never see it, and upkeep removes it.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -133,6 +133,18 @@ class TableFile:
             "nullCount": {name: each.nulls for name, each in self._bounds.items()},
         }
         return json.dumps(stated)
+
+
+def joined(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least so many, except the last."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= rows:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if any(each.num_rows for each in waiting):
+        yield pa.concat_batches(waiting)
 
 
 def described(files: Iterable[TableFile]) -> pa.RecordBatch:

@@ -1,4 +1,8 @@
-"""`client_metrics`: one row per data point, decoded from telemetry_pushes."""
+"""`client_metrics`: one row per data point, decoded from telemetry_pushes.
+
+In a folder tasks write its files, and the driver commits their names. In a catalog, and where a
+point must be compared with those of the table, points go through Spark.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +19,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, merged
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode as otlp
+from quotaflow.udfs.otlp import point_files
 from quotaflow.udfs.otlp.codecs import Limits
 
 if TYPE_CHECKING:
@@ -69,9 +74,12 @@ class PointIngest:
 
     def write(self, pushes: "DataFrame", batch: Batch) -> None:
         """Decode and append, and report how many points were appended and how many left out."""
-        points = decode(pushes, self.conf.payloads.limits)
-        only_pushes = self.conf.ingest.otlp_topic is None
-        counts, cluster_id = (_append if only_pushes else _append_unseen)(points, batch)
+        limits, is_compared = self.conf.payloads.limits, self.conf.ingest.otlp_topic is not None
+        if batch.takes_files and not is_compared:
+            counts, cluster_id = _append_files(pushes, limits, batch)
+        else:
+            append = _append_unseen if is_compared else _append
+            counts, cluster_id = append(decode(pushes, limits), batch)
         if any(count.rows for count in counts):
             batch.report(lambda: pushes.sparkSession, counts, cluster_id, datetime.now(UTC))
 
@@ -104,6 +112,22 @@ def _best_of_each(pushes: "DataFrame") -> "DataFrame":
 
 def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame":
     return new.alias("new").join(there.alias("old"), null_safe(key, "new", "old"), "left_anti")
+
+
+def _append_files(
+    pushes: "DataFrame", limits: Limits, batch: Batch
+) -> tuple[list[Count], str | None]:
+    """Append points that tasks write. Returns as `_append`; a replayed batch writes files again,
+    which no commit names.
+    """
+    table = CLIENT_METRICS
+    write = point_files.write_points(limits, batch.target(table))
+    files = pushes.mapInArrow(write, point_files.WRITTEN_SQL).toArrow().to_pylist()
+    if not files:
+        return [], None
+    batch.append_files(lambda: pushes.sparkSession, files, table)
+    newest = max(files, key=lambda file: file["newest"])
+    return [Count("out", sum(file["rows"] for file in files), table.name)], newest["cluster_id"]
 
 
 def _append(points: "DataFrame", batch: Batch) -> tuple[list[Count], str | None]:

@@ -90,10 +90,10 @@ class Batch:
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
         """How many rows this batch appended to a table before its replay; None if it did not.
 
-        Only for rows: of files that tasks wrote the log has no number of rows.
+        Only for rows: of files that tasks wrote the log has no number of rows, so it is 0.
         """
         for metrics in self._commits(spark, table):
-            return int(metrics["numOutputRows" if "numOutputRows" in metrics else "num_added_rows"])
+            return int(metrics.get("numOutputRows") or metrics.get("num_added_rows") or 0)
         return None
 
     def _commits(self, spark: "SparkSession", table: Table) -> "list[Mapping[str, str]]":

@@ -7,10 +7,10 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: what ingest queries fill, `fetches`, `fetch_sessions`, the results, `pipeline_progress`,
-  the tables of snapshots, `plans` and `config_changes`;
-- Spark: all other tables. These are `client_metrics` and `query_progress` in a run, and
-  `quality_results` of a command.
+- delta-rs: what ingest queries fill, `client_metrics`, `fetches`, `fetch_sessions`, the results,
+  `pipeline_progress`, the tables of snapshots, `plans` and `config_changes`;
+- Spark: all other tables. These are `query_progress` in a run, and `quality_results` of a command;
+  and `client_metrics` where conf reads a Collector's topic, and in a rebuild.
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does

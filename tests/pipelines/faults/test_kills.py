@@ -33,6 +33,7 @@ OF_INGEST = [
     )
 ]
 OF_READERS = [
+    "client_metrics 1 files:client_metrics",
     "client_metrics 1 client_metrics",
     "fetches 1 files:fetches",
     "fetches 1 fetches",
