@@ -37,12 +37,18 @@ def cutoff(now: datetime, days: int) -> datetime:
 
 
 def is_old(table: Table, before: datetime) -> str:
-    """SQL that is true for rows of a table before a midnight."""
+    """SQL that is true for rows of a table before a midnight.
+
+    A clock that is behind, or a line that was shipped late, gives a new record an old event time:
+    such a row stays as long as one of the time of its record.
+    """
     if table.partitioning:
         return f"event_date < date'{before.date()}'"
     old = f"{table.time} < {_timestamp(before)}"
     if "record_time" in table.column_names:
-        old = f"({old} OR record_time < {_timestamp(before - _CLOCK_SLACK)})"
+        came = f"coalesce(record_time, {table.time})"
+        earlier = _timestamp(before - _CLOCK_SLACK)
+        old = f"({old} AND {came} < {_timestamp(before)} OR record_time < {earlier})"
     return old
 
 

@@ -15,21 +15,30 @@ _DAYS_MS = 2 * 86_400_000
 
 
 def send(cluster: LocalCluster, folder: Path) -> None:
-    """Lines of a folder's files; those with a time also as of two days ago."""
+    """Lines of a folder's files; those with a time also as of two days ago.
+
+    Of these every second one has a record of that time, and the others are shipped late.
+    """
     recorded = [
         line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()
     ]
     timed = [line for line in recorded if _TIMED.match(line)]
     newest = max(int(match[1]) for line in timed if (match := _TIMED.match(line)))
     later_ms = int(time.time() * 1e3) - newest
-    lines = [_later(line, later_ms - _DAYS_MS) for line in timed]
-    lines += [_later(line, later_ms) for line in recorded]
+    then_ms = int(time.time() * 1e3) - _DAYS_MS
+    lines = [
+        (_later(line, later_ms - _DAYS_MS), then_ms if number % 2 else 0)
+        for number, line in enumerate(timed)
+    ]
+    lines += [(_later(line, later_ms), 0) for line in recorded]
     failed: list[Any] = []
     producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
-    for line in lines:
+    for line, record_ms in lines:
         producer.produce(
             *(REQUEST_LOG_TOPIC, line),
             headers={"broker_id": b"1"},
+            # 0 is now.
+            timestamp=record_ms,
             on_delivery=lambda error, _: failed.append(error) if error else None,
         )
     assert producer.flush(60) == 0

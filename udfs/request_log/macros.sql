@@ -14,8 +14,9 @@ CREATE OR REPLACE MACRO int32(value) AS CASE
         THEN TRY_CAST(regexp_extract(value, '[+-]?[0-9]+') AS INTEGER)
 END;
 
--- Also nan and inf, which no request takes: the line's reason says so.
-CREATE OR REPLACE MACRO number(value) AS TRY_CAST(value AS DOUBLE);
+-- Also nan and inf, which no request takes: the line's reason says so. DuckDB reads 1_000 as 1000.
+CREATE OR REPLACE MACRO number(value) AS
+    CASE WHEN NOT contains(value, '_') THEN TRY_CAST(value AS DOUBLE) END;
 
 CREATE OR REPLACE MACRO flag(value) AS CASE value WHEN 'true' THEN true WHEN 'false' THEN false END;
 
@@ -40,6 +41,10 @@ END;
 CREATE OR REPLACE MACRO plausible_us(us) AS
     CASE WHEN us BETWEEN 1_262_304_000_000_000 AND 4_102_444_800_000_000 THEN us END;
 
+-- A time with its zone as DuckDB takes it: Java prints 'Z[UTC]' and '+01:00[Europe/Berlin]'.
+CREATE OR REPLACE MACRO zoned(value) AS regexp_replace(regexp_replace(regexp_replace(
+    replace(value, ',', '.'), '\[[^\]]*\]\s*$', ''), '\s*(?i:Z|UTC|GMT)\s*$', 'Z'), '\s+([+-])', '\1');
+
 -- Microseconds since 1970 of a time in any form that shippers write. Without a zone it is in `zone`;
 -- where that is null too, it is no time.
 CREATE OR REPLACE MACRO time_us(value, zone) AS CASE
@@ -47,15 +52,16 @@ CREATE OR REPLACE MACRO time_us(value, zone) AS CASE
         THEN plausible_us(CAST(epoch_us_of(CAST(int64(value) AS HUGEINT)) AS BIGINT))
     WHEN number(value) IS NOT NULL
         THEN plausible_us(TRY_CAST(epoch_us_of(number(value)) AS BIGINT))
-    WHEN regexp_full_match(value, '.*(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})\s*') THEN plausible_us(epoch_us(
-        TRY_CAST(regexp_replace(replace(value, ',', '.'), '\s+([Zz+-])', '\1') AS TIMESTAMPTZ)))
+    WHEN regexp_full_match(value,
+        '.*:[0-9]{2}(?:[.,][0-9]+)?\s*(?:(?i:Z|UTC|GMT)|[+-][0-9]{2}(?::?[0-9]{2})?)(?:\[[\w/+-]+\])?\s*')
+        THEN plausible_us(epoch_us(TRY_CAST(zoned(value) AS TIMESTAMPTZ)))
     ELSE plausible_us(epoch_us(timezone(zone, TRY_CAST(replace(value, ',', '.') AS TIMESTAMP))))
 END;
 
 -- The first time in a text that names its zone, else the first time: the text before a request has
 -- those of the layout and of shippers.
 CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
-    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?\s?(?:Z|[+-][0-9]{2}:?[0-9]{2})'), ''),
+    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:\s?(?:Z|[+-][0-9]{2}:?[0-9]{2})|[+-][0-9]{2})'), ''),
     nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?'), '')
 );
 

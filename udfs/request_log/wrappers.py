@@ -29,7 +29,7 @@ _MOST_STRINGS = 4
 _NAME_CHARS = 200
 _EDGES = "\ufeff\0 \t\r\n"
 _ZONED = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?\s?(?:Z|[+-]\d\d:?\d\d)(?![\d:])"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z|[+-]\d\d:?\d\d)|[+-]\d\d)(?![\d:])"
 )
 _ZONELESS = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _CRI = re.compile(r"\d{4}-\S+ (?:stdout|stderr) ([PF])(?::\S*)? ")
@@ -45,6 +45,7 @@ _PREFIX = re.compile(
     r")"
 )
 """All that a container runtime or syslog writes before a line."""
+_MDC = re.compile(r"\{\w[^{}\"=]*=[^{}\"]*\} ")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -197,8 +198,10 @@ def _of_text(text: str, has_zone: bool, strings: int = 0) -> Request:
 def _refuse_torn(text: str) -> None:
     """Raise NoRequestError for a request that is cut or joined.
 
-    A layout may begin with an object, such as an empty MDC. A request is none of a layout.
+    A layout may begin with an object or `{key=value}`, the MDC. A request is none of a layout.
     """
+    if _MDC.match(text):
+        return
     try:
         first, _ = _object(text)
     except ValueError:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -16,7 +17,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import UpkeepSection
 from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES, RETENTION_DAYS
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.maintenance import backfill, upkeep
+from quotaflow.pipelines.maintenance import backfill, retention, upkeep
 from quotaflow.pipelines.maintenance.upkeep import UpkeepOutcome
 from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -85,6 +86,32 @@ def test_a_retention_that_would_harm_is_refused(override: str, expected: str) ->
 def test_conf_changes_one_table_and_leaves_the_others() -> None:
     conf = config.load(overrides=["upkeep.retention_days={requests: null, traffic: 7}"]).upkeep
     assert [conf.days(name) for name in ("requests", "traffic", "fetches")] == [None, 7, 30]
+
+
+@pytest.mark.parametrize(
+    ("event_days", "record_days", "is_old"),
+    [
+        pytest.param(31, 31, True, id="both are old"),
+        pytest.param(0, 0, False, id="of today"),
+        pytest.param(31, None, True, id="a record without a time"),
+        pytest.param(5_000, 0, False, id="a clock that is behind: today's record"),
+        pytest.param(40, 29, False, id="shipped late"),
+        pytest.param(-5_000, 33, True, id="a clock that was ahead"),
+        pytest.param(-1, 30, False, id="ahead by a day"),
+    ],
+)
+def test_a_row_of_a_wrong_clock_goes_with_its_record(
+    event_days: int, record_days: int | None, is_old: bool
+) -> None:
+    before = retention.cutoff(NOON, 30)
+    with duckdb.connect() as connection:
+        event, record = (
+            None if days is None else (NOON - timedelta(days)).replace(tzinfo=None)
+            for days in (event_days, record_days)
+        )
+        row = "SELECT $1::TIMESTAMP AS event_time, $2::TIMESTAMP AS record_time"
+        sql = f"SELECT {retention.is_old(TABLES['requests'], before)} FROM ({row})"
+        assert connection.execute(sql, [event, record]).fetchall() == [(is_old,)]
 
 
 def test_an_unknown_table_is_told(capsys: pytest.CaptureFixture[str]) -> None:

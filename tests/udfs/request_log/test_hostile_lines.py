@@ -259,6 +259,65 @@ def test_a_number_is_that_integer_or_null_and_counted(
     )
 
 
+# What a line says in numbers, by its path; of the lists one element.
+NUMBERS = {
+    **{("requestHeader", n): n for n in ("requestApiVersion", "correlationId")},
+    **{("request", n): n for n in ("maxWaitMs", "minBytes", "isolationLevel", "sessionId")},
+    ("response", "errorCode"): "errorCode",
+    **{(n,): n for n in ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs")},
+    **{(n,): n for n in ("throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")},
+    ("request", "topics", 0, "partitions", 0, "partition"): "partition",
+    ("request", "topics", 0, "partitions", 0, "fetchOffset"): "fetchOffset",
+    ("response", "responses", 0, "partitions", 0, "recordsSizeInBytes"): "recordsSizeInBytes",
+}
+
+
+def set_at(node: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """As `replaced`, also where nothing is yet."""
+    if not path:
+        return value
+    copy = dict(node) if isinstance(node, dict) else list(node)
+    below = copy.get(path[0], {}) if isinstance(copy, dict) else copy[path[0]]
+    copy[path[0]] = set_at(below, path[1:], value)
+    return copy
+
+
+def test_every_number_is_read_as_text_too() -> None:
+    forms = ["{}", "{}.0", " {} ", "+{}"]
+    plain, as_text = GOOD, [GOOD] * len(forms)
+    for number, path in enumerate(NUMBERS, start=2):
+        # Responses answer partitions that were requested.
+        value = 0 if path[-1] == "partition" else number
+        plain = set_at(plain, path, value)
+        as_text = [
+            set_at(line, path, form.format(value))
+            for line, form in zip(as_text, forms, strict=True)
+        ]
+    expected, *rows = parsed(map(encoded, [plain, *as_text]))
+    assert expected["unreadable_numbers"] is False
+    assert rows == [expected | {"source_offset": n} for n, _ in enumerate(forms, start=1)]
+
+
+NO_NUMBERS = ["0x10", "1_000", "1,5", "\uff11\uff12", "1e", "--1", "1 2", True, {}, [1]]
+
+
+def test_what_is_no_number_is_null_and_counted() -> None:
+    cases = [(path, value) for path in NUMBERS if 0 not in path for value in NO_NUMBERS]
+    rows = parsed(encoded(set_at(GOOD, path, value)) for path, value in cases)
+    outcomes = [(row["reason"], row["unreadable_numbers"]) for row in rows]
+    wrong = [case for case, seen in zip(cases, outcomes, strict=True) if seen != (None, True)]
+    assert not wrong
+
+
+def test_of_a_repeated_key_the_first_counts_in_both_readers() -> None:
+    twice = LINE.replace(
+        b'"principal":"User:alice"', b'"principal":"User:bob","principal":"User:alice"'
+    )
+    # The second is read by Python, because of the key before the envelope's.
+    rows = rows_of([twice, b'{"a":1,' + twice[1:]])
+    assert [row["principal"] for row in rows] == ["User:bob"] * 2
+
+
 def test_codes_of_the_text_are_those_that_the_columns_declare() -> None:
     sql = statements.text("lines")
     codes = {code for code in re.findall(r"THEN '(\w+)'", sql) if not code.isupper()}
@@ -274,6 +333,7 @@ def test_codes_of_the_text_are_those_that_the_columns_declare() -> None:
         "[2026-11-20 10:00:00,123] DEBUG ",
         "2026-11-20T10:00:00.134567890Z stdout F [2026-11-20 10:00:00,123] DEBUG ",
         "[2026-11-20T10:00:00,123+0100] DEBUG ",
+        "[2026-11-20T10:00:00,123+01] DEBUG ",
         "[2026-11-20 10:00:00 -01:00] [2026-11-21T10:00:00Z] ",
         "2026-11-20 10:00 ",
     ],

@@ -57,6 +57,8 @@ def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, A
         pytest.param(f"<15>1 {ISO} kafka-1 kafka 4711 - - {STOCK}", AT, id="syslog"),
         pytest.param(f"{STOCK} {{}} [thread-1]", RECORD_TIME, id="text behind the logger"),
         pytest.param(f"{{}} {STOCK}", RECORD_TIME, id="an empty MDC before the layout"),
+        pytest.param(f"{{user=a b, id=2}} {STOCK}", RECORD_TIME, id="log4j's MDC before it"),
+        pytest.param(STOCK.replace("10:00:00,123", "11:00:00,134+01"), AT, id="hours of an offset"),
         pytest.param(f"\x1b[36m{STOCK}\x1b[0m", RECORD_TIME, id="colours"),
         pytest.param("\0" * 64 + STOCK, RECORD_TIME, id="a hole of a sparse file"),
         pytest.param(f"{STOCK}\r", RECORD_TIME, id="CRLF"),
@@ -78,29 +80,48 @@ def test_conf_names_the_zone_of_times_without_one(text: str) -> None:
     assert row["event_time"] == datetime(2026, 11, 20, 9, 0, 0, 123_000, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("ts", "time"),
-    [
-        (S, AT.replace(microsecond=0)),
-        (S + 0.134, AT),
-        (str(S), AT.replace(microsecond=0)),
-        (MS, AT),
-        (str(MS), AT),
-        (MS * 1_000 + 5, AT.replace(microsecond=134_005)),
-        (MS * 1_000_000 + 5, AT),
-        (ISO, AT),
-        ("2026-11-20 10:00:00,134 +00:00", AT),
-    ],
-)
-def test_a_time_is_read_in_every_unit_and_form(ts: Any, time: datetime) -> None:
-    (row,) = parsed([json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode()])
-    assert (row["event_time"], row["implausible_time"]) == (time, False)
+TIMES = [
+    (S, AT.replace(microsecond=0)),
+    (S + 0.134, AT),
+    (str(S), AT.replace(microsecond=0)),
+    (MS, AT),
+    (str(MS), AT),
+    (MS * 1_000 + 5, AT.replace(microsecond=134_005)),
+    (MS * 1_000_000 + 5, AT),
+    (ISO, AT),
+    ("2026-11-20 10:00:00,134 +00:00", AT),
+    (f" {MS} ", AT),
+    (f"{S}.134", AT),
+    (f"{S}.134E0", AT),
+    ("2026-11-20T11:00:00.134+01:00", AT),
+    ("2026-11-20T11:00:00.134+0100", AT),
+    ("2026-11-20T11:00:00.134+01", AT),
+    ("2026-11-20T04:30:00.134-05:30", AT),
+    ("2026-11-20T10:00:00.134z", AT),
+    ("2026-11-20T10:00:00.134000999Z", AT),
+    ("2026-11-20 10:00:00.134 UTC", AT),
+    ("2026-11-20T10:00:00.134Z[UTC]", AT),
+    ("2026-11-20T11:00:00.134+01:00[Europe/Berlin]", AT),
+]
+NO_TIMES = [
+    *(0, -1, 60, "soon", "2026-11-20 10:00", True, [1], 10**30, 1e300, float("nan"), "NaN"),
+    *(-MS, "", "2026-11-20", "2026-13-20T10:00:00Z", "9999-12-31T23:59:59Z", {"ms": MS}),
+    *("2026-11-20 10:00:00 PST", 1_262_303_999_999, "Fri, 20 Nov 2026 10:00:00 GMT"),
+]
 
 
-@pytest.mark.parametrize("ts", [0, -1, 60, "soon", "2026-11-20 10:00", True, [1], 10**30, 1e300])
-def test_a_time_that_cannot_be_is_the_record_s_and_counted(ts: Any) -> None:
-    (row,) = parsed([json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode()])
-    assert (row["event_time"], row["implausible_time"]) == (RECORD_TIME, True)
+def test_a_time_is_read_in_every_unit_and_form() -> None:
+    rows = parsed(json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode() for ts, _ in TIMES)
+    read = [(ts, row["event_time"]) for (ts, _), row in zip(TIMES, rows, strict=True)]
+    assert read == TIMES
+    assert not any(row["implausible_time"] for row in rows)
+
+
+def test_a_time_that_cannot_be_is_the_record_s_and_counted() -> None:
+    rows = parsed(json.dumps({"ts": ts, "broker": 1, "r": GOOD}).encode() for ts in NO_TIMES)
+    seen = [(row["event_time"], row["implausible_time"]) for row in rows]
+    wrong = [ts for ts, one in zip(NO_TIMES, seen, strict=True) if one != (RECORD_TIME, True)]
+    assert not wrong
 
 
 def test_a_time_far_from_its_record_is_counted_in_both_directions() -> None:
