@@ -1,8 +1,9 @@
-"""Decoding inside Spark on two cores: batches without a sink, to Delta, and by a pandas loop;
-and the same work in one plain Python process, on one core.
+"""Decoding inside Spark on two cores: without a sink, to files of tasks as in a folder, to Delta by
+Spark as in a catalog, and by a pandas loop; and the same work in one plain Python process.
 
-`python bench/decode_spark.py [--json] [--payloads N]`. Payloads are in a Parquet file, so each way
-starts from a scan; points per second of wall time, the best of three runs after a warm-up.
+`python bench/decode_spark.py [--json] [--payloads N]`. Payloads are in a Parquet file,
+so each way starts from a scan; points per second of wall time and CPU us of the process tree per
+point, the best of three runs after a warm-up.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cpu import cpu_s
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from payloads import one_resource
 from pyspark.sql import DataFrame
@@ -26,9 +28,13 @@ from rich.table import Table
 
 from quotaflow.pipelines.config import SparkSection
 from quotaflow.pipelines.spark import session
+from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode as otlp
+from quotaflow.udfs.otlp import point_files
 from quotaflow.udfs.otlp.codecs import Limits
+from quotaflow.udfs.otlp.point_files import WRITTEN_SQL
+from quotaflow.udfs.table_files import Target
 
 ROUNDS = 3
 LOOP_COLUMNS = (
@@ -76,19 +82,20 @@ def pandas_loop(rows: DataFrame) -> DataFrame:
     return rows.select("payload").mapInPandas(decode, LOOP_COLUMNS)
 
 
-def best_s(run: Callable[[], None]) -> float:
-    """Seconds of the fastest of some runs after the first."""
+def best(run: Callable[[], None]) -> tuple[float, float]:
+    """Seconds, and CPU seconds, the least of some runs after the first."""
     run()
     spent = []
     for _ in range(ROUNDS):
-        start = time.perf_counter()
+        start, used_s = time.perf_counter(), cpu_s()
         run()
-        spent.append(time.perf_counter() - start)
-    return min(spent)
+        spent.append((time.perf_counter() - start, cpu_s() - used_s))
+    walls_s, cpus_s = zip(*spent, strict=True)
+    return min(walls_s), min(cpus_s)
 
 
-def measure(count: int) -> dict[str, float]:
-    """Points per second of each way."""
+def measure(count: int) -> dict[str, tuple[float, float]]:
+    """Points per second and CPU us per point of each way."""
     spark = session.get(SparkSection(master="local[2]", driver_memory="3g"))
     folder = Path(tempfile.mkdtemp(prefix="quotaflow-bench-"))
     try:
@@ -96,6 +103,9 @@ def measure(count: int) -> dict[str, float]:
         rows = spark.read.parquet(str(folder / "pushes.parquet")).repartition(4).persist()
         points = quotaflow(rows).count()
         sink = str(folder / "client_metrics")
+        (folder / "files").mkdir()
+        indexed = ddl.lookup_key(CLIENT_METRICS)
+        target = Target("client_metrics", str(folder / "files"), CLIENT_METRICS.arrow, indexed)
 
         def nowhere(decoded: Callable[[DataFrame], DataFrame]) -> Callable[[], None]:
             return lambda: decoded(rows).write.format("noop").mode("overwrite").save()
@@ -103,17 +113,26 @@ def measure(count: int) -> dict[str, float]:
         def delta() -> None:
             quotaflow(rows).write.format("delta").mode("append").save(sink)
 
+        def files() -> None:
+            rows.mapInArrow(point_files.write_points(Limits(), target), WRITTEN_SQL).toArrow()
+
         def plainly() -> None:
             batches = pq.read_table(folder / "pushes.parquet").to_batches()
             for _batch in otlp.decode_pushes(Limits())(iter(batches)):
                 pass
 
-        return {
-            "decode_pushes to a no-op sink": points / best_s(nowhere(quotaflow)),
-            "decode_pushes to Delta": points / best_s(delta),
-            "decode_pushes in one plain Python process": points / best_s(plainly),
-            "pandas loop to a no-op sink": points / best_s(nowhere(pandas_loop)),
+        ways = {
+            "decode_pushes to a no-op sink": nowhere(quotaflow),
+            "files written by tasks": files,
+            "Delta, written by Spark": delta,
+            "decode_pushes in one plain Python process": plainly,
+            "pandas loop to a no-op sink": nowhere(pandas_loop),
         }
+        figures = {}
+        for name, run in ways.items():
+            wall_s, used_s = best(run)
+            figures[name] = points / wall_s, used_s / points * 1e6
+        return figures
     finally:
         spark.stop()
         shutil.rmtree(folder)
@@ -129,9 +148,9 @@ def main() -> None:
     if options.json:
         json.dump(rates, sys.stdout, indent=2)
         return
-    table = Table("way", "M points/s")
-    for name, rate in rates.items():
-        table.add_row(name, f"{rate / 1e6:.2f}")
+    table = Table("way", "M points/s", "CPU us per point")
+    for name, (rate, cost_us) in rates.items():
+        table.add_row(name, f"{rate / 1e6:.2f}", f"{cost_us:.2f}")
     Console().print(table)
 
 
