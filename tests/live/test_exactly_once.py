@@ -19,7 +19,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from .tables_read import contents
 
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 LINES_PER_BATCH = 8_000
 
 

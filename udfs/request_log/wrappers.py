@@ -45,7 +45,7 @@ _PREFIX = re.compile(
     r")"
 )
 """All that a container runtime or syslog writes before a line."""
-_MDC = re.compile(r"\{\w[^{}\"=]*=[^{}\"]*\} ")
+_NO_JSON = re.compile(r"\{\s*[^\"}\s]")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -200,7 +200,7 @@ def _refuse_torn(text: str) -> None:
 
     A layout may begin with an object or `{key=value}`, the MDC. A request is none of a layout.
     """
-    if _MDC.match(text):
+    if _NO_JSON.match(text):
         return
     try:
         first, _ = _object(text)

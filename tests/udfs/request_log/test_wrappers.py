@@ -58,6 +58,7 @@ def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, A
         pytest.param(f"{STOCK} {{}} [thread-1]", RECORD_TIME, id="text behind the logger"),
         pytest.param(f"{{}} {STOCK}", RECORD_TIME, id="an empty MDC before the layout"),
         pytest.param(f"{{user=a b, id=2}} {STOCK}", RECORD_TIME, id="log4j's MDC before it"),
+        pytest.param(f'{{a={{}}, b="x{{"}} {STOCK}', RECORD_TIME, id="braces and quotes in it"),
         pytest.param(STOCK.replace("10:00:00,123", "11:00:00,134+01"), AT, id="hours of an offset"),
         pytest.param(f"\x1b[36m{STOCK}\x1b[0m", RECORD_TIME, id="colours"),
         pytest.param("\0" * 64 + STOCK, RECORD_TIME, id="a hole of a sparse file"),
