@@ -9,6 +9,7 @@ BENCHMARKS = (
     "decode_scaling",
     "decode_spark",
     "parse",
+    "bodies",
     "producer_ids",
     "fetch_sessions",
     "fetch_results",
