@@ -248,7 +248,7 @@ def test_delta_rs_writes_every_table_of_a_release(
         live = DeltaTable(warehouse.folder(name))
         assert (clustering.is_plain(live), live.metadata().id) == (True, ids[name]), name
         row = pa.Table.from_pylist([{table.time: NOON}], schema=table.arrow)
-        row_writer.append(spark, warehouse, table, row, AppId("a query", 0, "a query 0"))
+        row_writer.append(lambda: spark, warehouse, table, row, AppId("a query", 0, "a query 0"))
         (newest,) = DeltaTable(warehouse.folder(name)).history(1)
         assert newest["engineInfo"].startswith("delta-rs"), name
     after = {name: warehouse.read(spark, name).count() for name in made}
