@@ -22,6 +22,9 @@ RAFT_APIS = (
 PUSH, SUBSCRIPTIONS = "PUSH_TELEMETRY", "GET_TELEMETRY_SUBSCRIPTIONS"
 TELEMETRY_APIS = (PUSH, SUBSCRIPTIONS)
 
+HEADER_PREFIX = "kafka.header."
+"""What a Collector's Kafka receiver puts before a record's header in a resource attribute."""
+
 BODY_APIS = (
     "INIT_PRODUCER_ID",
     "ADD_PARTITIONS_TO_TXN",

@@ -15,6 +15,7 @@ from operator import itemgetter
 from mmh3 import mmh3_x64_128_utupledigest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
+from quotaflow.schemas.events import HEADER_PREFIX
 from quotaflow.udfs.otlp.codecs import Limits
 
 CUT_MARK = "…"
@@ -91,11 +92,20 @@ def cut(text: str, limits: Limits) -> str:
 def tags(attributes: Sequence[KeyValue], limits: Limits) -> Tags:
     """Attributes as text by key: the last of a repeated key wins, as in a map.
 
+    Of a record's headers the first: a Collector writes over the first and leaves the others, which
+    are the client's.
+
     Attributes over the limit are dropped and counted in `otel.dropped_attributes_count`, the name
     OpenTelemetry gives that count where it has no field.
     """
-    first_ones = islice(attributes, limits.attributes)
+    first_ones = list(islice(attributes, limits.attributes))
     kept = {cut(kv.key, limits): _text(kv.value, limits) for kv in first_ones}
+    if len(kept) < len(first_ones):
+        kept |= {
+            cut(kv.key, limits): _text(kv.value, limits)
+            for kv in reversed(first_ones)
+            if kv.key.startswith(HEADER_PREFIX)
+        }
     if (dropped := len(attributes) - limits.attributes) > 0:
         kept[DROPPED] = str(dropped)
     return Tags(sorted(kept.items(), key=_key) if len(kept) > 1 else kept.items())

@@ -1,7 +1,10 @@
 """Who pushed a point, for batches of a Collector: the resource names the client, not the record.
 
-The names are those of the receiver's headers (broker/TelemetryReceiver.java), which an exporter
-adds to the resource of a push. A writer to such a topic can claim to be any client.
+The names are those of the receiver's headers (broker/TelemetryReceiver.java), which a Collector
+adds to the resource of a push, with the prefix of its Kafka receiver or without. A resource that
+has an instance with the prefix is read by prefixed names alone: the Collector writes these over the
+client's, and any other attribute may be the client's own. A writer to such a topic can claim to be
+any client.
 """
 
 from collections.abc import Mapping
@@ -10,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quotaflow.schemas.events import HEADER_PREFIX
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.otlp.arrays import Ints
-from quotaflow.udfs.otlp.attributes import whole_number
+from quotaflow.udfs.otlp.attributes import DROPPED, whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch
 
 _KEYS = {
@@ -27,6 +31,7 @@ _KEYS = {
     "broker_id": "broker_id",
 }
 """Column of client_metrics -> key in the resource."""
+_INSTANCE = HEADER_PREFIX + "client_instance_id"
 
 _OTHER_HEADERS = frozenset(
     {
@@ -54,9 +59,17 @@ def from_resources(
         return {}
     unknown = instances.is_null()
     resource = pa.array(batch.resource[rows])
+    is_prefixed = batch.resources.column(_INSTANCE).is_valid()
+    is_cut = batch.resources.column(DROPPED).is_valid()
     filled = {}
     for name, key in _KEYS.items():
-        claimed = _column(name, batch.resources.column(key)).take(resource)
+        texts = batch.resources.column(key)
+        if is_prefixed.true_count:
+            texts = pc.if_else(is_prefixed, batch.resources.column(HEADER_PREFIX + key), texts)
+        if is_cut.true_count:
+            # What the Collector added is behind the client's attributes, and may be what was cut.
+            texts = pc.if_else(pc.and_not(is_cut, is_prefixed), None, texts)
+        claimed = _column(name, texts).take(resource)
         filled[name] = pc.if_else(unknown, claimed, client_columns[name])
     type_ = CLIENT_METRICS.arrow.field("resource").type
     resources = batch.resources.maps().to_pylist()
@@ -72,5 +85,7 @@ def _column(name: str, texts: Any) -> Any:
 
 
 def _without_context(tags: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    if any(key == _INSTANCE and value for key, value in tags):
+        return [tag for tag in tags if not tag[0].startswith(HEADER_PREFIX)]
     context = _OTHER_HEADERS.union(_KEYS.values())
     return [tag for tag in tags if tag[0] not in context]

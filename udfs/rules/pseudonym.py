@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from quotaflow.schemas.events import HEADER_PREFIX
+
 ADDRESS, CLIENT_ID = "client_address", "client_id"
 COLUMNS = (ADDRESS, CLIENT_ID)
 SCOPE_NAME = "scope_name"
@@ -107,6 +109,7 @@ class Pseudonyms:
 
     def tag(self, key: str, text: str) -> str:
         """The text of a key: of an attribute (OTLP), or of a request's JSON."""
+        key = key.removeprefix(HEADER_PREFIX)
         if key in _MEMBER_KEYS:
             return self.member_id(text)
         if key in _OF_CLIENT_KEYS:

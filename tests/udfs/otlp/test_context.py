@@ -70,6 +70,49 @@ def test_the_row_is_the_one_another_route_gives():
     assert row["resource"] == [("client_rack", "az-a")]
 
 
+PREFIXED = {f"kafka.header.{key}": text for key, text in CONTEXT.items()}
+
+
+def test_headers_of_a_kafka_receiver_are_the_same_with_their_prefix():
+    (row,) = decoded(of_a_collector(collected(PREFIXED | {"kafka.header.tenant": "x"})))
+    (same,) = decoded(by_log(collected({})))
+    assert row == same
+
+
+def claiming(claims, others=0):
+    """A push whose client claims attributes, before those that a Collector adds."""
+    filling = [attribute(f"a{n}", string_value="x") for n in range(others)]
+    theirs = [attribute(key, string_value=text) for key, text in claims]
+    added = [attribute(key, string_value=text) for key, text in PREFIXED.items()]
+    return payload(gauge(point(as_int=1)), resource=[*theirs, *filling, *added])
+
+
+@pytest.mark.parametrize(
+    ("claims", "principal"),
+    [
+        pytest.param([("principal", "User:admin")], "User:alice", id="without the prefix"),
+        pytest.param(
+            # A Collector writes over the first attribute of a name.
+            [(k, v) for k, v in PREFIXED.items() if k.endswith("principal")]
+            + [("kafka.header.principal", "User:admin")],
+            "User:alice", id="again, behind the one that is written over",
+        ),
+    ],
+)  # fmt: skip
+def test_a_client_cannot_claim_headers(claims, principal):
+    (row,) = decoded(of_a_collector(claiming(claims)))
+    assert (row["principal"], row["client_instance_id"]) == (
+        principal,
+        CONTEXT["client_instance_id"],
+    )
+
+
+def test_a_client_that_pushes_the_added_headers_over_the_limit_is_nobody():
+    claims = [("client_instance_id", "another"), ("principal", "User:admin")]
+    (row,) = decoded(of_a_collector(claiming(claims, others=Limits().attributes)))
+    assert (row["principal"], row["client_instance_id"]) == (None, None)
+
+
 def test_clients_of_one_batch_are_told_apart():
     """A Collector batches many clients, some of them unknown."""
     both = collected() + collected(CONTEXT | {"client_instance_id": "b", "client_id": "x"}, 2)

@@ -47,6 +47,12 @@ def test_what_differs(other: str) -> None:
     assert other != ME
 
 
+def test_headers_that_a_collector_adds_are_hidden_like_those_of_the_receiver() -> None:
+    assert HIDDEN.tag("kafka.header.client_id", "ann-laptop") == ME
+    assert HIDDEN.tag("kafka.header.client_source_address", "10.1.2.3") == HERE
+    assert HIDDEN.tag("kafka.header.principal", "User:ann") == "User:ann"
+
+
 def test_the_key_is_in_no_text() -> None:
     assert "kkk" not in repr(HIDDEN)
 
