@@ -23,6 +23,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         levels,
         request_log,
         rights,
+        telemetry_records,
         topics,
     )
     from quotaflow.pipelines.doctor.cluster_probe import open_probe  # noqa: PLC0415
@@ -40,6 +41,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         yield from rights.findings(probe)
         yield from topics.findings(probe, cluster)
         yield from request_log.findings(probe, cluster)
+        yield from telemetry_records.findings(probe, cluster)
         yield from levels.findings(probe, cluster)
 
 
