@@ -28,8 +28,8 @@ RSYSLOG_OWN, RSYSLOG_SECRET = (
     each.replace("\\\\", "\\") for each in re.findall(r"re_match\(\$msg, '(.*)'\)", RSYSLOG)
 )
 COLLECTOR_OWN, COLLECTOR_SECRET = (
-    re.findall(r'IsMatch\(body, "(.*)"\)', each)[0].replace('\\"', '"').replace("\\\\", "\\")
-    for each in COLLECTOR["processors"]["filter"]["logs"]["log_record"]
+    re.findall("body matches `(.*)`", each["expr"])[0]
+    for each in COLLECTOR["receivers"]["filelog"]["operators"]
 )
 
 
@@ -122,4 +122,7 @@ def test_no_configuration_holds_a_password() -> None:
     assert password == "${SHIPPER_PASSWORD}"
     sasl = COLLECTOR["exporters"]["kafka"]["auth"]["sasl"]
     assert sasl["password"] == "${env:SHIPPER_PASSWORD}"
+    metrics = conf("otel-collector-metrics.yaml")
+    for side in (metrics["receivers"]["kafka"], metrics["exporters"]["kafka"]):
+        assert side["auth"]["sasl"]["password"] == "${env:COLLECTOR_PASSWORD}"
     assert '"sasl.password=EDIT"' in RSYSLOG
