@@ -31,15 +31,19 @@ _WHOLE_HEADER = (
 _TORN = pa.array([NOT_JSON, LINE_TOO_LONG, READER_FAILED, WRAPPED_LINE])
 
 
-def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bool) -> pa.Table:
-    """The unreadable among LINES, whose records have these values, without a cluster.
+def of_lines(
+    lines: pa.Table, values: pa.Array, places: pa.Array, now: datetime, *, with_heads: bool
+) -> pa.Table:
+    """The unreadable among LINES, without a cluster; `places` has the value of each line's record.
 
     A torn line may begin anywhere in a credential. So the head of a text that is no JSON is kept
     only if it begins with a whole header, of an API without credentials. The head of a record with
     several lines is not kept: it is of other lines, too.
     """
     bad = pc.indices_nonzero(pc.is_valid(lines["reason"]))
-    rows, value = lines.take(bad), values.take(bad)
+    rows, at = lines.take(bad), places.take(bad)
+    is_of_several = pc.is_valid(rows["source_line"].combine_chunks())
+    value = values.take(pc.if_else(is_of_several, None, at))
     text = as_text(value)
     is_secret = pc.or_(
         pc.match_substring_regex(text, _TELLTALE),
@@ -48,12 +52,11 @@ def of_lines(lines: pa.Table, values: pa.Array, now: datetime, *, with_heads: bo
             pc.invert(pc.match_substring_regex(text, _WHOLE_HEADER)),
         ),
     )
-    is_secret = pc.or_(is_secret, pc.is_valid(rows["source_line"]))
     heads = pc.if_else(is_secret, None, pc.binary_slice(value, 0, HEAD_BYTES))
     kept = {
         "target": pa.repeat(pa.scalar("requests"), len(bad)),
         "detail": pc.coalesce(rows["detail"], rows["api"]),
-        "size_bytes": pc.binary_length(value),
+        "size_bytes": pc.binary_length(values).take(at),
         "head": heads,
     }
     if not with_heads:

@@ -55,8 +55,9 @@ class RequestLogReader:
         telemetry = _of_rows(parsed, is_kept)
         sent = telemetry_pushes.from_lines(requests, telemetry)
         opened = telemetry_pushes.opened(sent, self.log.limits, self.log.pseudonyms)
-        values = records.column("value").take(pa.array(parsed.places))
-        bad = quarantine.of_lines(lines, values, now, with_heads=self.log.pseudonyms is None)
+        values, places = records.column("value"), pa.array(parsed.places)
+        has_heads = self.log.pseudonyms is None
+        bad = quarantine.of_lines(lines, values, places, now, with_heads=has_heads)
         bad = bad.set_column(0, "cluster_id", self._cluster(bad.num_rows))
         tables = {
             REQUESTS.name: requests,

@@ -15,6 +15,8 @@ REST = re.compile(
 )
 """What the end of a request line has."""
 
+_FIELDS = frozenset(shipper_records.FIELDS)
+_ENDS = tuple(f".{field}" for field in shipper_records.FIELDS)
 _DEEPEST = 8
 _MOST_NODES = 1_000
 _PATH_CHARS = 200
@@ -56,8 +58,10 @@ def lines_of(whole: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _is_field(path: str) -> bool:
+    if path in _FIELDS:
+        return True
     name = ".".join(part for part in path.split(".") if not part.isdecimal())
-    return any(name == each or name.endswith(f".{each}") for each in shipper_records.FIELDS)
+    return name in _FIELDS or name.endswith(_ENDS)
 
 
 def _dict(node: Any) -> Mapping[str, Any]:

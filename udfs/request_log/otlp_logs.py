@@ -7,6 +7,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -86,7 +87,12 @@ def _get(node: Mapping[str, Any], name: str) -> Any:
     """A field by its JSON name, or by its name in protobuf, which JSON may have too."""
     if name in node:
         return node[name]
-    return node.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+    return node.get(_name_in_protobuf(name))
+
+
+@cache
+def _name_in_protobuf(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
 
 
 def _dicts(values: Any) -> Iterator[dict[str, Any]]:

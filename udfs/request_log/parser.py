@@ -21,6 +21,8 @@ from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.reader import Reader
 
 Ints = npt.NDArray[np.int64]
+# Not the value: a record of many lines would be repeated for each of them.
+_OF_RECORD = ["topic", "partition", "offset", "timestamp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,14 @@ class LineParser:
         at[read["line"].to_numpy()] = np.arange(read.num_rows)
         at = at[numbers]
         if np.array_equal(at, np.arange(batch.num_rows)):
-            rows, of_record = read, batch
+            rows = read
         else:
             rows = read.take(pa.array(at, mask=at < 0))
-            of_record = batch if outcome.is_one_each else batch.take(pa.array(places))
+        of_record = batch.select(_OF_RECORD)
+        if not outcome.is_one_each:
+            of_record = of_record.take(pa.array(places))
         missing = np.flatnonzero(at < 0)
-        reasons = list(self._reasons(of_record, missing, numbers[missing], outcome))
+        reasons = list(self._reasons(batch, places[missing], numbers[missing], outcome))
         given = {
             "source_topic": of_record.column("topic"),
             "source_partition": of_record.column("partition"),
@@ -133,11 +137,11 @@ class LineParser:
         return ParsedRecords(lines, telemetry, places)
 
     def _reasons(
-        self, of_record: pa.RecordBatch, missing: Ints, numbers: Ints, outcome: "_Outcome"
+        self, batch: pa.RecordBatch, places: Ints, numbers: Ints, outcome: "_Outcome"
     ) -> Iterator[tuple[str, str | None]]:
-        values = of_record.column("value")
-        for row, number in zip(missing.tolist(), numbers.tolist(), strict=True):
-            value = values[row]
+        values = batch.column("value")
+        for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+            value = values[place]
             size = len(value.as_buffer()) if value.is_valid else 0
             if not size:
                 yield columns.EMPTY_LINE, None
@@ -233,10 +237,11 @@ class _Envelopes:
             "origin": pa.array([each.origin for each in requests], STRING),
             "source_line": pa.array([outcome.source_line(n) for n in numbers], INT),
         }
-        texts = unread.take(pa.array([self.rows[i] for i in order], INT))
-        for name, values in replaced.items():
-            texts = texts.set_column(texts.schema.get_field_index(name), name, values)
-        return texts
+        # Without the text of the record: a batch of lines would repeat it for each of them.
+        of_record = unread.drop_columns(list(replaced))
+        kept = of_record.take(pa.array([self.rows[i] for i in order], INT))
+        columns_of = replaced | {name: kept[name] for name in kept.column_names}
+        return pa.table({name: columns_of[name] for name in unread.column_names})
 
 
 def _form(request: wrappers.Request) -> str:

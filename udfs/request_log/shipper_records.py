@@ -5,6 +5,7 @@ Field names are those of each writer's own documentation. A record is JSON that 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 Record = Mapping[str, Any]
@@ -98,11 +99,13 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("fluentd or Fluent Bit", ("docker",)),
 )
 """A name for the records that have all of these fields; the first that fits."""
+_KIND_KEYS = frozenset(key for _, keys in _KINDS for key in keys)
 OTHER = "record of a shipper"
 
 _MOST_US = 1 << 63
 _PARTS: tuple[tuple[str, str], ...] = (("_p", "P"), ("logtag", "P"), ("partial_message", "true"))
 _PARTS += (("CONTAINER_PARTIAL_MESSAGE", "true"),)
+_PART_KEYS = frozenset(key for key, _ in _PARTS)
 _JOIN = {
     DOCKER: "let the shipper join parts, such as Fluent Bit's multiline.parser docker",
     CRI: "let the shipper join parts, such as Fluent Bit's multiline.parser cri",
@@ -112,11 +115,18 @@ _TORN = "raise the shipper's limit of a line, and let it join parts that a runti
 
 def name(record: Record) -> str:
     """What wrote a record, as far as its fields say."""
-    return next((kind for kind, keys in _KINDS if all(key in record for key in keys)), OTHER)
+    return _name_of(_KIND_KEYS.intersection(record))
+
+
+@lru_cache(1024)
+def _name_of(keys: frozenset[str]) -> str:
+    return next((kind for kind, needed in _KINDS if keys.issuperset(needed)), OTHER)
 
 
 def is_part(record: Record) -> bool:
     """Whether its container runtime split a line, and this is a part but not the last one."""
+    if _PART_KEYS.isdisjoint(record):
+        return False
     return any(str(record.get(key)).lower() == value.lower() for key, value in _PARTS)
 
 
@@ -129,6 +139,8 @@ def time(record: Record) -> Any:
     """The time in a record as a number or text; None if it has none."""
     for field in TIMES:
         value = record.get(field)
+        if value is None:
+            continue
         if isinstance(value, dict):
             value = _of_parts(value, ("epochSecond", "seconds"), ("nanoOfSecond", "nanos"))
         elif field == "timestampSeconds":
@@ -141,9 +153,9 @@ def time(record: Record) -> Any:
 
 def broker(records: Iterable[Record]) -> str | None:
     """The broker, its pod or its host in records, the innermost first; None if none names it."""
-    inner_first = [each for each in records if not _NAMING.isdisjoint(each)]
+    nodes = [node for each in records for node in _naming_nodes(each)]
     for fields, pattern in ((_BROKERS, None), (_PODS, None), (_HOSTS, _BROKER_HOST)):
-        for value in (each for record in inner_first for each in _values(record, fields)):
+        for value in (each for node in nodes for each in _values(node, fields)):
             if pattern is None or pattern.fullmatch(value):
                 return value.replace("_", ".").replace("/", ".") if pattern else value
     return None
@@ -151,7 +163,7 @@ def broker(records: Iterable[Record]) -> str | None:
 
 def logger(record: Record) -> str | None:
     """The logger's name, as a JSON layout has it."""
-    named = (at(record, field) for field in LOGGERS)
+    named = (at(record, field) for field in _present(record, LOGGERS))
     return next((each for each in named if isinstance(each, str)), None)
 
 
@@ -164,14 +176,38 @@ def at(record: Record, path: str) -> Any:
     return at(inner, rest) if rest and isinstance(inner, dict) else None
 
 
-def _values(record: Record, fields: tuple[str, ...]) -> Iterator[str]:
-    tags = dict(_tags(record))
-    within = [at(record, path) for path in _WITHIN]
-    for node in (record, tags, *within):
-        for field in fields if isinstance(node, dict) else ():
-            value = at(node, field)
-            if isinstance(value, int | str) and not isinstance(value, bool) and value != "":
-                yield str(value)
+def _naming_nodes(record: Record) -> Iterator[Record]:
+    """The record, its tags, and the records within it that may name a broker."""
+    if _NAMING.isdisjoint(record):
+        return
+    yield record
+    if tags := dict(_tags(record)):
+        yield tags
+    for path in _present(record, _WITHIN):
+        if isinstance(node := at(record, path), dict):
+            yield node
+
+
+def _values(node: Record, fields: tuple[str, ...]) -> Iterator[str]:
+    for field in _present(node, fields):
+        value = at(node, field)
+        if isinstance(value, int | str) and not isinstance(value, bool) and value != "":
+            yield str(value)
+
+
+def _present(node: Record, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of these dotted fields whose first key a record has, or that are a key of it."""
+    return _of_keys(_keys_of(fields).intersection(node), fields)
+
+
+@lru_cache(1024)
+def _keys_of(fields: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(key for field in fields for key in (field, field.partition(".")[0]))
+
+
+@lru_cache(1024)
+def _of_keys(keys: frozenset[str], fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f for f in fields if f in keys or f.partition(".")[0] in keys)
 
 
 def _tags(record: Record) -> Iterator[tuple[str, str]]:

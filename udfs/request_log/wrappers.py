@@ -144,7 +144,7 @@ def _units(value: bytes, text: str) -> Iterator[_Unit]:
     elif isinstance(whole, dict) and isinstance(whole.get("logEvents"), list):
         for event in whole["logEvents"]:
             yield _Unit(event, shipper_records.CLOUDWATCH, (whole,))
-    elif isinstance(whole, list) and any(isinstance(each, dict) for each in whole):
+    elif isinstance(whole, list) and any(isinstance(each, dict | str) for each in whole):
         for each in whole:
             kind = shipper_records.name(each) if isinstance(each, dict) else None
             yield _Unit(each, kind or shipper_records.JSON_LIST)
@@ -358,9 +358,9 @@ def _object(text: str, start: int = 0) -> tuple[dict[str, Any], int]:
 
 def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """As DuckDB reads a repeated key."""
-    whole: dict[str, Any] = {}
-    for name, value in pairs:
-        whole.setdefault(name, value)
+    whole = dict(pairs)
+    if len(whole) < len(pairs):
+        whole |= dict(reversed(pairs))
     return whole
 
 

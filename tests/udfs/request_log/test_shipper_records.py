@@ -239,6 +239,85 @@ def test_a_batch_of_otlp_is_a_row_for_each_line() -> None:
     assert {row["event_time"] for row in rows if row["principal"]} == {AT}
 
 
+def test_a_record_of_many_lines_is_not_copied_for_each_of_them() -> None:
+    """The copies would take 2,400 times 3 MB, more than a column of text can have."""
+    lines = [STOCK.replace("alice", f"{n:05}-" + "x" * 400) for n in range(2_400)]
+    rows = parsed([protobuf(*lines)])
+    assert [row["reason"] for row in rows] == [None] * len(lines)
+    assert rows[-1]["principal"] == f"User:02399-{'x' * 400}"
+
+
+def as_text(record: Any) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+ESCAPED = "".join(f"\\u{ord(c):04x}" for c in STOCK)
+VARIANTS = [
+    pytest.param(f'{{"@timestamp":"{ISO}","log":"{ESCAPED}"}}', id="unicode escapes"),
+    pytest.param(f"\ufeff{as_text({'@timestamp': ISO, 'message': STOCK})}\r\n", id="BOM, CRLF"),
+    pytest.param(json.dumps({"time": ISO, "msg": f"{STOCK}\r\n"}, indent=2), id="indented"),
+    pytest.param(
+        as_text({"date": S + 0.134, "log": STOCK}), id="Fluent Bit's json_date_key and double"
+    ),
+    pytest.param(
+        as_text({"date": "2026-11-20T10:00:00.134000Z", "log": STOCK}), id="json_date_format"
+    ),
+    pytest.param(
+        as_text({"@timestamp": MS, "log": f"{ISO} stdout F {STOCK}"}), id="CRI in Fluent Bit"
+    ),
+    pytest.param(
+        as_text({"@timestamp": ISO, "log": {"offset": 1, "file": {"path": "/l"}},
+                 "message": STOCK, "agent": {"type": "filebeat"}, "input": {"type": "log"}}),
+        id="Filebeat, whose log is an object",
+    ),
+    pytest.param(
+        as_text({"@timestamp": ISO, "event": {"original": STOCK, "dataset": "kafka.log"}}),
+        id="an ingest pipeline's event.original alone",
+    ),
+    pytest.param(
+        as_text({"@timestamp": ISO, "message": {"ts": MS, "broker": 1, "r": GOOD}}),
+        id="an object in message",
+    ),
+    pytest.param(as_text({"timestamp": ISO, "message": [STOCK]}), id="a list in message"),
+    pytest.param(as_text({"r": json.dumps(GOOD), "ts": ISO}), id="a request as a string"),
+    pytest.param(as_text({"ts": str(MS), "r": GOOD, "extra": [1, {"a": 2}]}), id="a text as ts"),
+    pytest.param(
+        as_text({"instant": {"epochSecond": str(S), "nanoOfSecond": "134000000"},
+                 "loggerName": LOGGER, "message": COMPLETED}),
+        id="log4j's instant as texts",
+    ),
+    pytest.param(
+        as_text({"timeMillis": str(MS), "loggerName": LOGGER, "message": COMPLETED}),
+        id="log4j's timeMillis as a text",
+    ),
+    pytest.param(
+        as_text({"@timestamp": "2026-11-20T11:00:00.134+0100", "message": COMPLETED}),
+        id="logstash with a zone without a colon",
+    ),
+    pytest.param(
+        as_text({"version": "1.1", "short_message": "Completed request", "full_message": COMPLETED,
+                 "timestamp": str(S + 0.134)}),
+        id="GELF, the line in full_message",
+    ),
+    pytest.param(
+        as_text({"time": f"{S}.134", "event": as_text({"message": STOCK}), "source": "kafka"}),
+        id="Splunk's time as a text, an event as a string",
+    ),
+    pytest.param(
+        as_text({"logName": "x", "textPayload": STOCK,
+                 "timestamp": {"seconds": S, "nanos": 134_000_000}}),
+        id="Google Cloud, a time in two numbers",
+    ),
+    pytest.param(as_text([as_text({"message": STOCK, "timestamp": ISO})]), id="a list of strings"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", VARIANTS)
+def test_options_of_shippers_change_nothing(text: str) -> None:
+    (row,) = parsed([text.encode()])
+    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+
+
 def test_header_and_key_name_the_broker_before_a_wrapper_does() -> None:
     record = json.dumps({"log": STOCK, "kubernetes": POD}).encode()
     assert [row["broker_id"] for row in parsed([record], key=b"5")] == [5]
