@@ -42,10 +42,10 @@ def points(
     batches = pushed(rows, unopened, hidden).combine_chunks().to_batches()
     decoded = decode.decode_pushes(Limits())(iter(batches))
     table = pa.Table.from_batches(decoded, CLIENT_METRICS.arrow)
-    found = table.drop_columns(list(OF_RECORD)).to_pylist()
+    plain = table.drop_columns(list(OF_RECORD)).to_pylist()
     tags = table["resource"].to_pylist()
     return sorted(
-        ({**row, "resource": sorted(each)} for row, each in zip(found, tags, strict=True)), key=repr
+        ({**row, "resource": sorted(each)} for row, each in zip(plain, tags, strict=True)), key=repr
     )
 
 
