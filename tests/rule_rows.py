@@ -7,7 +7,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.engine import local
@@ -17,16 +16,14 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import Database, opened
 
 Rows = list[dict[str, Any]]
-_MACROS: set[str] = set()
-"""Macros that the connection of all tests has."""
 
 
 @cache
-def connection() -> duckdb.DuckDBPyConnection:
-    """One connection for all tests: to open one takes as long as to compute a rule."""
+def database() -> Database:
+    """One database for all tests, which plans a text once for many of them."""
     database = opened({})
     atexit.register(database.__exit__, None, None, None)
-    return database.__enter__().connection
+    return database.__enter__()
 
 
 def compute(
@@ -52,8 +49,9 @@ def compute(
         relations["carried_rows"] = pa.Table.from_pylist(
             carried_rows or [], schema=result.table.arrow
         )
-    database = Database(connection(), relations, _MACROS)
-    return local.compute_in(database, result.computation(ranges, max_lateness_s)).to_pylist()
+    return local.compute_in(
+        database().over(relations), result.computation(ranges, max_lateness_s)
+    ).to_pylist()
 
 
 def compute_in_parts(result: Result, starts: Iterable[datetime], **rows: Rows) -> Rows:

@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -53,9 +52,6 @@ from quotaflow.schemas.view import split
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Files, Relation
 from quotaflow.udfs.rules.usage_histogram import PER_LN
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 MINUTE_S, HOUR_S = 60, 3_600
 ROWS_AT_ONCE = 1_000_000
@@ -133,13 +129,10 @@ class RollUp:
     def run(self, due: Sequence[OldRange]) -> None:
         """Replace the rows of each range, in one commit each, and count them."""
         run_id = f"roll_up {uuid.uuid4()}"
-        # One database for all: to open one takes as long as to roll up a range of few rows.
         with opened({}, self.conf.results.task_memory_mb) as database:
             for number, old in enumerate(due):
                 written = (
-                    self._in_catalog(old)
-                    if self._has_catalog
-                    else self._in_folder(old, database.connection)
+                    self._in_catalog(old) if self._has_catalog else self._in_folder(old, database)
                 )
                 batch = Batch(self.warehouse, "upkeep", run_id, number)
                 counts = [
@@ -168,9 +161,9 @@ class RollUp:
         # A row without its cluster is of no cluster's time.
         return (Hour(**row) for row in rows.to_pylist() if row["cluster_id"] is not None)
 
-    def _in_folder(self, old: OldRange, connection: "DuckDBPyConnection") -> int:
+    def _in_folder(self, old: OldRange, database: Database) -> int:
         period_s = self.conf.quotas.rate_period_s
-        rows = rolled_up(self._stored(old.time), old, period_s, connection)
+        rows = rolled_up(self._stored(old.time), old, period_s, database)
         replaced = Replaced([old.time], _of_cluster(old))
         row_writer.replace(self.open_session, self.warehouse, QUOTA_USAGE, rows, replaced)
         return int(rows.num_rows)
@@ -191,17 +184,12 @@ class RollUp:
         return Files(paths, QUOTA_USAGE.arrow, is_dated=True)
 
 
-def rolled_up(
-    stored: Relation, old: OldRange, rate_period_s: int, connection: "DuckDBPyConnection"
-) -> pa.Table:
-    """The rows that replace those of a range, from stored rows of it and of other times.
-
-    `connection` is that of a database from `opened`.
-    """
+def rolled_up(stored: Relation, old: OldRange, rate_period_s: int, database: Database) -> pa.Table:
+    """The rows that replace those of a range, from stored rows of it and of other times."""
     # The condition is put in afterwards: its times are literals of DuckDB.
     text = in_duckdb(sql(old, "stored_rows", rate_period_s))
     text = text.replace("stored_rows", f"stored WHERE {_where(old, time_in_duckdb)}")
-    rows = Database(connection, {"stored": stored}).query(text, QUOTA_USAGE.arrow)
+    rows = database.over({"stored": stored}).query(text, QUOTA_USAGE.arrow)
     return pa.Table.from_batches(rows, QUOTA_USAGE.arrow)
 
 

@@ -25,7 +25,8 @@ from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.database import EXACT, files_sql
+from quotaflow.udfs.engine.database import files_sql
+from quotaflow.udfs.engine.instances import EXACT
 from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:

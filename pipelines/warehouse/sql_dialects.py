@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 @cache
 def in_duckdb(sql: str) -> str:
     """A query in Spark's SQL as DuckDB reads it. Raises sqlglot.errors.ParseError."""
-    return _parsed(sql).transform(_with_floored_millis).sql(dialect="duckdb", pretty=True)
+    # Without copies: nobody else has the tree.
+    tree = _parsed(sql).transform(_with_floored_millis, copy=False)
+    return tree.sql(dialect="duckdb", pretty=True, copy=False)
 
 
 @cache

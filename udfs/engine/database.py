@@ -1,28 +1,17 @@
 """DuckDB as rules see it: relations by name, times as TIMESTAMP in UTC, bounded memory."""
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 
 import duckdb
 import pyarrow as pa
 
+from quotaflow.udfs.engine.instances import Instance, borrowed
 from quotaflow.udfs.engine.rule import Files, Relation, Rule, Walk
 
 DEFAULT_MEMORY_MB = 512
-EXACT = (
-    # By statement: as a setting of connect it fails, because icu is not loaded yet.
-    "SET TimeZone = 'UTC'",
-    # Parquet files leave NaN out of the bounds of doubles. By these DuckDB 2.0 removes conditions
-    # that NaN does not meet.
-    "SET disabled_optimizers = 'statistics_propagation'",
-)
-"""Settings without which rows are wrong."""
-
 _BATCH_ROWS = 65_536
 
 
@@ -41,16 +30,20 @@ class Selection:
 class Database:
     """A DuckDB database of one task. Rules run in it one after the other.
 
-    `macros` are the texts of macros that the connection has.
+    All but macros is of the connection alone: a later task sees nothing of it.
     """
 
+    instance: Instance
     connection: duckdb.DuckDBPyConnection
     relations: Mapping[str, Relation]
-    macros: set[str] = field(default_factory=set)
     _kept: set[str] = field(default_factory=set)
     _shared: dict[str, str] = field(default_factory=dict)
     _registered: int = 0
     _views: dict[str, str] = field(default_factory=dict)
+
+    def over(self, relations: Mapping[str, Relation]) -> "Database":
+        """The same connection, for rules over other relations from now on."""
+        return Database(self.instance, self.connection, relations)
 
     def compute(
         self, rule: Rule, selections: Mapping[str, Selection], where: str = "true"
@@ -60,7 +53,7 @@ class Database:
         The rule sees the relations named in `selections`. Raises duckdb.Error, and pa.ArrowInvalid
         for a value that the declared type cannot have.
         """
-        self._add_macros(rule.macros)
+        self.instance.add_macros(rule.macros)
         for name, selection in selections.items():
             self._add_view(name, self._selected(name, selection))
         for name, rows in rule.rows.items():
@@ -97,14 +90,9 @@ class Database:
         used = {name: value for name, value in parameters.items() if _names(sql, name)}
         return self.connection.sql(sql, params=used).to_arrow_reader(_BATCH_ROWS)
 
-    def _add_macros(self, macros: str) -> None:
-        if macros and macros not in self.macros:
-            self.connection.execute(macros)
-            self.macros.add(macros)
-
     def _add_view(self, name: str, sql: str) -> None:
         if self._views.get(name) != sql:
-            self.connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS {sql}')
+            self.connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {sql}')
             self._views[name] = sql
 
     def _add_shared(self, name: str, sql: str) -> None:
@@ -191,22 +179,5 @@ def opened(
     relations: Mapping[str, Relation], memory_mb: int = DEFAULT_MEMORY_MB, threads: int = 1
 ) -> Iterator[Database]:
     """A database over these relations. What exceeds its memory goes to a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="quotaflow-") as scratch:
-        settings: dict[str, str | bool | int | float | list[str]] = {
-            "threads": threads,
-            "memory_limit": f"{memory_mb}MiB",
-            "temp_directory": scratch,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-        with duckdb.connect(config=settings) as connection:
-            for statement in EXACT:
-                connection.execute(statement)
-            connection.execute("SET parquet_metadata_cache = true")
-            connection.execute(_macros())
-            yield Database(connection, relations)
-
-
-@cache
-def _macros() -> str:
-    return files("quotaflow.udfs.engine").joinpath("macros.sql").read_text(encoding="utf-8")
+    with borrowed(memory_mb, threads) as instance, instance.connected() as connection:
+        yield Database(instance, connection, relations)

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas import events
 from quotaflow.schemas.table import STRING
-from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, EXACT
+from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB
+from quotaflow.udfs.engine.instances import EXACT
 from quotaflow.udfs.request_log import bodies, partitions, statements
 from quotaflow.udfs.request_log.columns import READ, TELEMETRY, UNEXPECTED_SHAPE
 from quotaflow.udfs.request_log.options import LineOptions

@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from functools import cache
 
-import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.config import WarehouseSection
@@ -26,8 +25,9 @@ from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
-from quotaflow.schemas.table import Table
+from quotaflow.schemas.table import LONG, Table
 from quotaflow.schemas.tables.control import ANSWER_STATE
+from quotaflow.udfs.engine.database import opened
 
 Report = Callable[[str], None]
 
@@ -201,8 +201,9 @@ def _states(source: Source) -> dict[str, AnswerState]:
     return answer_state.from_rows(source.rows(ANSWER_STATE).to_pylist())
 
 
+_COUNT = pa.schema([("rows", LONG)])
 _DIFFERENCE = """
-    SELECT count(*) FROM (
+    SELECT count(*) AS rows FROM (
         (SELECT * FROM first EXCEPT ALL SELECT * FROM second)
         UNION ALL
         (SELECT * FROM second EXCEPT ALL SELECT * FROM first)
@@ -214,10 +215,9 @@ def _are_same(first: pa.Table, second: pa.Table) -> bool:
     """Whether two tables of one schema have the same rows, in any order."""
     if first.num_rows != second.num_rows:
         return False
-    # Most answers stay as they are, and a database takes longer to open than few rows to compare.
+    # Most answers stay as they are, also in their order.
     if first.equals(second):
         return True
-    with duckdb.connect() as connection:
-        connection.register("first", first)
-        connection.register("second", second)
-        return connection.sql(_DIFFERENCE).fetchall() == [(0,)]
+    with opened({"first": first, "second": second}) as database:
+        (count,) = pa.Table.from_batches(database.query(_DIFFERENCE, _COUNT)).to_pylist()
+        return bool(count["rows"] == 0)

@@ -24,10 +24,9 @@ from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.udfs.engine.database import Database
 from quotaflow.udfs.rules.usage_histogram import MAX_ERROR
 
-from ...rule_rows import connection
+from ...rule_rows import database
 from ...schemas.views import view_tables
 from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, Row, days, in_order, table, window
 
@@ -37,7 +36,7 @@ NO_SPARK = cast("OpenSession", None)
 def in_range(rows: pa.Table, first_h: int, end_h: int, length_s: int) -> pa.Table:
     """The rows after the hours of a range were rolled up."""
     hours = TimeRange(MIDNIGHT + timedelta(hours=first_h), MIDNIGHT + timedelta(hours=end_h))
-    done = rolled_up(rows, OldRange("c1", hours, length_s, rows.num_rows), WINDOW_S, connection())
+    done = rolled_up(rows, OldRange("c1", hours, length_s, rows.num_rows), WINDOW_S, database())
     assert hours.end is not None
     kept = [r for r in rows.to_pylist() if not hours.start <= r["event_time"] < hours.end]
     return pa.concat_tables([table(kept), done])
@@ -78,12 +77,12 @@ def view(name: str) -> str:
 
 def answers(rows: pa.Table, *queries: str) -> list[list[Row]]:
     """The answers of DuckDB over these rows, and over the views of windows."""
-    database = Database(connection(), {"quota_usage": rows})
+    over = database().over({"quota_usage": rows})
     # The relation becomes a view with the first query.
-    list(database.query("SELECT CAST(1 AS INT) AS n", pa.schema({"n": pa.int32()})))
+    list(over.query("SELECT CAST(1 AS INT) AS n", pa.schema({"n": pa.int32()})))
     for name in WINDOW_VIEWS:
-        connection().execute(f"CREATE OR REPLACE VIEW {name} AS {view(name)}")
-    tables = [connection().sql(sql).to_arrow_table() for sql in queries]
+        database().connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {view(name)}")
+    tables = [database().connection.sql(sql).to_arrow_table() for sql in queries]
     return [rows.to_pylist() for rows in tables]
 
 

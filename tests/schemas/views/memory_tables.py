@@ -24,9 +24,10 @@ from quotaflow.pipelines.warehouse.local_database import MACROS
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.database import EXACT, Database
+from quotaflow.udfs.engine.database import Database
+from quotaflow.udfs.engine.instances import EXACT
 
-from ...rule_rows import connection
+from ...rule_rows import database as rules
 
 Row = dict[str, Any]
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
@@ -98,7 +99,7 @@ class _MemorySource(FolderSource):
     ) -> None:
         super().__init__(Warehouse(config.WarehouseSection()), now)
         self.tables, self.computed = tables, computed
-        self.of_rules = Database(connection(), {})
+        self.of_rules = rules().over({})
 
     def rows_of(self, answer: Answer) -> pa.Table:
         """The rows of an answer, computed again if one of its inputs is another."""

@@ -154,7 +154,7 @@ def test_rules_count_versions_as_the_view_does() -> None:
     by_number = "SELECT v, version_number(v) FROM (SELECT unnest(?) AS v)"
     least = "SELECT least_version(v) FROM (SELECT unnest(['dev', '2.10.0', '2.9.0', NULL]) AS v)"
     with opened({}) as database:
-        database.connection.execute(texts.read("shared/macros.sql"))
+        database.instance.add_macros(texts.read("shared/macros.sql"))
         numbers = database.connection.execute(by_number, [list(VERSIONS)]).fetchall()
         assert dict(numbers) == VERSIONS
         assert database.connection.execute(least).fetchall() == [("2.9.0",)]
