@@ -17,8 +17,10 @@ NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 VIEWS := tests/schemas/views tests/docs/test_view_queries.py
 # The files with such tests alone: to collect all tests takes longer than some of these.
 SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '^tests/(live|oracle)/' | sort)
-# Three at a time, the longest first: live tests mostly wait for brokers, and leave a core to others.
+# Four at a time, the longest first. The gate takes as long as the first two, so the others have what
+# these leave of the processors: equal shares would let two cores wait for one lane at the end.
 LANES := unit live spark views types lint
+BESIDE := nice -n 10
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
@@ -34,7 +36,7 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) broker-archive ## what CI runs: lint, types, unit and Spark tests, beside them live tests
-	@$(MAKE) --no-print-directory --jobs=3 $(LANES)
+	@$(MAKE) --no-print-directory --jobs=4 $(LANES)
 
 # Classes that JVMs start with, made once for each user, java and version. That of Spark costs as much
 # as six sessions save: make faults starts more of them, make test fewer.
@@ -45,23 +47,23 @@ archives: broker-archive
 	@$(BIN)/python tests/spark_home.py
 
 lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-logo --no-cache
+	$(BESIDE) $(BIN)/ruff check .
+	$(BESIDE) $(BIN)/ruff format --check .
+	$(BESIDE) $(BIN)/lint-imports --no-logo --no-cache
 
 # The variable: do not ask PyPI for a newer pyright at each run.
 types: $(READY)
-	$(BIN)/mypy
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
+	$(BESIDE) $(BIN)/mypy
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BESIDE) $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: $(READY)
-	set -o pipefail; $(BIN)/pytest $(VIEWS) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) -m "not faults and not spark" $(WHOLE_LINES)
 
 spark: $(READY)
-	set -o pipefail; $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
+	set -o pipefail; $(BESIDE) $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
 
 live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults and not more" $(WHOLE_LINES)
