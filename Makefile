@@ -15,6 +15,8 @@ WHOLE_LINES := 2>&1 | (trap '' INT; exec sed -u '')
 NOT_LIVE := --ignore=tests/live --ignore=tests/oracle
 # Together: both need all views in the SQL of DuckDB, which takes seconds to translate.
 VIEWS := tests/schemas/views tests/docs/test_view_queries.py
+# Kafka's classes beside ours need no cluster, and the live lane is long enough.
+ORACLES := tests/oracle
 # The files with such tests alone: to collect all tests takes longer than some of these.
 SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '^tests/(live|oracle)/' | sort)
 # Four at a time, the longest first. The gate takes as long as the first two, so the others have what
@@ -60,13 +62,13 @@ unit: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: $(READY)
-	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)
 
 spark: $(READY)
 	set -o pipefail; $(BESIDE) $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
 
 live: $(READY)
-	set -o pipefail; $(BIN)/pytest tests/live tests/oracle -m "not faults and not more" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest tests/live -m "not faults and not more" $(WHOLE_LINES)
 
 faults: $(READY) archives ## kill -9 at random points, brokers that go away: takes long
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(FAULT_LANES)
