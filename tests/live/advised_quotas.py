@@ -1,11 +1,12 @@
 """A warehouse whose tables propose quotas of a real cluster, as if results had measured usage."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..delta_tables import this_minute
 from ..schemas.views.view_rows import fresh, setting
 from ..schemas.views.view_tables import make_tables_and_answers
 
@@ -20,7 +21,8 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
 
     They did a week before, too: without a week of history no plan sets a quota.
     """
-    now = datetime.now(UTC)
+    # Tests in one minute have the same rows, which are made once.
+    now = this_minute()
     at = now - timedelta(minutes=30)
     on_cluster = {"cluster_id": cluster_id}
     used = on_cluster | {
