@@ -116,10 +116,10 @@ lock: $(TOOLS)/uv ## requirements*.txt: all packages of a release, with sums
 	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
 	  > requirements-$$extra.txt; done
 
-jar: $(READY) ## the jar of the telemetry receiver, in dist/: the same bytes each time
+jar: $(READY) ## the jar for brokers, in dist/: receiver and appenders, the same bytes each time
 	$(BIN)/python .ci/release/receiver_jar.py dist
 
-release: $(READY) $(TOOLS)/uv ## wheel, sdist, receiver jar, bill of materials and sums, in dist/
+release: $(READY) $(TOOLS)/uv ## wheel, sdist, jar for brokers, bill of materials and sums, in dist/
 	$(BIN)/python .ci/release/build.py dist $(TOOLS)/cyclonedx-py
 
 # PYTHONS='python3.11 python3.14': which Pythons to check the wheel of dist/ with.

@@ -1,16 +1,10 @@
 package quotaflow;
 
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
-import javax.management.JMException;
-import javax.management.MBeanServer;
-import javax.management.ObjectName;
-import javax.management.StandardMBean;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -29,8 +23,6 @@ import org.apache.kafka.server.telemetry.ClientTelemetryContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporterProvider;
 import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Sends every telemetry push a broker accepts (KIP-714) to a topic: the OTLP bytes as value, the
@@ -41,24 +33,6 @@ import org.slf4j.LoggerFactory;
  * push: a client whose push fails may never push again.
  */
 public final class TelemetryReceiver implements MetricsReporter, ClientTelemetryExporterProvider {
-    /** What JMX shows as quotaflow:type=TelemetryReceiver; records since the broker started. */
-    public interface Counts {
-        /** Pushes clients made. */
-        long getReceived();
-
-        /** Records the topic has. */
-        long getSent();
-
-        /** Pushes that found the queue full, or were left in it at close. */
-        long getDropped();
-
-        /** Records that could not be built, or that the producer could not deliver. */
-        long getFailed();
-
-        /** Records that wait for the producer. */
-        int getQueueSize();
-    }
-
     static final String PREFIX = "quotaflow.telemetry.";
     private static final String PRODUCER = "producer.";
     private static final ConfigDef CONFIG = new ConfigDef()
@@ -71,14 +45,12 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
             "Pushes that may wait for the producer.")
         .define("queue.max.bytes", Type.LONG, 16L << 20, Range.atLeast(1), Importance.LOW,
             "Bytes of heap that pushes may take while they wait for the producer.");
-    private static final Logger LOG = LoggerFactory.getLogger(TelemetryReceiver.class);
-    /** A combined node builds reporters twice; JMX shows the one that made an exporter. */
-    private static final AtomicReference<TelemetryReceiver> EXPORTING = new AtomicReference<>();
+    private static final String BEAN = "TelemetryReceiver";
 
     private final Map<String, Object> producerConfig = new HashMap<>();
     private String topic;
     private String brokerId;
-    private TelemetrySender sender;
+    private RecordSender sender;
     private boolean isStarted;
 
     /** Takes quotaflow.telemetry.*; a value that cannot be right stops the broker's start. */
@@ -129,7 +101,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         producerConfig.put("key.serializer", ByteArraySerializer.class.getName());
         producerConfig.put("value.serializer", ByteArraySerializer.class.getName());
         new ProducerConfig(producerConfig); // refuses what no producer could be built with
-        sender = new TelemetrySender(
+        sender = new RecordSender("Client telemetry",
             config.getInt("queue.max.records"), config.getLong("queue.max.bytes"),
             () -> new KafkaProducer<>(producerConfig));
     }
@@ -140,8 +112,8 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
         if (!isStarted) {
             isStarted = true;
             sender.start();
-            EXPORTING.set(this);
-            show(sender);
+            // A combined node builds reporters twice: the one that makes an exporter is shown.
+            JmxBean.show(BEAN, SenderCounts.class, sender);
         }
         return (context, payload) ->
             sender.offer(() -> payload.data().remaining(), () -> toRecord(context, payload));
@@ -187,24 +159,7 @@ public final class TelemetryReceiver implements MetricsReporter, ClientTelemetry
     public void close() {
         if (sender != null) {
             sender.close();
-        }
-        if (EXPORTING.compareAndSet(this, null)) {
-            show(null);
-        }
-    }
-
-    private static void show(Counts counts) {
-        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-        try {
-            ObjectName name = new ObjectName("quotaflow:type=TelemetryReceiver");
-            if (server.isRegistered(name)) {
-                server.unregisterMBean(name);
-            }
-            if (counts != null) {
-                server.registerMBean(new StandardMBean(counts, Counts.class), name);
-            }
-        } catch (JMException e) {
-            LOG.warn("JMX does not show the counts of client telemetry", e);
+            JmxBean.hide(BEAN, sender);
         }
     }
 

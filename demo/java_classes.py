@@ -18,7 +18,9 @@ _TETHER = ("quotaflow.demo", "Tethered.java")
 _GATE = ("quotaflow.broker", "TelemetryGate.java")
 _RECEIVER = (
     ("quotaflow.broker", "TelemetryReceiver.java"),
-    ("quotaflow.broker", "TelemetrySender.java"),
+    ("quotaflow.broker", "RecordSender.java"),
+    ("quotaflow.broker", "SenderCounts.java"),
+    ("quotaflow.broker", "JmxBean.java"),
 )
 
 

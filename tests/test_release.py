@@ -92,6 +92,8 @@ def test_the_jar_of_the_receiver_is_the_same_each_time(
     monkeypatch.setenv("TZ", "Asia/Kolkata")
     assert receiver_jar.build(tmp_path / "other", jars).read_bytes() == one
     assert b"quotaflow/TelemetryReceiver.class" in one
+    # By this file log4j2 finds the appender.
+    assert b"META-INF/org/apache/logging/log4j/core/config/plugins/Log4j2Plugins.dat" in one
 
 
 def test_the_bill_of_materials_has_the_jars_with_their_sums() -> None:

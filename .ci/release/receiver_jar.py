@@ -1,9 +1,9 @@
-"""Build the jar of the telemetry receiver: the same bytes from the same sources and JDK.
+"""Build the jar for brokers: the same bytes from the same sources and JDK.
 
     python .ci/release/receiver_jar.py dist
 
-It is compiled for Java 17 against the Kafka jars of conf/kafka-jars.xml. Entries are sorted, and
-have one time and one mode.
+It has the telemetry receiver and the appenders of the request log. It is compiled for Java 17
+against the Kafka jars of conf/kafka-jars.xml. Entries are sorted, and have one time and one mode.
 """
 
 import subprocess
@@ -20,6 +20,8 @@ from quotaflow.pipelines.spark.java import OLDEST, javac
 SOURCES = Path(__file__).parents[2] / "broker"
 # For brokers before 4.2, by interfaces that are deprecated in these jars: built where it runs.
 _OLDER = "TelemetryGate.java"
+_PLUGINS = "org.apache.logging.log4j.core.config.plugins.processor.PluginProcessor"
+"""Writes the file by which log4j2 finds the appender. javac warns that it claims no annotation."""
 _MANIFEST = "META-INF/MANIFEST.MF"
 _OLDEST_TIME = (1980, 1, 1, 0, 0, 0)
 _REGULAR_FILE = 0o100644 << 16
@@ -30,17 +32,17 @@ def build(folder: Path, jars: Sequence[Path]) -> Path:
     path = folder / f"quotaflow-broker-{version('quotaflow')}.jar"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as classes:
-        lint = ("--release", str(OLDEST), "-Xlint:all", "-Werror", "-proc:none", "-g:source,lines")
+        lint = ("--release", str(OLDEST), "-Xlint:all,-processing", "-Werror", "-g:source,lines")
         class_path = ":".join(map(str, jars))
-        command = [javac(), *lint, "-encoding", "UTF-8", "-cp", class_path, "-d", classes]
+        options = ("-processor", _PLUGINS, "-encoding", "UTF-8", "-cp", class_path, "-d", classes)
         sources = sorted(each for each in SOURCES.glob("*.java") if each.name != _OLDER)
-        subprocess.run([*command, *sources], check=True)
+        subprocess.run([javac(), *lint, *options, *sources], check=True)
         _pack(path, Path(classes))
     return path
 
 
 def _pack(path: Path, classes: Path) -> None:
-    files = {each.relative_to(classes).as_posix(): each for each in classes.rglob("*.class")}
+    files = {each.relative_to(classes).as_posix(): each for each in classes.rglob("*.*")}
     with ZipFile(path, "w") as jar:
         _add(jar, _MANIFEST, _manifest())
         for name in sorted(files):
@@ -50,7 +52,7 @@ def _pack(path: Path, classes: Path) -> None:
 def _manifest() -> bytes:
     lines = {
         "Manifest-Version": "1.0",
-        "Implementation-Title": "quotaflow telemetry receiver",
+        "Implementation-Title": "quotaflow for brokers",
         "Implementation-Version": version("quotaflow"),
         "Bundle-License": "Apache-2.0",
     }

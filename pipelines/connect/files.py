@@ -13,7 +13,13 @@ from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.release import Release
 
 _SHIPPERS = ("fluent-bit.yaml", "vector.yaml", "rsyslog.conf", "otel-collector-logs.yaml")
-_RECEIVER_FILES = ("TelemetryReceiver.java", "TelemetrySender.java")
+_APPENDER_FILES = (
+    "request-log.properties",
+    *("Log4j2Appender.java", "Reload4jAppender.java", "RequestLog.java", "RequestLines.java"),
+    *("RequestLogSettings.java", "RecordSender.java", "SenderCounts.java", "JmxBean.java"),
+)
+_LOG4J2_APPENDER = "log4j2-topic.yaml"
+_RECEIVER_FILES = ("TelemetryReceiver.java",)
 _GATE_FILES = ("TelemetryGate.java",)
 _REPORTERS = "metric.reporters=org.apache.kafka.common.metrics.JmxReporter,quotaflow.{}\n"
 _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
@@ -26,9 +32,13 @@ _EXECUTABLE, _READABLE = 0o755, 0o644
 def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
     """The files by path within the folder."""
     package = resources.files("quotaflow.broker")
-    names = [discovery.release.layout, *_SHIPPERS, *_reporter_files(conf, discovery.release)]
+    reporter = _reporter_files(conf, discovery.release)
+    layouts = [discovery.release.layout]
+    if discovery.release.has_log4j2:
+        layouts.append(_LOG4J2_APPENDER)
+    names = [*layouts, *_SHIPPERS, *_APPENDER_FILES, *reporter]
     broker_files = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
-    if any(name.endswith(".java") for name in names):
+    if reporter:
         broker_files["broker/server.properties"] = _server_properties(conf, discovery.release)
     return {
         "conf.yaml": conf_file.text(conf, discovery, now),
@@ -156,7 +166,8 @@ def _next(conf: Conf, release: Release) -> str:
         "2. Make the logins, edit their names in `acls.sh`, and `sh acls.sh`.\n"
         f"3. `broker/`: start brokers with `{release.layout}`, and one shipper beside each\n"
         "   (`fluent-bit.yaml`, `rsyslog.conf`, `otel-collector-logs.yaml` or `vector.yaml`:\n"
-        "   edit what is marked EDIT).\n"
+        "   edit what is marked EDIT). Or without a shipper: `request-log.properties` and the\n"
+        "   jar of the Java files (docs/connect.md, step 3).\n"
         f"4. {_next_reporter(conf, release)}\n"
         "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
         "6. `quotaflow capture --conf conf.yaml --for 10m --yes` switches the request log\n"

@@ -54,9 +54,12 @@ def of_records(
 
 def sampled(records: Sequence[Any], ingest: IngestSection) -> list[SampledLine]:
     """Records of the topic, as the ingest job reads them."""
-    parsed = LineParser(ingest.line_options).parse(record_batches.of_records(records)).lines
     names = ["reason", "detail", "form", "broker_id", "stated_time", "record_time", "has_bodies"]
-    return [_line(row) for row in parsed.select([*names, *columns.DOUBTFUL]).to_pylist()]
+    # Without conf's own sampling a weight is what the broker says.
+    whole = ingest.model_copy(update={"sampling": {}})
+    parsed = LineParser(whole.line_options).parse(record_batches.of_records(records)).lines
+    chosen = parsed.select([*names, "weight", *columns.DOUBTFUL])
+    return [_line(row) for row in chosen.to_pylist()]
 
 
 def _line(row: dict[str, Any]) -> SampledLine:
@@ -76,6 +79,7 @@ def _line(row: dict[str, Any]) -> SampledLine:
         has_time=has_time,
         has_numbers=not row["unreadable_numbers"],
         recorded_at=recorded,
+        weight=row["weight"],
     )
 
 
@@ -88,6 +92,8 @@ def _forms(lines: list[SampledLine]) -> Finding:
     if reasons:
         counts += f" ({', '.join(f'{n} {reason}' for reason, n in sorted(reasons.items()))})"
     seen = f"of the newest {len(lines)}: {counts}; of broker {', '.join(brokers) or 'none'}"
+    if by_brokers := sum(each.weight > 1 for each in lines):
+        seen += f"; {by_brokers} stand for several requests: brokers sample"
     if forms[UNREADABLE] == len(lines):
         return Finding("log lines", BAD, seen, _cure(lines, _LAYOUT))
     if forms[UNREADABLE]:

@@ -46,9 +46,14 @@ class Release:
         return (self.major, self.minor) >= _EXPORTERS
 
     @property
+    def has_log4j2(self) -> bool:
+        """Whether it logs by log4j2, and not by reload4j (KIP-653)."""
+        return (self.major, self.minor) >= _LOG4J2
+
+    @property
     def layout(self) -> str:
-        """The file of `broker/` for its request log: log4j2's from 4.0 on (KIP-653)."""
-        return "log4j2.yaml" if (self.major, self.minor) >= _LOG4J2 else "log4j.properties"
+        """The file of `broker/` for its request log."""
+        return "log4j2.yaml" if self.has_log4j2 else "log4j.properties"
 
 
 NEWEST = Release(*max(_FIRST_LEVELS.values()))

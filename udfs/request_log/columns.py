@@ -9,6 +9,7 @@ EMPTY_LINE, LINE_TOO_LONG = "empty_line", "line_too_long"
 NOT_JSON, NOT_A_REQUEST_LINE = "not_json", "not_a_request_line"
 OLD_TEXT_FORMAT, WRAPPED_LINE = "old_text_format", "wrapped_line"
 UNEXPECTED_SHAPE, NO_TIME, READER_FAILED = "unexpected_shape", "no_time", "reader_failed"
+LINES_LOST = "lines_lost"
 REASONS = (
     EMPTY_LINE,
     LINE_TOO_LONG,
@@ -19,8 +20,9 @@ REASONS = (
     UNEXPECTED_SHAPE,
     NO_TIME,
     READER_FAILED,
+    LINES_LOST,
 )
-"""Why a record is no request line."""
+"""Why a record is no request line. `lines_lost`: a broker's own record of lost lines."""
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
 IMPLAUSIBLE_TIME, UNREADABLE_NUMBERS = DOUBTFUL = ("implausible_time", "unreadable_numbers")

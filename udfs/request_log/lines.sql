@@ -19,7 +19,9 @@ WITH line_values AS ({line_values}), timed AS (
         -- INIT_PRODUCER_ID and END_TXN v5 return the id to use from now on; others name theirs.
         CASE WHEN answered_id >= 0 THEN answered_id END AS new_id,
         CASE WHEN coalesce(requested_id, v3_id) >= 0 THEN coalesce(requested_id, v3_id) END AS named_id,
-        api = 'FETCH' AS is_fetch
+        api = 'FETCH' AS is_fetch,
+        -- What the broker's own sampling says: as many requests as conf lets a line stand for.
+        coalesce(stated_weight NOT BETWEEN 1 AND 1_000, false) AS is_odd_weight
     FROM timed
 ), finished AS (
     SELECT *,
@@ -83,14 +85,15 @@ SELECT
     transactional_id,
     producer_id,
     producer_epoch,
-    CAST(one_of AS DOUBLE) AS weight,
+    CAST(one_of * CASE WHEN is_odd_weight THEN 1 ELSE coalesce(stated_weight, 1) END AS DOUBLE)
+        AS weight,
     reason,
     CASE WHEN reason IS NULL THEN coalesce(left_out_by_kind,
         CASE WHEN one_of > 1
             AND md5_number_lower(concat_ws(':', topic, partition, "offset", source_line)) % one_of <> 0
             THEN 'sampled' END) END AS left_out,
     implausible_time,
-    unreadable_numbers,
+    unreadable_numbers OR is_odd_weight AS unreadable_numbers,
     has_forgotten,
     form,
     make_timestamp(ts_us) AS stated_time,

@@ -23,6 +23,7 @@ HEADER = {
     "response_queue_time_ms": ("number", "r.responseQueueTimeMs"),
     "send_time_ms": ("number", "r.sendTimeMs"),
     "is_forwarded": ("flag", "r.isForwarded"),
+    "stated_weight": ("int32", "weight"),
 }
 """Values of every line: name -> cast (a macro of macros.sql) and path."""
 TIMES = tuple(name for name in HEADER if name.endswith("_ms"))

@@ -25,7 +25,7 @@ def text(name: str) -> str:
 
 PARSED = f"""
 CREATE OR REPLACE TEMP TABLE parsed AS
-SELECT * EXCLUDE (j), j.ts AS ts, j.broker AS broker, j.r AS r
+SELECT * EXCLUDE (j), j.ts AS ts, j.broker AS broker, j.weight AS weight, j.r AS r
 FROM (
     SELECT *, TRY(json_transform(text, '{json.dumps(shape.structure())}')) AS j
     FROM ({text("canonical")})

@@ -15,6 +15,7 @@ from typing import Any
 
 from quotaflow.udfs.request_log import otlp_logs, shipper_records
 from quotaflow.udfs.request_log.columns import (
+    LINES_LOST,
     NOT_A_REQUEST_LINE,
     NOT_JSON,
     OLD_TEXT_FORMAT,
@@ -47,6 +48,9 @@ _PREFIX = re.compile(
 """All that a container runtime or syslog writes before a line."""
 _NO_JSON = re.compile(r"\{\s*[^\"}\s]")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
+_LOSS = {"ts", "broker", "lost"}
+_CURE_OF_LOSS = "lines found no room in the broker's queue, or were not delivered: see its log"
+"""What a broker's own appender (broker/RequestLog.java) writes where it lost lines."""
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -64,8 +68,8 @@ class NoRequestError(ValueError):
 class Request:
     """A request as JSON, and what is around it: its time and its broker.
 
-    `broker` is that of the line itself. `origin` is the broker, its pod or its host, as `wrapper`
-    names it.
+    `broker` and `weight` are those of the line itself. `origin` is the broker, its pod or its host,
+    as `wrapper` names it.
     """
 
     fields: Mapping[str, Any]
@@ -73,10 +77,13 @@ class Request:
     broker: Any = None
     origin: str | None = None
     wrapper: str | None = None
+    weight: Any = None
 
     def envelope(self) -> str:
         """The envelope as DuckDB reads it. Raises NoRequestError if it is nested too deeply."""
         whole = {"ts": self.time, "broker": self.broker, "r": self.fields}
+        if self.weight is not None:
+            whole["weight"] = self.weight
         try:
             text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
         except (RecursionError, ValueError):
@@ -272,9 +279,13 @@ def _of_object(whole: Mapping[str, Any], has_zone: bool, strings: int = 0) -> Re
     if isinstance(inner, str):
         inner = _of_text(inner, has_zone, strings + 1).fields
     if isinstance(inner, dict) and HEADER in inner:
-        return _beside(whole, inner)
+        return replace(_beside(whole, inner), weight=whole.get("weight"))
     if HEADER in whole:
         return _beside(whole, whole)
+    if whole.keys() == _LOSS and all(isinstance(each, int) for each in whole.values()):
+        raise NoRequestError(
+            LINES_LOST, f"broker {whole['broker']}: {whole['lost']} {_CURE_OF_LOSS}"
+        )
     return _of_wrapper(whole, has_zone, strings)
 
 

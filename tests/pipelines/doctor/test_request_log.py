@@ -120,6 +120,15 @@ def test_a_record_is_of_a_form_or_unreadable(line: Record, expected: SampledLine
     assert request_log.sampled([line], INGEST) == [expected]
 
 
+def test_lines_that_brokers_sampled_are_counted() -> None:
+    bodies = [{"ts": MS, "broker": 1, "weight": 10, "r": BODY}, {"ts": MS, "broker": 1, "r": BODY}]
+    now = datetime.fromtimestamp(MS / 1_000, UTC)
+    sampling = IngestSection(sampling={"PRODUCE": 0.01})
+    findings = request_log.of_records([record(each) for each in bodies], sampling, now, 3_600)
+    seen = next(each.observed for each in findings if each.subject == "log lines")
+    assert seen.endswith("; 1 stand for several requests: brokers sample")
+
+
 def test_lines_of_a_real_broker_are_read(golden: Path) -> None:
     text = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8")
     records = [record(line, timestamp=1_795_220_700_000) for line in text.splitlines()]

@@ -242,6 +242,23 @@ def sampled(api: str = "PRODUCE", **others: Any) -> list[bytes | None]:
     return [encoded(each) for each in given]
 
 
+def test_a_line_that_a_broker_sampled_has_its_weight_also_where_ingest_samples_again() -> None:
+    ingest = IngestSection(sampling={"PRODUCE": 0.5})
+    body = line("PRODUCE", request={"acks": 1}, response={})
+    texts = [encoded({"ts": 1, "weight": 10, "r": body}), encoded({"ts": 1, "r": body})]
+    by_weight = parsed([each for each in texts for _ in range(40)], ingest)
+    kept = [row["weight"] for row in by_weight if row["left_out"] is None]
+    assert set(kept) == {20.0, 2.0}
+    assert [row["weight"] for row in parsed(texts)] == [10.0, 1.0]
+
+
+@pytest.mark.parametrize("weight", ["0", "-3", "1001", "2.5", '"x"', "null", "1e400"])
+def test_a_weight_that_cannot_be_right_counts_as_one_and_is_doubtful(weight: str) -> None:
+    text = encoded({"ts": 1, "weight": "WEIGHT", "r": line()})
+    (row,) = parsed([text.replace(b'"WEIGHT"', weight.encode())])
+    assert (row["weight"], row["unreadable_numbers"]) == (1.0, weight != "null")
+
+
 def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time() -> None:
     ingest = IngestSection(sampling={"PRODUCE": 0.1, "HEARTBEAT": 0.5})
     plain = sampled(request={"acks": 1}, response={})

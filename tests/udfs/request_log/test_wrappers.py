@@ -73,6 +73,19 @@ def test_a_line_in_any_layout_is_read(text: str, time: datetime) -> None:
     assert row["implausible_time"] is False
 
 
+def test_a_weight_stays_with_its_line_where_others_add_keys_to_the_envelope() -> None:
+    (row,) = parsed([json.dumps({"@timestamp": ISO, "weight": 10, "r": GOOD}).encode()])
+    assert (row["reason"], row["weight"]) == (None, 10.0)
+
+
+def test_lines_that_a_broker_lost_are_named() -> None:
+    (row,) = parsed([b'{"ts":1795168800134,"broker":3,"lost":57}'])
+    assert row["reason"] == "lines_lost"
+    assert row["detail"].startswith("broker 3: 57 lines found no room")
+    other = [b'{"ts":1,"broker":3,"lost":"57"}', b'{"ts":1,"broker":3,"lost":57,"x":1}']
+    assert {row["reason"] for row in parsed(other)} == {"not_a_request_line"}
+
+
 @pytest.mark.parametrize(
     "text", [STOCK, f"{STOCK} {{}}", json.dumps({"ts": "2026-11-20 10:00:00.123", "r": GOOD})]
 )

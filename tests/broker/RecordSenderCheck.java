@@ -22,7 +22,7 @@ import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
 
 /** Runs one scenario, named by its argument, and prints counts as `name value` lines. */
-public final class TelemetrySenderCheck {
+public final class RecordSenderCheck {
     private static final int PUSHES = 10_000;
 
     public static void main(String[] arguments) throws Exception {
@@ -30,6 +30,7 @@ public final class TelemetrySenderCheck {
             case "headers" -> longClientIds();
             case "building" -> buildingThrows();
             case "sending" -> sendingThrows();
+            case "unbuildable" -> noProducer();
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.exit(0);
@@ -53,14 +54,14 @@ public final class TelemetrySenderCheck {
     }
 
     private static void buildingThrows() {
-        TelemetrySender sender = new TelemetrySender(10, 1_000, TelemetrySenderCheck::delivering);
+        RecordSender sender = new RecordSender("Pushes", 10, 1_000, RecordSenderCheck::delivering);
         List<Supplier<ProducerRecord<byte[], byte[]>>> broken = List.of(
             () -> { throw new IllegalStateException("no record"); },
             () -> { throw new NoClassDefFoundError("no class"); },
             () -> null);
         for (int push = 0; push < PUSHES; push++) {
             sender.offer(() -> 500, broken.get(push % broken.size()));
-            sender.offer(() -> { throw new NullPointerException("no payload"); }, TelemetrySenderCheck::push);
+            sender.offer(() -> { throw new NullPointerException("no payload"); }, RecordSenderCheck::push);
         }
         int memoryErrors = 0;
         for (int push = 0; push < 10; push++) {
@@ -71,24 +72,40 @@ public final class TelemetrySenderCheck {
             }
         }
         print("memory_errors", memoryErrors);
-        sender.offer(() -> 1, TelemetrySenderCheck::push);
+        sender.offer(() -> 1, RecordSenderCheck::push);
         print(sender);
     }
 
     private static void sendingThrows() throws Exception {
         List<Throwable> errors = List.of(
             new IllegalStateException("a state"), new NoClassDefFoundError("a class"), new OutOfMemoryError("made up"));
-        TelemetrySender sender = new TelemetrySender(100, 1 << 20, () -> throwing(errors.iterator()));
+        RecordSender sender = new RecordSender("Pushes", 100, 1 << 20, () -> throwing(errors.iterator()));
         sender.start();
         for (int push = 0; push < errors.size(); push++) {
-            sender.offer(() -> 1, TelemetrySenderCheck::push);
+            sender.offer(() -> 1, RecordSenderCheck::push);
         }
         await(() -> sender.getFailed() == errors.size());
         Thread.getAllStackTraces().keySet().stream()
-            .filter(thread -> thread.getName().equals("quotaflow-telemetry-sender"))
+            .filter(thread -> thread.getName().startsWith("quotaflow-sender"))
             .forEach(Thread::interrupt);
-        sender.offer(() -> 1, TelemetrySenderCheck::push);
+        sender.offer(() -> 1, RecordSenderCheck::push);
         await(() -> sender.getSent() == 1);
+        print(sender);
+    }
+
+    private static void noProducer() throws Exception {
+        int[] built = {0};
+        RecordSender sender = new RecordSender("Pushes", 10, 1 << 20, () -> {
+            built[0]++;
+            throw new IllegalStateException("no producer");
+        });
+        sender.start();
+        for (int push = 0; push < 100; push++) {
+            sender.offer(() -> 1, RecordSenderCheck::push);
+            Thread.sleep(3);
+        }
+        print("built", built[0]);
+        sender.close();
         print(sender);
     }
 
@@ -118,7 +135,7 @@ public final class TelemetrySenderCheck {
 
     private static ClientTelemetryContext context(String clientId) {
         AuthorizableRequestContext request = (AuthorizableRequestContext) Proxy.newProxyInstance(
-            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {AuthorizableRequestContext.class},
+            RecordSenderCheck.class.getClassLoader(), new Class<?>[] {AuthorizableRequestContext.class},
             (proxy, method, none) -> switch (method.getName()) {
                 case "clientId" -> clientId;
                 case "principal" -> KafkaPrincipal.ANONYMOUS;
@@ -128,13 +145,13 @@ public final class TelemetrySenderCheck {
                 default -> 1;
             });
         return (ClientTelemetryContext) Proxy.newProxyInstance(
-            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryContext.class},
+            RecordSenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryContext.class},
             (proxy, method, none) -> method.getName().equals("pushIntervalMs") ? (Object) 1000 : request);
     }
 
     private static ClientTelemetryPayload payload() {
         return (ClientTelemetryPayload) Proxy.newProxyInstance(
-            TelemetrySenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryPayload.class},
+            RecordSenderCheck.class.getClassLoader(), new Class<?>[] {ClientTelemetryPayload.class},
             (proxy, method, none) -> switch (method.getName()) {
                 case "clientInstanceId" -> Uuid.ONE_UUID;
                 case "isTerminating" -> false;
@@ -158,7 +175,7 @@ public final class TelemetrySenderCheck {
         }
     }
 
-    private static void print(TelemetrySender sender) {
+    private static void print(RecordSender sender) {
         print("received", sender.getReceived());
         print("sent", sender.getSent());
         print("dropped", sender.getDropped());

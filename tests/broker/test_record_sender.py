@@ -1,0 +1,44 @@
+"""The queue of receiver and appenders in a JVM: its heap is bounded, no exception stops it."""
+
+import pytest
+
+from .java_check import JavaCheck
+
+BOUND = 16 << 20
+
+
+@pytest.fixture(scope="module")
+def check(tmp_path_factory: pytest.TempPathFactory) -> JavaCheck:
+    """Runs one scenario of the Java source; returns what it counted."""
+    return JavaCheck.compiled("RecordSenderCheck", tmp_path_factory.mktemp("sender"))
+
+
+def test_long_client_ids_stay_within_the_bound(check: JavaCheck) -> None:
+    """10,000 pushes of one byte and a client id of 32 KB would take 320 MiB."""
+    assert check.counts("headers")["grown"] < 1.25 * BOUND
+
+
+def test_a_push_that_cannot_be_built_is_counted_and_its_bytes_are_released(
+    check: JavaCheck,
+) -> None:
+    counts = check.counts("building")
+    assert counts == {
+        "memory_errors": 10,
+        "received": 20_011,
+        "sent": 0,
+        "dropped": 0,
+        "failed": 20_010,
+        "queued": 1,
+    }
+
+
+def test_no_exception_of_the_producer_ends_the_thread(check: JavaCheck) -> None:
+    counts = check.counts("sending")
+    assert counts == {"received": 4, "sent": 1, "dropped": 0, "failed": 3, "queued": 0}
+
+
+def test_a_producer_that_cannot_be_built_is_not_tried_for_every_record(check: JavaCheck) -> None:
+    """Each time it writes some hundred lines to the broker's log."""
+    counts = check.counts("unbuildable")
+    assert counts["built"] == 1
+    assert (counts["received"], counts["failed"], counts["dropped"]) == (100, 1, 99)
