@@ -21,6 +21,7 @@ BENCHMARKS = (
     "rollup",
     "producer_ids_stream",
     "load",
+    "observe",
 )
 
 
