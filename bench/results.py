@@ -27,6 +27,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -44,7 +45,7 @@ def paths(folder: Path) -> list[str]:
 def repeat(demo: Path, target: Path, times: int) -> None:
     """The rows of a fact table so many times, each copy some minutes later."""
     table = TABLES[target.name]
-    folder_tables.create(target, table)
+    folder_tables.create(Place.local(target.parent), table)
     columns = ", ".join(
         f"make_timestamp(epoch_us({f.name}) + $shift) AS {f.name}"
         if pa.types.is_timestamp(f.type)

@@ -46,10 +46,10 @@ class JobError(QuotaflowError):
 
 
 class NeverMadeError(QuotaflowError):
-    """A declared table does not exist in the warehouse's folder yet."""
+    """A declared table does not exist in the warehouse's folder or object store yet."""
 
-    def __init__(self, table: str, folder: Path) -> None:
-        super().__init__(f"table {table} was never made in {folder}")
+    def __init__(self, table: str, location: Path | str) -> None:
+        super().__init__(f"table {table} was never made in {location}")
         self.table = table
 
 

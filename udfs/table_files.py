@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from quotaflow.schemas.table import LONG, STRING
+from quotaflow.udfs.stores import Store, key_of
 
 FILE = pa.schema(
     [
@@ -38,12 +39,22 @@ _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table whose rows a task writes: its folder, its columns, and those with statistics."""
+    """A table whose rows a task writes: its folder, its columns, and those with statistics.
+
+    `store` has the folder; None if it is on disk.
+    """
 
     name: str
     folder: str
     schema: pa.Schema
     indexed: Sequence[str]
+    store: Store | None = None
+
+    def open(self, name: str) -> IO[bytes] | pa.NativeFile:
+        """A new file of this name, to be written from its start. Raises OSError."""
+        if self.store is None:
+            return Path(self.folder, name).open("xb")
+        return self.store.filesystem().open_output_stream(key_of(f"{self.folder}/{name}"))
 
 
 @dataclass(slots=True)
@@ -78,6 +89,8 @@ class TableFile:
     target: Target
     rows: int = 0
     _name: str = ""
+    _size: int = 0
+    _file: IO[bytes] | pa.NativeFile | None = None
     _writer: pq.ParquetWriter | None = None
     _bounds: dict[str, _Bounds] = field(default_factory=dict)
 
@@ -88,8 +101,10 @@ class TableFile:
 
     def __exit__(self, *error: object) -> None:
         """Close the file."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._writer is not None and self._file is not None:
+            with self._file:
+                self._writer.close()
+                self._size = self._file.tell()
 
     def write(self, rows: pa.Table) -> None:
         """Append rows with the columns and types of the table. Raises OSError."""
@@ -97,11 +112,11 @@ class TableFile:
             return
         if self._writer is None:
             self._name = f"part-{uuid4()}.{_CODEC}.parquet"
-            path = Path(self.target.folder, self._name)
+            self._file = self.target.open(self._name)
             # Readers of Delta need no statistics of Parquet: nested columns would cost most.
             indexed: Any = list(self.target.indexed)
             self._writer = pq.ParquetWriter(
-                path,
+                self._file,
                 self.target.schema,
                 compression=_CODEC,
                 write_statistics=indexed,
@@ -115,11 +130,10 @@ class TableFile:
         """The closed file as a row of FILE; None if it had no rows."""
         if self._writer is None:
             return None
-        size = Path(self.target.folder, self._name).stat().st_size
         return {
             "table": self.target.name,
             "path": self._name,
-            "size_bytes": size,
+            "size_bytes": self._size,
             "rows": self.rows,
             "stats": self._stats(),
         }

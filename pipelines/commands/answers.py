@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import duckdb_ddl, reader, views
+from quotaflow.pipelines.warehouse import duckdb_ddl, place, reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl, grants
@@ -53,14 +53,14 @@ def create_statements(name: str | None, ledger_schema: str | None = None) -> Ite
 
 def grant_statements(conf: Conf, jobs: str, operator: str) -> Iterator[str]:
     """GRANT statements for conf's catalog. Raises ConfigError for tables in a folder."""
-    place = conf.warehouse.catalog_schema
-    if place is None:
+    schema = conf.warehouse.catalog_schema
+    if schema is None:
         raise ConfigError(
             "the tables are in a folder, which has no grants: name a catalog with "
             "--set warehouse.catalog_schema=CATALOG.SCHEMA"
         )
-    tables = grants.Place(*place.split("."))
-    ledger = grants.Place(*(conf.warehouse.ledger_schema or place).split("."))
+    tables = grants.Place(*schema.split("."))
+    ledger = grants.Place(*(conf.warehouse.ledger_schema or schema).split("."))
     for statement in grants.statements(tables, ledger, jobs, operator):
         yield f"{statement};"
 
@@ -78,9 +78,9 @@ def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:
     yield from duckdb_ddl.SETUP
     for each in _names(name):
         table = TABLES.get(each)
-        folder = conf.warehouse.folder.resolve()
+        root = place.root(conf.warehouse)
         text = (
-            duckdb_ddl.create_table(table, folder)
+            duckdb_ddl.create_table(table, root)
             if table
             else duckdb_ddl.create_view(views.load()[each])
         )

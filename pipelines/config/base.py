@@ -64,6 +64,7 @@ _UNPRINTED = {
     ("kafka",),
     ("privacy",),
     ("spark", "conf"),
+    ("warehouse", "store"),
     ("alerts", "webhook"),
     ("feedback", "signing_keys"),
 }

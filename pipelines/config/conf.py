@@ -41,7 +41,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
 # Values of these are text for Kafka and Spark: 0123 or no must stay as they are written.
-_TEXT_MAPS = {("kafka", "properties"), ("spark", "conf")}
+_TEXT_MAPS = {("kafka", "properties"), ("spark", "conf"), ("warehouse", "store")}
 _MAPS = {
     *_TEXT_MAPS,
     ("ingest", "sampling"),

@@ -1,14 +1,17 @@
 """Sections of conf about the environment: places of tables and checkpoints, and Spark."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from quotaflow.pipelines.config import object_store
 from quotaflow.pipelines.config.base import Positive, Section, matches
 from quotaflow.pipelines.config.secrets import SHOWN_SECRET
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.udfs.stores import Store
 
 
 def expanded(path: str | Path, instead: str = "an absolute path") -> Path:
@@ -31,13 +34,16 @@ def home() -> Path:
 
 
 class WarehouseSection(Section):
-    """The places of Delta tables (a folder, or a Unity Catalog schema) and of their checkpoints.
+    """The places of Delta tables (a folder, an object store, or a Unity Catalog schema) and of
+    their checkpoints.
 
-    With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema.
+    With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema. With
+    an object store conf names a folder for them: an object store has no lock that excludes a second
+    run of a query. `store` has options of the store's clients, secrets by reference.
     `ledger_schema` has plans and records of writes to brokers, so that those who fill the other
     tables have no right to create or change these; null: they are in `catalog_schema`.
-    `query_memory_mb` (MiB) and `query_timeout_s` bound each query that this machine answers over a
-    folder; what exceeds the memory goes to a temporary folder.
+    `query_memory_mb` (MiB) and `query_timeout_s` bound each query that this machine answers
+    without Spark; what exceeds the memory goes to a temporary folder.
     """
 
     path: str | None = None
@@ -49,18 +55,24 @@ class WarehouseSection(Section):
         | None
     ) = None
     checkpoints: str | None = None
+    store: dict[str, str] = Field(default_factory=dict)
     query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
     query_timeout_s: Positive = 600
 
     @field_validator("path")
     @classmethod
-    def _a_folder(cls, path: str | None) -> str | None:
-        if path and "://" in path:
+    def _a_place(cls, path: str | None) -> str | None:
+        return object_store.checked_path(path) if path else path
+
+    @field_validator("checkpoints")
+    @classmethod
+    def _a_folder(cls, checkpoints: str | None) -> str | None:
+        if checkpoints and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", checkpoints):
             raise ValueError(
-                "must be a folder of this machine: tables in an object store are reached through "
-                "catalog_schema"
+                "must be a folder of this machine, or a volume: a lock there excludes a second run "
+                "of the same query, and an object store has no such lock"
             )
-        return path
+        return checkpoints
 
     @model_validator(mode="after")
     def _one_place(self) -> "WarehouseSection":
@@ -68,11 +80,33 @@ class WarehouseSection(Section):
             raise ValueError("path and catalog_schema exclude each other: name one")
         if self.ledger_schema and not self.catalog_schema:
             raise ValueError("ledger_schema is a part of a catalog: name catalog_schema, too")
+        object_store.checked_options(self.path, self.store)
+        if self.is_store and not self.checkpoints:
+            raise ValueError(
+                f"checkpoints is needed beside path {self.path}: a folder that lasts as long as "
+                "the tables, such as /var/lib/quotaflow/checkpoints"
+            )
         return self
 
     @property
+    def is_store(self) -> bool:
+        """Whether the tables are in an object store."""
+        return object_store.is_store(self.path)
+
+    @property
+    def location(self) -> str:
+        """Where the tables are if they are not in a catalog: a folder, or a URI."""
+        return str(self.path) if self.is_store else str(self.folder)
+
+    def object_store(self) -> Store:
+        """The store of the tables. Raises ConfigError for a secret that cannot be looked up."""
+        return object_store.store(str(self.path), self.store)
+
+    @property
     def folder(self) -> Path:
-        """The folder of the tables if they are not in a catalog."""
+        """The folder of the tables if they are in one."""
+        if self.is_store:
+            raise AssertionError(f"{self.path} is no folder")
         return expanded(self.path) if self.path else home() / "warehouse"
 
     @property
@@ -83,6 +117,12 @@ class WarehouseSection(Section):
         if self.catalog_schema:
             return Path("/Volumes", *self.catalog_schema.split("."), "checkpoints")
         return self.folder / "_checkpoints"
+
+    @property
+    def state_folder(self) -> Path:
+        """The folder of locks, the stop file and pages: that of the tables, else of checkpoints."""
+        is_elsewhere = self.catalog_schema or self.is_store
+        return self.checkpoint_folder if is_elsewhere else self.folder
 
 
 class SparkSection(Section):

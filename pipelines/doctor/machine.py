@@ -38,7 +38,10 @@ def findings(conf: Conf) -> Iterator[Finding]:
     yield _extras()
     for name, share in health.free_shares(conf).items():
         yield _room(name, share, conf.health.min_free_share)
-    if not conf.warehouse.catalog_schema and conf.warehouse.folder.is_dir():
+    if (
+        not (conf.warehouse.catalog_schema or conf.warehouse.is_store)
+        and conf.warehouse.folder.is_dir()
+    ):
         yield _readers(conf.warehouse.folder)
 
 

@@ -26,7 +26,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
         seen = f"catalog schema {warehouse.conf.catalog_schema}: not checked from here"
         yield Finding("tables", UNCHECKED, seen)
         return
-    yield _writable(warehouse.conf.folder)
+    yield _writable(warehouse.conf.state_folder)
     holder = warehouse.holder()
     yield Finding("lock", OK, f"held by {holder}" if holder else "nobody writes now")
     reader = Reader(warehouse)
@@ -36,7 +36,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
         yield _columns(reader, made)
     else:
         remedy = "fill them with `quotaflow run --once`"
-        yield Finding("tables", WARNING, f"none in {warehouse.conf.folder}", remedy)
+        yield Finding("tables", WARNING, f"none in {warehouse.conf.location}", remedy)
     yield from _feedback(conf, reader, now)
 
 

@@ -1,7 +1,7 @@
 """Runs computations on the same facts together, in Spark's tasks.
 
-In a folder, tasks read the tables' files. In a catalog only Spark may read tables: there tasks get
-the facts as Arrow batches, and the lookup tables with their function.
+In a folder or an object store, tasks read the tables' files. In a catalog only Spark may read
+tables: there tasks get the facts as Arrow batches, and the lookup tables with their function.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -102,7 +102,7 @@ def spark_engine(spark: "SparkSession", warehouse: Warehouse, memory_mb: int) ->
     """An engine in the tasks of a Spark session, each with at most `memory_mb` for its SQL."""
     if warehouse.conf.catalog_schema:
         return Engine(lambda: CatalogTasks(spark, warehouse, memory_mb))
-    return Engine(lambda: FolderTasks(spark, warehouse.conf.folder.resolve(), memory_mb))
+    return Engine(lambda: FolderTasks(spark, warehouse.place, memory_mb))
 
 
 def _by_computation(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed]:

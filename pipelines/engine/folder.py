@@ -1,9 +1,8 @@
-"""Tasks over the tables of a folder: they read the tables' files themselves."""
+"""Tasks over the tables of a folder or an object store: they read the files themselves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow as pa
 from quotaflow.pipelines.engine.relations import FolderRelations, named_in, time_read
 from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
 from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
@@ -27,9 +27,9 @@ OUTPUT_SQL = sql_columns(OUTPUT)
 class FolderTasks:
     """Tasks that read the files of one version of each table."""
 
-    def __init__(self, spark: "SparkSession", folder: Path, memory_mb: int) -> None:
+    def __init__(self, spark: "SparkSession", place: Place, memory_mb: int) -> None:
         self.spark = spark
-        self.relations = FolderRelations(folder)
+        self.relations = FolderRelations(place)
         self.memory_mb = memory_mb
 
     def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:

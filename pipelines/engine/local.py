@@ -10,6 +10,7 @@ from quotaflow.pipelines.engine.folder import folder_task
 from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.engine.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
@@ -20,7 +21,7 @@ class LocalTasks:
     """Tasks over the tables of a folder that run in this process, one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        self.relations = FolderRelations(folder)
+        self.relations = FolderRelations(Place.local(folder))
 
     def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
         """The files of the facts with rows of the ranges."""
@@ -36,7 +37,7 @@ class LocalTasks:
 def compute(computation: Computation, folder: Path) -> pa.Table:
     """The rows of a computation over the tables of a folder."""
     part = Part(computation, computation.ranges)
-    return compute_over(computation, FolderRelations(folder).for_parts([part]))
+    return compute_over(computation, FolderRelations(Place.local(folder)).for_parts([part]))
 
 
 def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:

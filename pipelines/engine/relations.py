@@ -1,15 +1,15 @@
-"""The relations that tasks read: the files of tables in a folder."""
+"""The relations that tasks read: the files of tables in a folder or an object store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.engine.computation import CARRIED
 from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.rule import Files, Relation
@@ -17,9 +17,9 @@ from quotaflow.udfs.engine.rule import Files, Relation
 
 @dataclass(frozen=True, slots=True)
 class FolderRelations:
-    """Tables of a folder, each in the version that it has when it is first read here."""
+    """Tables of a place, each in the version that it has when it is first read here."""
 
-    folder: Path
+    place: Place
     _files: dict[str, list[DataFile]] = field(default_factory=dict)
 
     def files(self, name: str) -> list[DataFile]:
@@ -46,15 +46,20 @@ class FolderRelations:
                 matching.update(
                     file.path for file in self.files(table) if file.may_have(start, end)
                 )
-        return {relation: _files(table, matching) for relation, (table, matching) in paths.items()}
+        return {
+            relation: self.place.files(TABLES[table], sorted(matching))
+            for relation, (table, matching) in paths.items()
+        }
+
+    def relation(self, name: str) -> Files:
+        """All files of a table."""
+        return self.place.files(TABLES[name], (file.path for file in self.files(name)))
 
     def _listed(self, name: str) -> list[DataFile]:
-        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
-
-        folder = self.folder / name
-        if not (folder / "_delta_log").is_dir():
+        if not self.place.is_made(name):
             return []
-        return delta_files.of_version(DeltaTable(folder), folder, TABLES[name].time)
+        live = self.place.open(name)
+        return delta_files.of_version(live, self.place.path(name), TABLES[name].time)
 
 
 _Read = tuple[str, str, datetime | None, datetime | None]
@@ -72,11 +77,6 @@ def reads(part: Part) -> Iterable[_Read]:
     if computation.carry is not None:
         before = computation.carry.before(first)
         yield CARRIED, computation.table, before.start, before.end
-
-
-def _files(name: str, paths: set[str]) -> Files:
-    table = TABLES[name]
-    return Files(tuple(sorted(paths)), table.arrow, is_dated=bool(table.partitioning))
 
 
 def named_in(parts: Iterable[Part]) -> set[str]:

@@ -33,6 +33,8 @@ _ONE_POINT = ["cluster_id", "series_id", "event_time", "start_time", "value", "v
 _OF_PUSH = [
     name for name in TELEMETRY_PUSHES.column_names if name in CLIENT_METRICS.column_names
 ] + ["compression", "payload"]
+READ = [*_OF_PUSH, "unreadable_reason"]
+"""The columns of telemetry_pushes that the stream reads."""
 _COUNT = "count(1) AS rows"
 # A record may have no time: then the time of its event decides.
 _RECORD_TIME = "coalesce(record_time, event_time)"

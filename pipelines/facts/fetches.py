@@ -109,6 +109,8 @@ def arrivals(requests: "DataFrame", warehouse: Warehouse) -> "DataFrame":
     """
     if warehouse.conf.catalog_schema:
         return lines(requests)
+    if warehouse.conf.is_store:
+        return requests.where("api = 'FETCH'").select("file")
     return requests.where("api = 'FETCH'").select(F.input_file_name().alias("file"))
 
 
@@ -138,15 +140,12 @@ def follow(requests: "DataFrame", sessions: "DataFrame", limits: Limits) -> "Dat
 
 def _relations(warehouse: Warehouse, uris: Iterable[str]) -> dict[str, Files]:
     """The files of these requests, and those of all sessions."""
-    from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
-
-    requests = warehouse.folder(REQUESTS.name)
-    delta_files.check_features(DeltaTable(requests), requests)
-    sessions = FolderRelations(warehouse.conf.folder.resolve()).files(FETCH_SESSIONS.name)
-    return {
-        REQUESTS.name: Files(tuple(sorted(map(delta_files.path_of, uris))), REQUESTS.arrow),
-        FETCH_SESSIONS.name: Files(tuple(file.path for file in sessions), FETCH_SESSIONS.arrow),
-    }
+    place, name = warehouse.place, REQUESTS.name
+    delta_files.check_features(place.open(name), place.path(name))
+    # Spark names a file on disk by its URI.
+    paths = uris if place.store else map(delta_files.path_of, uris)
+    sessions = FolderRelations(place).relation(FETCH_SESSIONS.name)
+    return {name: place.files(REQUESTS, sorted(paths)), FETCH_SESSIONS.name: sessions}
 
 
 def drop_reasons(

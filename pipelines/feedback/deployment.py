@@ -9,6 +9,7 @@ from pathlib import Path
 from quotaflow.pipelines.config import Conf, home, secrets
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.signing import HOW_TO_MAKE_A_KEY, Signer
+from quotaflow.pipelines.warehouse import place
 
 _FOLDER, _KEY_FILE, _ID_FILE = "feedback", "signing_key", "id"
 _ID_CHARS = 12
@@ -50,8 +51,8 @@ def _name(conf: Conf, *, make: bool) -> str:
     if make:
         _make(path, random_secrets.token_hex(16))
     random_id = path.read_text(encoding="utf-8") if path.exists() else ""
-    place = f"{random_id}\n{conf.warehouse.folder.resolve()}"
-    return f"quotaflow-{hashlib.sha256(place.encode()).hexdigest()[:_ID_CHARS]}"
+    about = f"{random_id}\n{place.root(conf.warehouse)}"
+    return f"quotaflow-{hashlib.sha256(about.encode()).hexdigest()[:_ID_CHARS]}"
 
 
 def _make(path: Path, text: str) -> None:

@@ -271,11 +271,11 @@ def leased_elsewhere(book: LeaseBook) -> dict[Key, str]:
 
 @contextmanager
 def sole_writer(conf: Conf) -> Iterator[None]:
-    """Be the only process that writes to the cluster from a warehouse in a folder.
+    """Be the only process that writes to the cluster from these tables, but for a catalog's.
 
     Raises LockedError. Giving back must work without the folder, so there a lock is no condition.
     """
-    path = conf.warehouse.folder / _LOCK
+    path = conf.warehouse.state_folder / _LOCK
     try:
         file = None if conf.warehouse.catalog_schema else path.open("a", encoding="utf-8")
     except OSError:
@@ -359,9 +359,7 @@ def stop_file(conf: Conf) -> Path:
     """The file that stops every write to the cluster while it exists."""
     if conf.plan.stop_file is not None:
         return expanded(conf.plan.stop_file)
-    warehouse = conf.warehouse
-    folder = warehouse.checkpoint_folder if warehouse.catalog_schema else warehouse.folder
-    return folder / STOP_FILE
+    return conf.warehouse.state_folder / STOP_FILE
 
 
 def stop_file_reason(conf: Conf) -> str | None:

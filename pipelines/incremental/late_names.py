@@ -20,7 +20,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.topology import TOPICS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 from quotaflow.udfs.engine.database import opened
-from quotaflow.udfs.engine.rule import Files, Relation
+from quotaflow.udfs.engine.rule import Relation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ class LateNames:
         read = (
             _in_catalog(spark, warehouse)
             if conf.catalog_schema
-            else _in_folder(FolderRelations(conf.folder.resolve()))
+            else _in_files(FolderRelations(warehouse.place))
         )
         relations = {each.name: read(each, "true", {*_NAMED.names, "topic"}) for each in _NAMING}
         empty = {each.name: each.arrow.empty_table() for each in _NAMING}
@@ -105,10 +105,10 @@ class LateNames:
         return [row["event_time"] for row in times.to_pylist()]
 
 
-def _in_folder(relations: FolderRelations) -> Reader:
+def _in_files(relations: FolderRelations) -> Reader:
     def read(table: Table, _: str, __: set[str]) -> Relation | None:
-        paths = tuple(file.path for file in relations.files(table.name))
-        return Files(paths, table.arrow, bool(table.partitioning)) if paths else None
+        files = relations.relation(table.name)
+        return files if files.paths else None
 
     return read
 

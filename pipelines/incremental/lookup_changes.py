@@ -15,7 +15,6 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, in_duckdb, in_spark
 from quotaflow.schemas.table import STRING, TIMESTAMP
 from quotaflow.udfs.engine.database import opened
-from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +44,7 @@ class NewRows:
 class LookupChanges:
     """New rows of lookup tables, and the time since which facts are kept.
 
-    Each table is read once per batch. `relations` are those of a folder; None in a catalog.
+    Each table is read once per batch. `relations` are None in a catalog.
     """
 
     spark: "SparkSession"
@@ -57,10 +56,9 @@ class LookupChanges:
     @classmethod
     def open(cls, spark: "SparkSession", batch: Batch) -> "LookupChanges":
         """Open the tables of the batch's warehouse."""
-        conf = batch.warehouse.conf
         # A catalog has no folder, and a machine that reads one may have no home.
-        folder = None if conf.catalog_schema else conf.folder.resolve()
-        return cls(spark, batch, FolderRelations(folder) if folder else None)
+        has_files = not batch.warehouse.conf.catalog_schema
+        return cls(spark, batch, FolderRelations(batch.warehouse.place) if has_files else None)
 
     def changes_for(
         self, result: Result, state: ResultState
@@ -108,7 +106,7 @@ class LookupChanges:
             self._new_rows[key] = (
                 self._in_catalog(lookup, valid_from, seen)
                 if self.relations is None
-                else _in_folder(self.relations, lookup, valid_from, seen)
+                else _in_files(self.relations, lookup, valid_from, seen)
             )
         return self._new_rows[key]
 
@@ -119,7 +117,7 @@ class LookupChanges:
         return NewRows(**rows.cast(_NEWEST).to_pylist()[0])
 
 
-def _in_folder(
+def _in_files(
     relations: FolderRelations, lookup: LookupTable, valid_from: str, seen: datetime | None
 ) -> NewRows:
     name, time = lookup.table.name, lookup.table.time
@@ -128,7 +126,7 @@ def _in_folder(
     if not paths:
         return NewRows()
     after = "true" if seen is None else f"{time} > {in_duckdb(seen)}"
-    relation = Files(tuple(paths), lookup.table.arrow, bool(lookup.table.partitioning))
+    relation = relations.place.files(lookup.table, paths)
     with opened({name: relation}) as database:
         rows = database.query(_newest(lookup, valid_from, after).format(source=name), _NEWEST)
         return NewRows(**next(rows).to_pylist()[0])

@@ -38,11 +38,7 @@ def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Ba
     }
     if not checkpoint_of:
         return []
-    history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
-    rows = history.select("version", F.unix_millis("timestamp").alias("at_ms")).collect()
-    version_times = {
-        row["version"]: datetime.fromtimestamp(row["at_ms"] / 1e3, UTC) for row in rows
-    }
+    version_times = _version_times(spark, warehouse, table)
     behind = []
     for name, folder in checkpoint_of.items():
         done = checkpoints.committed(folder)
@@ -53,6 +49,18 @@ def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Ba
             since = version_times.get(min(version, max(version_times)))
             behind.append(Backlog(name, version, since, version - 1 if is_whole else None))
     return behind
+
+
+def _version_times(spark: "SparkSession", warehouse: Warehouse, table: str) -> dict[int, datetime]:
+    """When each version in the table's log was committed."""
+    if warehouse.conf.is_store:
+        commits = warehouse.place.open(table).history()
+        times_ms = {each["version"]: each["timestamp"] for each in commits}
+    else:
+        history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
+        rows = history.select("version", F.unix_millis("timestamp").alias("at_ms")).collect()
+        times_ms = {row["version"]: row["at_ms"] for row in rows}
+    return {number: datetime.fromtimestamp(ms / 1e3, UTC) for number, ms in times_ms.items()}
 
 
 def not_computed(warehouse: Warehouse, table: str, before: datetime) -> list[str]:

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
-from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import query_progress
 from quotaflow.pipelines.streaming.checkpoints import newest_batch
 from quotaflow.pipelines.streaming.listener import BATCH, IDLE, QueryEvent, QueryListener
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
@@ -119,10 +120,10 @@ class ProgressLog:
             return
         table = QUERY_PROGRESS
         rows = pa.Table.from_pylist(list(self.unwritten.values()), schema=table.arrow)
-        failures: tuple[type[Exception], ...] = (OSError, *spark_errors())
+        failures: tuple[type[Exception], ...] = (OSError, JobError, *spark_errors())
+        environment = self.environment
         try:
-            frame = frames.from_arrow(self.environment.spark, rows)
-            self.environment.warehouse.write(frame.write.format("delta").mode("append"), table.name)
+            row_writer.append(lambda: environment.spark, environment.warehouse, table, rows)
         except failures as error:
             self._keep(str(error).strip().partition("\n")[0])
             return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, fetches
 from quotaflow.pipelines.facts.ingest import INGESTS
+from quotaflow.pipelines.incremental.affected import counting
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
@@ -63,7 +64,8 @@ def _ingest(
 
 def _client_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, pushes = environment.conf, TELEMETRY_PUSHES.name
-    rows = sources.read_table(environment.spark, conf, environment.warehouse, pushes)
+    needed = client_metrics.READ
+    rows = sources.read_table(environment.spark, conf, environment.warehouse, pushes, needed)
     once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
     write = client_metrics.PointIngest(conf).write
     return sinks.start(once, "client_metrics", environment.warehouse, write, trigger)
@@ -71,7 +73,7 @@ def _client_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "Str
 
 def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, requests = environment.conf, REQUESTS.name
-    rows = sources.read_table(environment.spark, conf, environment.warehouse, requests)
+    rows = sources.read_table(environment.spark, conf, environment.warehouse, requests, ["api"])
     arrived = fetches.arrivals(rows, environment.warehouse)
     write = fetches.Fetches(conf.fetch_sessions, conf.results.task_memory_mb).write
     return sinks.start(arrived, "fetches", environment.warehouse, write, trigger)
@@ -106,8 +108,10 @@ def _maintain(
     trigger: sinks.Trigger,
 ) -> "StreamingQuery":
     maintainer = ResultMaintainer(results(environment.conf), environment.conf)
-    table = maintainer.results[0].facts.name
-    facts = sources.read_table(environment.spark, environment.conf, environment.warehouse, table)
+    table = maintainer.results[0].facts
+    needed, _ = counting(maintainer.results, table.column_names, None)
+    spark, conf = environment.spark, environment.conf
+    facts = sources.read_table(spark, conf, environment.warehouse, table.name, needed)
     arrivals = maintainer.arrivals(facts)
     return sinks.start(arrivals, job, environment.warehouse, maintainer.write, trigger)
 

@@ -75,7 +75,7 @@ def rebuild(conf: Conf, request: RebuildRequest, report: Report) -> int:
     with warehouse.lock():
         spark = session.get(conf.spark, report)
         if not warehouse.exists(spark, request.table):
-            raise NeverMadeError(request.table, warehouse.conf.folder)
+            raise NeverMadeError(request.table, warehouse.conf.location)
         again = Rebuild(conf, warehouse, spark, report)
         if request.table == CLIENT_METRICS.name:
             _ensure(warehouse, spark, [TELEMETRY_PUSHES, CLIENT_METRICS])

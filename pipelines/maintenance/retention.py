@@ -19,6 +19,7 @@ from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
+from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
@@ -78,7 +79,9 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
         before = min(before, _needed_since(rows) or before)
     where = is_old(table, before)
     if "is_removed" in table.column_names:
-        newest = changes.newest_rows(table, batch.warehouse.target(table.name), where)
+        source = f"rows_of_{table.name}"
+        rows.createOrReplaceTempView(source)
+        newest = changes.newest_rows(table, source, where)
         stay = spark.sql(newest).where("NOT is_removed")
         kept = rows_by_cluster(stay)
         counted = {
@@ -105,8 +108,7 @@ def reason_to_wait(
     for query in behind:
         if query.read is None or query.since is None:
             return f"{query.job} has not read all of it: run that first"
-        target = batch.warehouse.target(name)
-        read = spark.sql(f"SELECT * FROM {target} VERSION AS OF {query.read}").where(old.where)
+        read = batch.warehouse.read(spark, name, query.read).where(old.where)
         if read.count() != batch.warehouse.read(spark, name).where(old.where).count():
             return f"{query.job} has not read what is too old: run that first"
     return next(iter(backlog.not_computed(batch.warehouse, name, old.before)), None)
@@ -118,6 +120,9 @@ def remove(spark: "SparkSession", batch: Batch, old: Old) -> None:
     batch.warehouse.keep_since(spark, old.table.name, old.before)
     if old.stay is not None:
         batch.replace(old.stay, old.table, old.where)
+    elif batch.warehouse.conf.is_store:
+        empty = old.table.arrow.empty_table()
+        batch.replace_rows(lambda: spark, empty, old.table, Replaced(None, old.where))
     else:
         spark.sql(f"DELETE FROM {batch.warehouse.target(old.table.name)} WHERE {old.where}")
 

@@ -50,7 +50,7 @@ from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.view import split
 from quotaflow.udfs.engine.database import Database, opened
-from quotaflow.udfs.engine.rule import Files, Relation
+from quotaflow.udfs.engine.rule import Relation
 from quotaflow.udfs.rules.usage_histogram import PER_LN
 
 MINUTE_S, HOUR_S = 60, 3_600
@@ -179,9 +179,9 @@ class RollUp:
 
     def _stored(self, time: TimeRange) -> Relation:
         """The table's files of a time; listed each time, because a commit replaces files."""
-        relations = FolderRelations(self.warehouse.conf.folder.resolve())
-        paths = tuple(file.path for file in relations.within(QUOTA_USAGE.name, [time]))
-        return Files(paths, QUOTA_USAGE.arrow, is_dated=True)
+        place = self.warehouse.place
+        files = FolderRelations(place).within(QUOTA_USAGE.name, [time])
+        return place.files(QUOTA_USAGE, (file.path for file in files))
 
 
 def rolled_up(stored: Relation, old: OldRange, rate_period_s: int, database: Database) -> pa.Table:

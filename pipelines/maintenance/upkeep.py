@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
@@ -18,6 +17,7 @@ from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.maintenance import retention, roll_up
+from quotaflow.pipelines.maintenance.compaction import Compactor, compactor
 from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
@@ -161,7 +161,7 @@ class Upkeep:
         try:
             note = "; ".join(filter(None, (pending.note, self._optimized(pending)))) or None
             after = None if self.dry else self.warehouse.detail(self.spark, pending.table.name)
-        except spark_errors() as error:
+        except self._failures as error:
             self.report(f"{pending.table.name}: {failures.one_line(error)}")
             return None
         return UpkeepOutcome(
@@ -178,13 +178,11 @@ class Upkeep:
 
     def _optimized(self, pending: "PendingTable") -> str | None:
         """Run OPTIMIZE and VACUUM; returns why one of them was skipped."""
-        target = self.warehouse.target(pending.table.name)
         # Not ZORDER BY, which writes every file of the table again each time. Rows arrive in order
         # of time, so readers skip as many files without it.
         # Today's partition is still being replaced: compacting it now is in vain.
-        past = f" WHERE event_date < date'{self.now.astimezone(UTC).date()}'"
         if not self.dry and pending.detail.files > 1:
-            self.spark.sql(f"OPTIMIZE {target}{past if pending.table.partitioning else ''}")
+            self._compactor.compact(pending.table, self.now.astimezone(UTC).date())
         for query in pending.behind:
             if query.since is None or query.since < self.now - self._vacuum_after:
                 since = f" since {query.since:%Y-%m-%d}" if query.since else ""
@@ -192,13 +190,17 @@ class Upkeep:
         if pending.disk_bytes == pending.detail.size_bytes and not pending.rows_removed:
             return None
         # A VACUUM adds to the table's log even if it finds nothing.
-        vacuum = f"VACUUM {target} RETAIN {self.conf.upkeep.vacuum_after_h} HOURS"
-        files = self.spark.sql(f"{vacuum} DRY RUN").count()
+        hours = self.conf.upkeep.vacuum_after_h
+        files = self._compactor.unused(pending.table, hours)
         if self.dry:
             return f"{files} files to delete" if files else None
         if files:
-            self.spark.sql(vacuum)
+            self._compactor.vacuum(pending.table, hours)
         return None
+
+    @property
+    def _compactor(self) -> Compactor:
+        return compactor(self.spark, self.warehouse)
 
     def _report_note(self, outcome: UpkeepOutcome) -> None:
         if outcome.note:
@@ -207,8 +209,11 @@ class Upkeep:
     def _disk_bytes(self, table: Table) -> int | None:
         if self.conf.warehouse.catalog_schema:
             return None
-        files = self.warehouse.folder(table.name).rglob("*.parquet")
-        return sum(_size(file) for file in files if file.parent.name != "_delta_log")
+        return self.warehouse.place.disk_bytes(table.name)
+
+    @property
+    def _failures(self) -> tuple[type[Exception], ...]:
+        return (JobError, *spark_errors())
 
     @property
     def _vacuum_after(self) -> timedelta:
@@ -225,10 +230,3 @@ class PendingTable:
     behind: list[Backlog]
     rows_removed: int = 0
     note: str | None = None
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except FileNotFoundError:  # deleted since it was listed
-        return 0

@@ -105,7 +105,7 @@ def free_shares(conf: Conf) -> dict[str, float]:
     """Free share of the disks of the tables and of the checkpoints."""
     warehouse = conf.warehouse
     folders = {"checkpoints": warehouse.checkpoint_folder}
-    if not warehouse.catalog_schema:
+    if not (warehouse.catalog_schema or warehouse.is_store):
         folders["tables"] = warehouse.folder
     return {name: _free_share(folder) for name, folder in sorted(folders.items())}
 
@@ -129,7 +129,7 @@ def _problems(
     free: Mapping[str, float],
 ) -> Iterator[str]:
     if not jobs:
-        yield f"no job ever ran on {conf.warehouse.folder}: quotaflow run --once"
+        yield f"no job ever ran on {conf.warehouse.location}: quotaflow run --once"
     if overdue:
         yield f"{overdue} configs should be restored: quotaflow restore --yes, and on a schedule"
     if failed.get("critical"):
@@ -146,29 +146,30 @@ def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
         row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
     }
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
-    folders = _folders(reader) if any(each.delta for each in by_job.values()) else {}
+    tables = _by_id(reader) if any(each.delta for each in by_job.values()) else {}
     for job in [*by_job, *(name for name in rows if name not in by_job)]:
         checkpoint = by_job.get(job)
         lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
         yield JobFacts(
-            job, rows.get(job, {}), checkpoint, _unread(checkpoint, folders), tuple(lines)
+            job, rows.get(job, {}), checkpoint, _unread(reader, checkpoint, tables), tuple(lines)
         )
 
 
-def _unread(checkpoint: Checkpoint | None, folders: Mapping[str, Path]) -> UnreadFiles | None:
+def _unread(
+    reader: Reader, checkpoint: Checkpoint | None, tables: Mapping[str, str]
+) -> UnreadFiles | None:
     if checkpoint is None or checkpoint.delta is None:
         return None
-    folder = folders.get(checkpoint.delta.table_id)
+    table = tables.get(checkpoint.delta.table_id)
     # A recreated table has another id: nothing of it was read.
-    return (
-        delta_log.of_table(folder, checkpoint.delta.version) if folder else UnreadFiles(is_cut=True)
-    )
+    if table is None:
+        return UnreadFiles(is_cut=True)
+    return delta_log.of_table(reader.warehouse.place, table, checkpoint.delta.version)
 
 
-def _folders(reader: Reader) -> dict[str, Path]:
-    """The folder of each table, by its table id, which checkpoints have."""
-    made = [name for name in TABLES if reader.is_made(name)]
-    return {reader.table_id(name): reader.warehouse.folder(name) for name in made}
+def _by_id(reader: Reader) -> dict[str, str]:
+    """The name of each table, by its table id, which checkpoints have."""
+    return {reader.table_id(name): name for name in TABLES if reader.is_made(name)}
 
 
 def _pending_plan(reader: Reader, oldest: datetime) -> tuple[str | None, int]:

@@ -128,7 +128,7 @@ def _targets(
     lasts = {} if since else results.last()
     starts = {table: since or new_rows.since(lasts.get(table.name), max_lateness) for table in made}
     frames = {
-        table: new_rows.rows_since(warehouse.read(spark, table.name), table, start)
+        table: new_rows.rows_since(warehouse.read_written(spark, table.name), table, start)
         for table, start in starts.items()
     }
     extents = new_rows.extents(frames)

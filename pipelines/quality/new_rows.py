@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 _RECORD_TIME = "record_time"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-# When the newest file was written: it shows replaced rows of a result, too.
-_WRITTEN = "_metadata.file_modification_time"
+_WRITTEN = "written_at"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,7 @@ def folder(conf: Conf, named: Path | None = None) -> Path:
 
     Raises ConfigError if the folder has other content.
     """
-    warehouse = conf.warehouse
-    beside = warehouse.checkpoint_folder if warehouse.catalog_schema else warehouse.folder
-    chosen = named or Path(conf.quality.data_docs or beside / _FOLDER)
+    chosen = named or Path(conf.quality.data_docs or conf.warehouse.state_folder / _FOLDER)
     path = expanded(chosen)
     if path.exists() and not _is_ours(path):
         raise ConfigError(f"{path} has other content than pages of checks: name another folder")

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.quality.new_rows import LastCheck
 from quotaflow.pipelines.quality.suites import CRITICAL
-from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.warehouse import spark_reader
+from quotaflow.pipelines.warehouse import row_writer, spark_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
@@ -48,8 +47,7 @@ class QualityResults:
     def keep(self, rows: Sequence[Row]) -> None:
         """Append the results of a run, in one commit."""
         content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
-        writer = frames.from_arrow(self.spark, content).write.format("delta").mode("append")
-        self.warehouse.write(writer, QUALITY_RESULTS.name)
+        row_writer.append(lambda: self.spark, self.warehouse, QUALITY_RESULTS, content)
 
     def _answer(self, sql: str) -> list[Row]:
         spark_reader.register(self.spark, self.warehouse, sql)

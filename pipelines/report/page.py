@@ -45,7 +45,7 @@ def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
-        where=texts.listed(scope.reader.warehouse.conf.folder, texts.SENTENCE_CHARS),
+        where=texts.listed(scope.reader.warehouse.conf.location, texts.SENTENCE_CHARS),
         max_rows=MAX_ROWS,
         max_points=MAX_POINTS,
         style=_read(_STYLE),

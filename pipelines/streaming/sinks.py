@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
-from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse import row_writer, store_frames
 from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.ddl import lookup_key
@@ -30,6 +30,7 @@ Trigger = Mapping[str, bool | str]
 ONCE: Trigger = {"availableNow": True}
 # Only upkeep writes between a crash and the replay.
 _NEWEST_COMMITS = 1_000
+_ROW_COUNTS = (row_writer.ROWS, "numOutputRows", "num_added_rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,25 @@ class Batch:
 
     def target(self, table: Table) -> Target:
         """Where tasks write files of a table; only if the batch takes files."""
-        folder = str(self.warehouse.folder(table.name))
-        return Target(table.name, folder, table.arrow, lookup_key(table))
+        return self.warehouse.place.target(table, lookup_key(table))
 
     def append(self, frame: "DataFrame", table: Table) -> None:
         """Append rows to a table; at most once per table and batch."""
+        if self.warehouse.conf.is_store:
+            files = store_frames.written(frame.select(table.column_names), self.target(table))
+            self.append_files(lambda: frame.sparkSession, files, table)
+            return
         self.warehouse.write(self._writer(frame, table).mode("append"), table.name)
 
     def replace(self, frame: "DataFrame", table: Table, where: str) -> None:
-        """Replace the rows that match `where` by these rows, all of which must match it."""
+        """Replace the rows that match `where` by these rows, all of which must match it.
+
+        In an object store the rows pass through this process.
+        """
+        if self.warehouse.conf.is_store:
+            rows, old = frame.select(table.column_names).toArrow(), Replaced(None, where)
+            self.replace_rows(lambda: frame.sparkSession, rows, table, old)
+            return
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)
         self.warehouse.write(writer, table.name)
 
@@ -88,24 +99,25 @@ class Batch:
         return bool(self._commits(spark, table))
 
     def appended(self, spark: "SparkSession", table: Table) -> int | None:
-        """How many rows this batch appended to a table before its replay; None if it did not.
-
-        Only for rows: of files that tasks wrote the log has no number of rows, so it is 0.
-        """
+        """How many rows this batch appended to a table before its replay; None if it did not."""
         for metrics in self._commits(spark, table):
-            return int(metrics.get("numOutputRows") or metrics.get("num_added_rows") or 0)
+            return int(next((metrics[name] for name in _ROW_COUNTS if metrics.get(name)), 0))
         return None
 
     def _commits(self, spark: "SparkSession", table: Table) -> "list[Mapping[str, str]]":
         """The metrics of this batch's commits to a table."""
         if not self.replayed:
             return []
+        if self.warehouse.conf.is_store:
+            commits = self.warehouse.place.open(table.name).history(_NEWEST_COMMITS)
+            ours = [each for each in commits if each.get("userMetadata") == self._name]
+            return [{**each, **each.get("operationMetrics", {})} for each in ours]
         from pyspark.sql import functions as F  # noqa: PLC0415  rows need no Spark in a folder
 
         target = self.warehouse.target(table.name)
         history = spark.sql(f"DESCRIBE HISTORY {target} LIMIT {_NEWEST_COMMITS}")
-        ours = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
-        return [row["operationMetrics"] for row in ours.collect()]
+        committed = history.where(F.col("userMetadata") == self._name).select("operationMetrics")
+        return [row["operationMetrics"] for row in committed.collect()]
 
     @property
     def _app(self) -> AppId:

@@ -1,5 +1,6 @@
 """The only readStream, of Kafka topics and Delta tables; and a topic's records of a time range."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,10 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf, KafkaSection, logins, secrets
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import store_frames
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,11 +84,25 @@ def _millis(time: datetime) -> str:
     return str(round(time.timestamp() * 1_000))
 
 
-def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: str) -> "DataFrame":
+def read_table(
+    spark: "SparkSession",
+    conf: Conf,
+    warehouse: Warehouse,
+    table: str,
+    columns: Collection[str] = (),
+) -> "DataFrame":
     """Rows appended to a table, bounded per micro-batch; rewrites by upkeep are skipped.
+
+    `columns` are those that the query needs, all without them: of an object store no others are
+    read, and a row has its file, too.
 
     The query observes the cluster of the newest row as the metric NEWEST_CLUSTER.
     """
+    if conf.warehouse.is_store:
+        names = [*(columns or TABLES[table].column_names), "cluster_id", "event_time", "file"]
+        names, max_bytes = list(dict.fromkeys(names)), conf.results.max_bytes_per_trigger
+        kind = store_frames.stream_format(spark, warehouse.place, table, names, max_bytes)
+        return _observed(spark.readStream.format(kind).load())
     reader = (
         spark.readStream.format("delta")
         .option("skipChangeCommits", "true")
@@ -95,6 +112,10 @@ def read_table(spark: "SparkSession", conf: Conf, warehouse: Warehouse, table: s
         rows = reader.table(warehouse.target(table))
     else:
         rows = reader.load(str(warehouse.folder(table)))
+    return _observed(rows)
+
+
+def _observed(rows: "DataFrame") -> "DataFrame":
     return rows.observe(NEWEST_CLUSTER, F.max_by("cluster_id", "event_time").alias("cluster_id"))
 
 

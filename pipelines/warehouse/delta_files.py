@@ -37,7 +37,7 @@ class DataFile:
         return (end is None or self.first < end) and (start is None or self.last >= start)
 
 
-def of_version(table: "DeltaTable", folder: Path, time: str) -> list[DataFile]:
+def of_version(table: "DeltaTable", folder: Path | str, time: str) -> list[DataFile]:
     """The files of the version that `table` has loaded.
 
     Raises ConfigError for a table with deletion vectors or column mapping, whose files alone would
@@ -83,11 +83,12 @@ def _time(us: int | None) -> datetime | None:
         return None
 
 
-def _absolute(folder: Path, path: str) -> str:
+def _absolute(folder: Path | str, path: str) -> str:
     """The path of a file. The log has it URL-encoded, and absolute for a file of another table."""
     if urlsplit(path).scheme not in ("", "file"):
         raise ConfigError(f"{folder} has a file outside of it, which cannot be read: {path[:200]}")
-    return str(folder / path_of(path))
+    own = path_of(path)
+    return own if own.startswith("/") else f"{folder}/{own}"
 
 
 def path_of(uri: str) -> str:
@@ -95,7 +96,7 @@ def path_of(uri: str) -> str:
     return unquote(urlsplit(uri).path)
 
 
-def check_features(table: "DeltaTable", folder: Path) -> None:
+def check_features(table: "DeltaTable", folder: Path | str) -> None:
     """Raise ConfigError for a table whose files alone would be read wrong."""
     protocol = table.protocol()
     used = _NOT_IN_FILES & set(protocol.reader_features or ())

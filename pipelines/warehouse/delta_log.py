@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import Any
+
+from quotaflow.pipelines.warehouse.place import Place
 
 _MAX_COMMITS = 10_000
 
@@ -22,28 +24,23 @@ class UnreadFiles:
     is_cut: bool = False
 
 
-def of_table(folder: Path, version: int) -> UnreadFiles:
+def of_table(place: Place, table: str, version: int) -> UnreadFiles:
     """Files appended in this version and later, without rewrites, which the query skips too."""
-    log = folder / "_delta_log"
-    versions = sorted(v for path in log.glob("*.json") if (v := _version(path)) >= version)
     files = size = 0
-    oldest = None
-    for number in versions[:_MAX_COMMITS]:
-        added, at_ms = _appended(log / f"{number:020d}.json")
+    first = oldest = None
+    for number, text in islice(place.commits(table, version), _MAX_COMMITS):
+        first = number if first is None else first
+        added, at_ms = _appended(text)
         files += len(added)
         size += sum(added)
         oldest = at_ms if oldest is None and added else oldest
-    return UnreadFiles(files, size, oldest, bool(versions) and versions[0] > version)
+    return UnreadFiles(files, size, oldest, first is not None and first > version)
 
 
-def _version(path: Path) -> int:
-    return int(path.stem) if path.stem.isdecimal() else -1
-
-
-def _appended(commit: Path) -> tuple[list[int], int | None]:
+def _appended(commit: str) -> tuple[list[int], int | None]:
     """Sizes of the files that a commit appended, [] if it also removed some; and its time (ms)."""
     added, removed, at_ms = list[int](), False, None
-    for line in commit.read_text(encoding="utf-8").splitlines():
+    for line in commit.splitlines():
         action: dict[str, Any] = json.loads(line)
         if (add := action.get("add")) and add["dataChange"]:
             added.append(int(add["size"]))

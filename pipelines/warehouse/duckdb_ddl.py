@@ -1,7 +1,5 @@
 """Tables and views as CREATE text for DuckDB, which reads tables by its extension delta."""
 
-from pathlib import Path
-
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.view import View
@@ -10,9 +8,9 @@ SETUP = ("INSTALL delta;", "LOAD delta;", "SET TimeZone = 'UTC';")
 """What a session needs before the rest. The extension comes from DuckDB's own site."""
 
 
-def create_table(table: Table, folder: Path) -> str:
-    """A view of the table's name over its newest version. `folder` has the tables."""
-    sql = f"SELECT * FROM delta_scan({_text(str(folder / table.name))})"
+def create_table(table: Table, root: str) -> str:
+    """A view of the table's name over its newest version. `root` has the tables."""
+    sql = f"SELECT * FROM delta_scan({_text(f'{root}/{table.name}')})"
     comments = {column.name: column.comment for column in table.columns}
     return _create(table.name, sql, table.comment, comments)
 

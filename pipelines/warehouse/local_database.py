@@ -1,4 +1,4 @@
-"""DuckDB over the Delta tables of a folder, in this process and without a JVM.
+"""DuckDB over the Delta tables of a folder or an object store, in this process, without a JVM.
 
 The database reads files of the warehouse alone, and nobody can change its settings. It has each
 table and view under its name from when a query first names it.
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -21,16 +20,18 @@ import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
 from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.database import files_sql
+from quotaflow.udfs.engine.database import dataset, files_sql
 from quotaflow.udfs.engine.instances import EXACT
 from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset
 
 _BATCH_ROWS = 65_536
 _MAX_TEMP_GIB = 20
@@ -51,29 +52,28 @@ CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
 
 @dataclass(frozen=True)
 class LocalDatabase:
-    """Tables and views of one folder, each table in the version that it has when first named."""
+    """Tables and views of one place, each table in the version that it has when first named."""
 
-    folder: Path
+    place: Place
     memory_mb: int
     timeout_s: int
     empty: frozenset[str] = frozenset()
     _opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
+    _datasets: "dict[str, Dataset]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        return (self.folder / table / "_delta_log").is_dir()
+        return table in self._opened or self.place.is_made(table)
 
     def table(self, name: str) -> "DeltaTable":
         """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
-        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
-
         if not self.is_made(name):
-            raise NeverMadeError(name, self.folder)
+            raise NeverMadeError(name, self.place.root)
         with self._opening:
             if name not in self._opened:
-                self._opened[name] = DeltaTable(self.folder / name)
+                self._opened[name] = self.place.open(name)
             return self._opened[name]
 
     def open(self, names: frozenset[str]) -> None:
@@ -85,7 +85,7 @@ class LocalDatabase:
         """
         for name in views.required(names):
             if name not in self.empty and not self.is_made(name):
-                raise NeverMadeError(name, self.folder)
+                raise NeverMadeError(name, self.place.root)
         tables, needed_views = views.read_by(names)
         with self._opening:
             for name in tables:
@@ -104,7 +104,7 @@ class LocalDatabase:
 
         The text must have been checked. Reading a batch can fail too.
         """
-        cursor = self._connection.cursor()
+        cursor = self._cursor()
         clock = _Clock(cursor, self.timeout_s)
         with clock.running():
             # The relation is bound, and not executed yet.
@@ -129,7 +129,7 @@ class LocalDatabase:
         for statement in (
             *EXACT,
             MACROS,
-            f"SET allowed_directories = [{literal(str(self.folder))}]",
+            f"SET allowed_directories = [{literal(self.place.root)}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         ):
@@ -144,8 +144,9 @@ class LocalDatabase:
 
     def _add(self, name: str, sql: Callable[[], str]) -> None:
         if name not in self._made:
-            cursor = self._connection.cursor()
-            cursor.execute(f'CREATE VIEW "{name}" AS {sql()}').fetchall()
+            text = sql()
+            cursor = self._cursor()
+            cursor.execute(f'CREATE VIEW "{name}" AS {text}').fetchall()
             self._made.add(name)
 
     def _table_sql(self, name: str) -> str:
@@ -157,15 +158,16 @@ class LocalDatabase:
             check_readable(name, table.metadata().configuration)
         except SchemaVersionError as error:
             raise ConfigError(str(error)) from None
-        folder = self.folder / name
-        paths = [file.path for file in delta_files.of_version(table, folder, TABLES[name].time)]
-        if outside := [path for path in paths if not Path(path).is_relative_to(self.folder)]:
+        uri, root = self.place.path(name), self.place.root
+        paths = [file.path for file in delta_files.of_version(table, uri, TABLES[name].time)]
+        if outside := [path for path in paths if not _is_below(path, root)]:
             raise ConfigError(
-                f"{folder} has a file outside of {self.folder}, which is not read: {outside[0]}"
+                f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
         empty = self._empty(name, schema)
-        files = Files(tuple(paths), schema, bool(TABLES[name].partitioning))
+        files = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
+        rows = self._objects(name, files) if files.store and paths else files_sql(empty, files)
         # Times keep the type of the files, so that conditions on them skip row groups.
         columns = ", ".join(
             f'CAST("{column.name}" AS TIMESTAMPTZ) AS "{column.name}"'
@@ -173,7 +175,20 @@ class LocalDatabase:
             else f'"{column.name}"'
             for column in schema
         )
-        return f"SELECT {columns} FROM {files_sql(empty, files)}"
+        return f"SELECT {columns} FROM {rows}"
+
+    def _objects(self, name: str, files: Files) -> str:
+        """Make files of an object store known to later cursors; returns their name in SQL."""
+        relation = f"objects of {name}"
+        self._datasets[relation] = dataset(files)
+        return _quoted(relation)
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor that sees all relations: what Python registers is known to one cursor alone."""
+        cursor = self._connection.cursor()
+        for relation, rows in self._datasets.items():
+            cursor.register(relation, rows)
+        return cursor
 
     def _empty(self, name: str, schema: pa.Schema) -> str:
         """Make a table of these columns without rows; returns its name in SQL."""
@@ -182,6 +197,10 @@ class LocalDatabase:
         listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
         self._connection.cursor().execute(f"CREATE TABLE {empty} ({listed})").fetchall()
         return empty
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path.startswith(f"{root}/") and ".." not in path.split("/")
 
 
 def _type(kind: pa.DataType) -> str:

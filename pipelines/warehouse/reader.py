@@ -1,4 +1,4 @@
-"""Reads the Delta tables and views of a folder without a JVM, by SQL of DuckDB."""
+"""Reads Delta tables and views of a folder or an object store without a JVM, by SQL of DuckDB."""
 
 import json
 import re
@@ -53,12 +53,12 @@ class Reader:
 
         conf = self.warehouse.conf
         return LocalDatabase(
-            conf.folder.resolve(), conf.query_memory_mb, conf.query_timeout_s, self.empty
+            self.warehouse.place, conf.query_memory_mb, conf.query_timeout_s, self.empty
         )
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        return self.warehouse.is_in_folder(table)
+        return self.warehouse.place.is_made(table)
 
     def with_empty(self, names: frozenset[str]) -> "Reader":
         """The same tables; each of `names` that does not exist has no rows instead of an error."""

@@ -1,4 +1,4 @@
-"""Writes Arrow rows into tables: by delta-rs in a folder, by Spark in a catalog.
+"""Writes Arrow rows into tables: by delta-rs in a folder or an object store, by Spark in a catalog.
 
 delta-rs replaces rows in milliseconds where Spark takes a second, so it writes what the driver
 has as Arrow. It does not skip a batch that it has written: that is checked here. It takes only
@@ -7,10 +7,10 @@ times in microseconds and UTC, because from others it makes a table that Spark c
 On a plain file system Spark and delta-rs could overwrite each other's commits. So queries that run
 at the same time write a folder's table by one of the two:
 
-- delta-rs: what ingest queries fill, `client_metrics`, `fetches`, `fetch_sessions`, the results,
-  `pipeline_progress`, the tables of snapshots, `plans` and `config_changes`;
-- Spark: all other tables. These are `query_progress` in a run, and `quality_results` of a command;
-  and `client_metrics` where conf reads a Collector's topic, and in a rebuild.
+- Spark: `client_metrics` where conf reads a Collector's topic, and in a rebuild;
+- delta-rs: all other tables, and `client_metrics` elsewhere.
+
+In an object store delta-rs makes all commits (`place.py`).
 
 `Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
 the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
@@ -30,9 +30,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables
+from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables, private_folder
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
     from deltalake.transaction import RemoveAction
     from pyspark.sql import DataFrameWriter
 
-_LOCK = ".writer.lock"
+_LOCK, _LOCKS = ".writer.lock", "writers"
+ROWS = "quotaflowRows"
+"""What a commit of files that tasks wrote says in its metadata: the number of their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def replace(
     rows = _checked(rows, table)
     with _one_writer(warehouse, table) as live:
         if live is not None:
-            _replace_by_delta_rs(live, warehouse.folder(table.name), table, rows, old, app=app)
+            _replace_by_delta_rs(live, warehouse.place, table, rows, old, app=app)
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("overwrite")
         writer = writer.option("replaceWhere", old.condition(table, spark_sql=True))
@@ -113,8 +117,7 @@ def append(
     rows = _checked(rows, table)
     with _one_writer(warehouse, table) as live:
         if live is not None:
-            folder = warehouse.folder(table.name)
-            _commit_once(live, folder, table, rows, app=app, mode="append")
+            _commit_once(live, warehouse.place, table, rows, app=app, mode="append")
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("append")
         warehouse.write(_named(writer, app), table.name)
@@ -133,7 +136,7 @@ def append_files(
     """
     with _one_writer(warehouse, table) as live:
         if live is not None:
-            _commit_files(live, warehouse.folder(table.name), table, files, app)
+            _commit_files(live, warehouse.place, table, files, app)
             return
         paths = [str(warehouse.folder(table.name) / str(file["path"])) for file in files]
         rows = open_session().read.schema(table.sql_schema).parquet(*paths)
@@ -157,7 +160,7 @@ def _one_writer(warehouse: Warehouse, table: Table) -> "Iterator[DeltaTable | No
     if warehouse.conf.catalog_schema:
         yield None
         return
-    path = warehouse.folder(table.name) / "_delta_log" / _LOCK
+    path = _lock_file(warehouse, table)
     with folder_tables.as_job_error(table.name):
         opened = path.open("a", encoding="utf-8")
     with opened as file:
@@ -165,49 +168,63 @@ def _one_writer(warehouse: Warehouse, table: Table) -> "Iterator[DeltaTable | No
         yield _live(warehouse, table)
 
 
-def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
-    from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+def _lock_file(warehouse: Warehouse, table: Table) -> Path:
+    if warehouse.conf.is_store:
+        folder = warehouse.conf.state_folder / _LOCKS
+        private_folder.make(folder)
+        return folder / f"{table.name}{_LOCK}"
+    return warehouse.folder(table.name) / "_delta_log" / _LOCK
 
+
+def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
     with folder_tables.as_job_error(table.name):
-        live = DeltaTable(warehouse.folder(table.name))
+        live = warehouse.place.open(table.name)
+    if warehouse.conf.is_store and not clustering.is_plain(live):
+        raise JobError(
+            f"{table.name}: the table has a Delta feature that delta-rs cannot write, and nothing "
+            "else writes to an object store: drop it with the client that added it"
+        )
     return live if clustering.is_plain(live) else None
 
 
 def _replace_by_delta_rs(
     live: "DeltaTable",
-    folder: Path,
+    place: Place,
     table: Table,
     rows: pa.Table,
     old: Replaced,
     *,
     app: AppId | None,
 ) -> None:
-    files = delta_files.of_version(live, folder, table.time)
+    files = delta_files.of_version(live, place.path(table.name), table.time)
     if not rows.num_rows and not any(old.may_be_in(file) for file in files):
         return
     where = old.condition(table, spark_sql=False)
-    _commit_once(live, folder, table, rows, app=app, mode="overwrite", predicate=where)
+    _commit_once(live, place, table, rows, app=app, mode="overwrite", predicate=where)
 
 
 def _commit_once(
     live: "DeltaTable",
-    folder: Path,
+    place: Place,
     table: Table,
     rows: pa.Table,
     *,
     app: AppId | None,
     **how: Any,
 ) -> None:
+    from deltalake import write_deltalake  # noqa: PLC0415  --help need not wait for it
+
     if app is not None:
         if _is_written(live, app):
             return
         how["commit_properties"] = _properties(app)
     with folder_tables.as_job_error(table.name):
-        _commit(live, folder, rows, **how)
+        folder_tables.drop_checksum(place, table.name)
+        write_deltalake(live, _as_stored(rows, live), **how)
 
 
 def _commit_files(
-    live: "DeltaTable", folder: Path, table: Table, files: Sequence[Mapping[str, Any]], app: AppId
+    live: "DeltaTable", place: Place, table: Table, files: Sequence[Mapping[str, Any]], app: AppId
 ) -> None:
     from deltalake.transaction import AddAction  # noqa: PLC0415  as above
 
@@ -219,9 +236,12 @@ def _commit_files(
         for file in files
     ]
     with folder_tables.as_job_error(table.name):
-        folder_tables.drop_checksum(folder)
+        folder_tables.drop_checksum(place, table.name)
         live.create_write_transaction(
-            actions, "append", live.schema(), commit_properties=_properties(app)
+            actions,
+            "append",
+            live.schema(),
+            commit_properties=_properties(app, sum(file["rows"] for file in files)),
         )
 
 
@@ -231,20 +251,14 @@ def _is_written(live: "DeltaTable", app: AppId) -> bool:
     return written is not None and written >= app.version
 
 
-def _properties(app: AppId) -> "CommitProperties":
+def _properties(app: AppId, rows: int | None = None) -> "CommitProperties":
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
 
+    counted = {} if rows is None else {ROWS: str(rows)}
     return CommitProperties(
-        custom_metadata={"userMetadata": app.metadata},
+        custom_metadata={"userMetadata": app.metadata, **counted},
         app_transactions=[Transaction(app.name, app.version)],
     )
-
-
-def _commit(live: "DeltaTable", folder: Path, rows: pa.Table, **how: Any) -> None:
-    from deltalake import write_deltalake  # noqa: PLC0415  as above
-
-    folder_tables.drop_checksum(folder)
-    write_deltalake(live, _as_stored(rows, live), **how)
 
 
 def _dated(time_range: TimeRange, table: Table, *, spark_sql: bool) -> str:

@@ -1,4 +1,6 @@
-"""The warehouse: the tables in a folder or a catalog schema, and the lock of their writers."""
+"""The warehouse: the tables in a folder, an object store or a catalog schema, and the lock of their
+writers.
+"""
 
 import fcntl
 import getpass
@@ -11,21 +13,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
-from quotaflow.pipelines.warehouse import clustering, folder_tables, private_folder
+from quotaflow.pipelines.warehouse import (
+    clustering,
+    folder_tables,
+    private_folder,
+    store_frames,
+    store_owner,
+)
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.grants import OPERATOR_TABLES
 from quotaflow.schemas.table import Table, sql_type
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 OpenSession = Callable[[], "SparkSession"]
@@ -33,8 +42,6 @@ OpenSession = Callable[[], "SparkSession"]
 
 _LOCK = ".lock"
 _TABLES_AT_ONCE = 4
-_OF_VERSIONS = {".json", ".parquet"}
-"""Commits and checkpoints; a commit that is being written has another suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +52,23 @@ class Detail:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Warehouse:
     """The tables of one conf: their names in SQL, and reading and writing them as frames."""
 
     conf: config.WarehouseSection
 
+    @cached_property
+    def place(self) -> Place:
+        """Where the tables are; only without a catalog."""
+        return Place.of(self.conf)
+
     def folder(self, table: str) -> Path:
-        """The folder of a table; only without a catalog."""
+        """The folder of a table; only if the tables are in a folder."""
         return self.conf.folder.resolve() / table
 
     def target(self, table: str) -> str:
-        """The table's name in Spark SQL."""
+        """The table's name in Spark SQL; not in an object store, where Spark has no name for it."""
         if self.conf.catalog_schema:
             is_ledger = self.conf.ledger_schema is not None and table in OPERATOR_TABLES
             return f"{self.conf.ledger_schema if is_ledger else self.conf.catalog_schema}.{table}"
@@ -91,12 +103,12 @@ class Warehouse:
                 self._migrate(lambda: spark, table, self.properties(spark, table.name))
             else:
                 spark.sql(ddl.create(table, self.target(table.name)))
-        elif not self.is_in_folder(table.name):
-            folder_tables.create(self.folder(table.name), table)
+        elif not self.place.is_made(table.name):
+            folder_tables.create(self.place, table)
         else:
             with folder_tables.as_job_error(table.name):
-                live = self._opened(table.name)
-            if clustering.is_clustered(live):
+                live = self.place.open(table.name)
+            if not self.conf.is_store and clustering.is_clustered(live):
                 clustering.remove(open_session(), self.target(table.name), self.folder(table.name))
             self._migrate(open_session, table, dict(live.metadata().configuration))
 
@@ -108,12 +120,16 @@ class Warehouse:
         newest = migrations.SCHEMA_VERSION
         try:
             steps = migrations.due(table.name, version, migrations.STEPS, newest)
+            if steps and self.conf.is_store:
+                raise ConfigError(self._not_migrated(table.name))
             self._run(open_session, target, [sql for step in steps for sql in step.alter])
             live = self._column_types(open_session, table)
             change = ddl.difference(table, target, live)
         except (ddl.IncompatibleTableError, migrations.SchemaVersionError) as error:
             raise ConfigError(str(error)) from None
-        if change:
+        if change and self.conf.is_store:
+            folder_tables.add_columns(self.place, table)
+        elif change:
             open_session().sql(change)
         for step in steps:
             copied = ddl.renamed(target, step.renames, live)
@@ -123,11 +139,13 @@ class Warehouse:
                 open_session, table.name, migrations.SCHEMA_VERSION_PROPERTY, str(newest)
             )
 
-    def _opened(self, table: str) -> "DeltaTable":
-        """The newest version of a folder's table, read without Spark: that takes milliseconds."""
-        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
-
-        return DeltaTable(self.folder(table))
+    def _not_migrated(self, table: str) -> str:
+        """The error for a step of an older release, which is SQL of Spark."""
+        return (
+            f"{table} in {self.conf.path} is of an older release, and only Spark changes it, which "
+            "writes to no object store: copy the tables into a folder, run quotaflow upkeep there "
+            "with this release, and copy them back"
+        )
 
     def _column_types(self, open_session: OpenSession, table: Table) -> dict[str, str]:
         """The types of the live table's columns that are declared or old, as Spark names them."""
@@ -135,7 +153,7 @@ class Warehouse:
             columns = self.read(open_session(), table.name).schema
             return {column.name: column.dataType.simpleString() for column in columns}
         declared = {column.name for column in table.columns}
-        live = pa.schema(self._opened(table.name).schema())
+        live = pa.schema(self.place.open(table.name).schema())
         # A column that is not declared may have a type that no table of ours has.
         return {f.name: sql_type(f.type) if f.name in declared else str(f.type) for f in live}
 
@@ -150,29 +168,24 @@ class Warehouse:
         for sql in statements:
             open_session().sql(sql.format(target=target))
 
-    def is_in_folder(self, table: str) -> bool:
-        """Whether the table exists; only without a catalog.
-
-        A full disk or a crash can leave a log without a commit, which is no table yet.
-        """
-        log = self.folder(table) / "_delta_log"
-        return any(path.suffix in _OF_VERSIONS for path in log.glob("[0-9]*"))
-
     def exists(self, spark: "SparkSession", table: str) -> bool:
         """Whether the table exists."""
         if self.conf.catalog_schema:
             return bool(spark.catalog.tableExists(self.target(table)))
-        return self.is_in_folder(table)
+        return self.place.is_made(table)
 
     def detail(self, spark: "SparkSession", table: str) -> Detail:
         """Number and size of the files of the table's newest version."""
+        if self.conf.is_store:
+            files: Any = self.place.open(table).get_add_actions(flatten=True)
+            return Detail(files.num_rows, sum(files["size_bytes"].to_pylist()))
         row = spark.sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
         return Detail(row["numFiles"], row["sizeInBytes"])
 
     def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
         """The properties of an existing table."""
         if not self.conf.catalog_schema:
-            return dict(self._opened(table).metadata().configuration)
+            return dict(self.place.open(table).metadata().configuration)
         rows = spark.sql(f"SHOW TBLPROPERTIES {self.target(table)}").collect()
         return {row["key"]: row["value"] for row in rows}
 
@@ -187,18 +200,31 @@ class Warehouse:
 
     def set_property(self, open_session: OpenSession, table: str, key: str, value: str) -> None:
         """Set a property of an existing table."""
-        if not self.conf.catalog_schema and clustering.is_plain(self._opened(table)):
-            folder_tables.set_property(self.folder(table), key, value)
+        if not self.conf.catalog_schema and clustering.is_plain(self.place.open(table)):
+            folder_tables.set_property(self.place, table, key, value)
             return
         pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"
         open_session().sql(f"ALTER TABLE {self.target(table)} SET TBLPROPERTIES ({pair})")
 
-    def read(self, spark: "SparkSession", table: str) -> "DataFrame":
-        """The table as it is now."""
-        return spark.read.table(self.target(table))
+    def read(self, spark: "SparkSession", table: str, version: int | None = None) -> "DataFrame":
+        """The table as it is now, or in a version."""
+        if self.conf.is_store:
+            return store_frames.read(spark, self.place, table, version)
+        if version is None:
+            return spark.read.table(self.target(table))
+        return spark.sql(f"SELECT * FROM {self.target(table)} VERSION AS OF {version}")
+
+    def read_written(self, spark: "SparkSession", table: str) -> "DataFrame":
+        """The same with `written_at`: when the file of a row was written, also by a rewrite."""
+        if self.conf.is_store:
+            return store_frames.read(spark, self.place, table, None, ["written_at"])
+        from pyspark.sql import functions as F  # noqa: PLC0415  pyspark is not a base dependency
+
+        written = F.col("_metadata.file_modification_time")
+        return self.read(spark, table).withColumn("written_at", written)
 
     def write(self, writer: "DataFrameWriter", table: str) -> None:
-        """Run a Delta writer against the table."""
+        """Run a Delta writer against the table; not in an object store."""
         if self.conf.catalog_schema:
             writer.saveAsTable(self.target(table))
         else:
@@ -206,17 +232,21 @@ class Warehouse:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only writer of a folder warehouse. Raises LockedError that names the holder.
+        """Be the only writer of a folder or an object store. Raises LockedError with the holder.
 
         On a plain file system, Delta is safe only within one JVM. A catalog needs no lock, because
         Delta's commits there exclude each other. The kernel releases the lock when its holder dies.
+        For an object store the lock is beside the checkpoints, and a table in the store says which
+        checkpoints its writers have.
         """
         if self.conf.catalog_schema:
             yield
             return
-        path = self.conf.folder / _LOCK
+        path = self.conf.state_folder / _LOCK
         with _opened(path) as file:
             _take(file.fileno(), path)
+            if self.conf.is_store:
+                store_owner.check(self.place, self.conf.checkpoint_folder.resolve())
             file.truncate(0)
             file.write(json.dumps(_self()))
             file.flush()
@@ -226,8 +256,8 @@ class Warehouse:
                 file.truncate(0)
 
     def holder(self) -> str | None:
-        """The lock holder of a folder warehouse, None if there is none; takes no exclusive lock."""
-        path = self.conf.folder / _LOCK
+        """The holder of the lock, None if there is none; takes no exclusive lock."""
+        path = self.conf.state_folder / _LOCK
         try:
             # Even a shared lock can make a writer fail. So an empty file is not locked.
             if self.conf.catalog_schema or not path.stat().st_size:

@@ -4,12 +4,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
 from quotaflow.udfs.engine.instances import Instance, borrowed
 from quotaflow.udfs.engine.rule import Files, Relation, Rule, Walk
+from quotaflow.udfs.stores import key_of
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 DEFAULT_MEMORY_MB = 512
 _BATCH_ROWS = 65_536
@@ -130,6 +135,9 @@ class Database:
         if isinstance(relation, pa.Table):
             self.connection.register(f"rows of {name}", relation)
             return _plain_times(f'"rows of {name}"', relation.schema)
+        if relation.store is not None and relation.paths:
+            self.connection.register(f"objects of {name}", dataset(relation))
+            return _plain_times(f'"objects of {name}"', relation.schema)
         empty = f"columns of {name}"
         self.connection.register(empty, relation.schema.empty_table())
         return _plain_times(files_sql(f'"{empty}"', relation), relation.schema)
@@ -145,6 +153,26 @@ def files_sql(empty: str, files: Files) -> str:
     read = f"SELECT * FROM read_parquet([{paths}], union_by_name = true, {hive})"
     # The empty relation gives columns that the files lack.
     return f"(SELECT * FROM {empty} UNION ALL BY NAME {read})"
+
+
+def dataset(files: Files) -> "Dataset":
+    """Files of an object store, which DuckDB reads through Arrow: its wheel has no client of one.
+
+    Conditions and columns of a query reach Arrow, which reads only row groups and columns needed.
+    """
+    from pyarrow import dataset as ds  # noqa: PLC0415  only object stores need it
+
+    if files.store is None:
+        raise AssertionError("files on disk are read by DuckDB itself")
+    dates = pa.schema([f for f in files.schema if f.name == "event_date"])
+    return ds.dataset(
+        [key_of(path) for path in files.paths],
+        schema=files.schema,
+        format="parquet",
+        filesystem=files.store.filesystem(),
+        partitioning=ds.partitioning(dates, flavor="hive") if files.is_dated else None,
+        partition_base_dir=key_of(files.store.uri),
+    )
 
 
 def _plain_times(source: str, schema: pa.Schema) -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from quotaflow.udfs.stores import Store
+
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -48,12 +50,14 @@ class Files:
     """A relation: Parquet files of one version of a Delta table, under the declared columns.
 
     A declared column that the files lack is null. `is_dated`: the table is partitioned by
-    event_date, which is in the paths of its files and not in the files.
+    event_date, which is in the paths of its files and not in the files. `store` has the files; None
+    if they are on disk.
     """
 
     paths: tuple[str, ...]
     schema: pa.Schema
     is_dated: bool = False
+    store: Store | None = None
 
 
 Relation = Files | pa.Table

@@ -1,4 +1,4 @@
-"""Answers over the tables of a folder: by DuckDB in this process, without a JVM."""
+"""Answers over tables of a folder or an object store: by DuckDB in this process, without a JVM."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.table import DOUBLE, STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import Database, Selection, opened
-from quotaflow.udfs.engine.rule import Files, Relation, Rule
+from quotaflow.udfs.engine.rule import Relation, Rule
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -36,7 +36,7 @@ _NUMBERS = pa.schema([("setting", STRING), ("number", DOUBLE)])
 
 @dataclass
 class FolderSource:
-    """The tables of a folder, each in the version that it has when it is first named here."""
+    """The tables of a place, each in the version that it has when it is first named here."""
 
     warehouse: Warehouse
     now: datetime
@@ -58,7 +58,7 @@ class FolderSource:
 
     def stamp(self, table: str) -> str | None:
         """Id and version of a table; None if it does not exist."""
-        if not self.warehouse.is_in_folder(table):
+        if not self.warehouse.place.is_made(table):
             return None
         live = self._live(table)
         return f"{live.metadata().id} {live.version()}"
@@ -92,14 +92,14 @@ class FolderSource:
     def relation(self, name: str, start: datetime | None = None) -> Relation:
         """What a rule reads of a table: at least its rows from `start` on."""
         table = TABLES[name]
-        if not self.warehouse.is_in_folder(name):
+        if not self.warehouse.place.is_made(name):
             return table.arrow.empty_table()
         paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
-        return Files(tuple(paths), table.arrow, is_dated=bool(table.partitioning))
+        return self.warehouse.place.files(table, paths)
 
     def newest(self, name: str) -> datetime | None:
         """The newest time of a table; None if it has no rows, or its files do not say it."""
-        return _newest(self._listed(name)) if self.warehouse.is_in_folder(name) else None
+        return _newest(self._listed(name)) if self.warehouse.place.is_made(name) else None
 
     def database(self) -> Database:
         """The database that computes answers, opened once."""
@@ -144,13 +144,11 @@ class FolderSource:
             check_readable(name, live.metadata().configuration)
         except SchemaVersionError as error:
             raise ConfigError(str(error)) from None
-        return delta_files.of_version(live, self.warehouse.folder(name), TABLES[name].time)
+        return delta_files.of_version(live, self.warehouse.place.path(name), TABLES[name].time)
 
     def _live(self, name: str) -> "DeltaTable":
-        from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
-
         if name not in self._opened:
-            self._opened[name] = DeltaTable(self.warehouse.folder(name))
+            self._opened[name] = self.warehouse.place.open(name)
         return self._opened[name]
 
 

@@ -82,7 +82,6 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         pytest.param(
             "kafka: {properties: {client.id: }}", "client.id has no value", id="an empty property"
         ),
-        pytest.param("warehouse: {path: s3://b/x}", "folder of this machine", id="an object store"),
         pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
         pytest.param(
             "warehouse: {catalog_schema: a}",

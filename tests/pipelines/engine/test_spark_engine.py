@@ -18,6 +18,7 @@ from quotaflow.pipelines.engine.local import LocalTasks
 from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.warehouse import folder_tables
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -61,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with requests of an hour, in files of some minutes each."""
     root = tmp_path_factory.mktemp("warehouse")
     for table in TABLES:
-        folder_tables.create(root / table.name, table)
+        folder_tables.create(Place.local(root), table)
     for start in range(0, 3_600, 600):
         rows = [request(second) for second in range(start, start + 700, 7)]
         content = pa.Table.from_pylist(rows, schema=REQUESTS.arrow)

@@ -55,7 +55,7 @@ class Maintained:
 
     def create(self, *tables: Table) -> None:
         for table in tables:
-            folder_tables.create(self.warehouse.folder(table.name), table)
+            folder_tables.create(self.warehouse.place, table)
 
     def append(self, table: Table, rows: Rows) -> pa.Table:
         """Rows that a job of facts, or a snapshot, adds to a table."""

@@ -11,6 +11,7 @@ from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import DeltaOffset
 from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
+from quotaflow.pipelines.warehouse.place import Place
 
 KAFKA = {"logs": {"0": 8, "1": 5}}
 DELTA = {"sourceVersion": 1, "reservoirId": "t1", "reservoirVersion": 3, "index": -1}
@@ -89,15 +90,15 @@ def test_what_was_appended_and_not_read_is_counted_and_rewrites_are_not(tmp_path
         [add(1, is_new=False), removal],
         [add(7)],
     )
-    assert delta_log.of_table(table, 1) == UnreadFiles(3, 57, 2_000)
-    assert delta_log.of_table(table, 3) == UnreadFiles(1, 7, 5_000)
-    assert delta_log.of_table(table, 6) == UnreadFiles()
+    assert delta_log.of_table(Place.local(table.parent), table.name, 1) == UnreadFiles(3, 57, 2_000)
+    assert delta_log.of_table(Place.local(table.parent), table.name, 3) == UnreadFiles(1, 7, 5_000)
+    assert delta_log.of_table(Place.local(table.parent), table.name, 6) == UnreadFiles()
 
 
 def test_a_log_that_was_cleaned_before_it_was_read_is_told(tmp_path: Path) -> None:
     table = commits(tmp_path / "t", [add(1)], [add(2)], first=5)
-    assert delta_log.of_table(table, 3).is_cut
-    assert not delta_log.of_table(table, 5).is_cut
+    assert delta_log.of_table(Place.local(table.parent), table.name, 3).is_cut
+    assert not delta_log.of_table(Place.local(table.parent), table.name, 5).is_cut
 
 
 def test_only_what_a_first_batch_left_without_a_name_is_removed(tmp_path: Path) -> None:

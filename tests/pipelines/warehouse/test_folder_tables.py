@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.warehouse import folder_tables
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
@@ -21,8 +22,8 @@ def test_a_new_table_has_the_declared_columns_comments_and_properties(
     tmp_path: Path, table: Table
 ) -> None:
     for _ in range(2):
-        folder_tables.create(tmp_path, table)
-    live = DeltaTable(tmp_path)
+        folder_tables.create(Place.local(tmp_path), table)
+    live = DeltaTable(tmp_path / table.name)
     assert pa.schema(live.schema()).remove_metadata().equals(table.arrow)
     columns = json.loads(live.schema().to_json())["fields"]
     assert [column["metadata"]["comment"] for column in columns] == [
@@ -37,7 +38,7 @@ def test_a_new_table_has_the_declared_columns_comments_and_properties(
 @pytest.mark.parametrize("name", ["a[b]", "a|b", "a%20b", "a^b", "a\\b"])
 def test_a_path_that_delta_rs_cannot_read_is_one_clear_error(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"warehouse\.path: .* has .* in it, .* --set"):
-        folder_tables.create(tmp_path / name / "requests", TABLES["requests"])
+        folder_tables.create(Place.local(tmp_path / name), TABLES["requests"])
 
 
 def test_a_log_without_a_commit_is_no_table_and_becomes_one(warehouse: Warehouse) -> None:
@@ -46,9 +47,9 @@ def test_a_log_without_a_commit_is_no_table_and_becomes_one(warehouse: Warehouse
     log = warehouse.folder(table.name) / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json#1").write_text("{")
-    assert not warehouse.is_in_folder(table.name)
+    assert not warehouse.place.is_made(table.name)
     warehouse.ensure(no_session, [table])
-    assert warehouse.is_in_folder(table.name)
+    assert warehouse.place.is_made(table.name)
     assert DeltaTable(warehouse.folder(table.name)).metadata().description == table.comment
 
 

@@ -40,7 +40,7 @@ def refreshed(
 
 
 def versions(warehouse: Warehouse) -> dict[str, int]:
-    made = (name for name in TABLES if warehouse.is_in_folder(name))
+    made = (name for name in TABLES if warehouse.place.is_made(name))
     return {name: DeltaTable(warehouse.folder(name)).version() for name in made}
 
 

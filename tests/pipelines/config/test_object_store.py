@@ -1,0 +1,107 @@
+"""`warehouse.path` of an object store: what is taken, and the nearest right text of what is not."""
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+
+CHECKPOINTS = "warehouse.checkpoints=/var/lib/quotaflow/checkpoints"
+
+
+def load(*pairs: str) -> Conf:
+    return config.load(overrides=list(pairs))
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("s3://bucket/prefix", "s3://bucket/prefix"),
+        ("s3://bucket/env=prod/wh/", "s3://bucket/env=prod/wh"),
+        ("gs://bucket/a/b", "gs://bucket/a/b"),
+        (
+            "abfss://tables@account.dfs.core.windows.net/wh",
+            "abfss://tables@account.dfs.core.windows.net/wh",
+        ),
+    ],
+)
+def test_a_prefix_of_an_object_store_is_a_place(path: str, key: str) -> None:
+    section = load(f"warehouse.path={path}", CHECKPOINTS).warehouse
+    assert (section.is_store, section.location) == (True, key)
+    assert str(section.state_folder) == "/var/lib/quotaflow/checkpoints"
+
+
+@pytest.mark.parametrize("path", ["/data/wh", "relative/wh", "~/wh", "/data/a:b", "a:b/c"])
+def test_a_folder_stays_one(path: str) -> None:
+    assert not load(f"warehouse.path={path}").warehouse.is_store
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param("s3a://b-b/wh", "write s3://b-b/wh$", id="Hadoop's name"),
+        pytest.param("s3a:/b-b/wh", "write s3://b-b/wh$", id="one slash and Hadoop's name"),
+        pytest.param("s3:/b-b/wh", "write s3://b-b/wh$", id="one slash"),
+        pytest.param("S3://b-b/wh", "write s3://b-b/wh$", id="capitals"),
+        pytest.param("gcs://b-b/wh", "write gs://b-b/wh$", id="another name of Google's"),
+        pytest.param("s4://b-b/wh", "a folder, or s3://BUCKET/PREFIX", id="a typing error"),
+        pytest.param("http://b-b/wh", "a folder, or s3://BUCKET/PREFIX, gs:", id="a web address"),
+        pytest.param("s3://b-b", "write s3://b-b/quotaflow", id="no prefix"),
+        pytest.param("s3://b-b/a//b", "prefix of letters", id="an empty part"),
+        pytest.param("s3://b-b/a?x=1", "prefix of letters", id="a query"),
+        pytest.param("s3://u:p@b-b/x", "has no bucket that can be", id="a login"),
+        pytest.param("abfss://c@a/x", "abfss://CONTAINER@ACCOUNT.dfs", id="no host of Azure"),
+        pytest.param("/Volumes/main/q/files", "volume of Databricks", id="a volume"),
+    ],
+)
+def test_another_path_is_refused_with_the_nearest_right_one(path: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(f"warehouse.path={path}", CHECKPOINTS)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        pytest.param([], "checkpoints is needed beside path s3://b-b/wh", id="no checkpoints"),
+        pytest.param(
+            ["warehouse.checkpoints=s3://b-b/cp"], "a lock there excludes", id="there too"
+        ),
+        pytest.param(
+            [CHECKPOINTS, "warehouse.store.secret_access_key=hunter2"],
+            "secret_access_key holds a secret in plain text: write env:NAME",
+            id="a literal secret",
+        ),
+        pytest.param(
+            [CHECKPOINTS, "warehouse.store.regoin=eu-west-1"], "did you mean region", id="a typo"
+        ),
+        pytest.param(
+            [CHECKPOINTS, "warehouse.store.account_key=env:K"], "no option of this", id="Azure's"
+        ),
+        pytest.param(
+            [CHECKPOINTS, "warehouse.store.endpoint=minio:9000"], "write https://HOST", id="no URL"
+        ),
+    ],
+)
+def test_wrong_options_of_a_store_are_refused(pairs: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
+        load("warehouse.path=s3://b-b/wh", *pairs)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_folder_has_no_options_of_a_store() -> None:
+    with pytest.raises(ConfigError, match="path names none"):
+        load("warehouse.path=/data", "warehouse.store.region=eu-west-1")
+
+
+def test_secrets_are_looked_up_late_and_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = load(
+        "warehouse.path=s3://b-b/wh", CHECKPOINTS, "warehouse.store.secret_access_key=env:KEY"
+    )
+    with pytest.raises(
+        ConfigError, match=r"warehouse\.store\.secret_access_key: .* KEY is not set"
+    ):
+        conf.warehouse.object_store()
+    monkeypatch.setenv("KEY", "hunter2")
+    store = conf.warehouse.object_store()
+    assert dict(store.options)["secret_access_key"] == "hunter2"
+    assert "hunter2" not in f"{store!r} {store} {conf!r}"

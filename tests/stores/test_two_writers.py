@@ -1,0 +1,81 @@
+"""Writers at once on an object store: no commit replaces another, and one owns the tables."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.config import WarehouseSection
+from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS as TABLE
+
+from .object_server import ObjectServer
+from .writing import COMMITS, OWNER, no_session
+
+pytestmark = pytest.mark.faults
+
+ROOT = Path(__file__).resolve().parents[2]
+WRITERS = 3
+TIMEOUT_S = 300
+
+
+def sections(server: ObjectServer, prefix: str, folder: Path) -> Sequence[WarehouseSection]:
+    made = [server.section(prefix, folder / str(writer)) for writer in range(WRITERS)]
+    for section in made:
+        section.checkpoint_folder.mkdir()
+    return made
+
+
+def outputs_of(work: str, confs: Sequence[WarehouseSection]) -> list[str]:
+    """What processes that do this at the same time print."""
+    command = [sys.executable, "-m", "tests.stores.writing", work]
+    processes = [
+        subprocess.Popen(
+            [*command, str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for number in range(len(confs))
+    ]
+    # All wait for their conf, so that they begin at once.
+    with ThreadPoolExecutor(len(confs)) as pool:
+        texts = [conf.model_dump_json() for conf in confs]
+        outputs = list(pool.map(lambda p, text: p.communicate(text, TIMEOUT_S), processes, texts))
+    assert [process.returncode for process in processes] == [0] * len(confs)
+    return [output.strip() for output, _ in outputs]
+
+
+def test_no_append_of_three_processes_is_lost(server: ObjectServer, tmp_path: Path) -> None:
+    confs = sections(server, "appends", tmp_path)
+    warehouse = Warehouse(confs[0])
+    warehouse.ensure(no_session, [TABLE])  # type: ignore[arg-type]
+    first = warehouse.place.open(TABLE.name).version()
+    outputs_of("append", confs)
+    assert warehouse.place.open(TABLE.name).version() == first + WRITERS * COMMITS
+    (counted,) = Reader(warehouse).rows(
+        f"SELECT count(*) AS rows, count(DISTINCT (job, batch_id)) AS commits FROM {TABLE.name}"
+    )
+    assert counted == {"rows": WRITERS * COMMITS, "commits": WRITERS * COMMITS}
+
+
+def test_of_first_writers_at_once_one_owns_the_tables(server: ObjectServer, tmp_path: Path) -> None:
+    confs = sections(server, "claims", tmp_path)
+    outcomes = outputs_of("claim", confs)
+    assert outcomes.count(OWNER) == 1
+    refused = [outcome for outcome in outcomes if outcome != OWNER]
+    assert all("name theirs in warehouse.checkpoints" in outcome for outcome in refused)
+    with Warehouse(confs[outcomes.index(OWNER)]).lock():
+        pass
+
+
+def test_secrets_are_in_no_text_of_a_place(server: ObjectServer, tmp_path: Path) -> None:
+    place = Place.of(server.section("secrets", tmp_path))
+    assert server.password not in repr(place)
+    assert server.password in str(place.storage_options)
