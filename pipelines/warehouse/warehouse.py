@@ -72,7 +72,7 @@ class Warehouse:
         if self.conf.catalog_schema:
             is_ledger = self.conf.ledger_schema is not None and table in OPERATOR_TABLES
             return f"{self.conf.ledger_schema if is_ledger else self.conf.catalog_schema}.{table}"
-        escaped = str(self.folder(table)).replace("`", "``")
+        escaped = self.place.path(table).replace("`", "``")
         return f"delta.`{escaped}`"
 
     def checkpoint(self, job: str) -> Path:

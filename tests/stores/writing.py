@@ -44,4 +44,4 @@ def claim(conf: WarehouseSection, _: str) -> str:
 if __name__ == "__main__":
     work, writer = sys.argv[1:]
     section = WarehouseSection.model_validate_json(sys.stdin.read())
-    print({"append": append, "claim": claim}[work](section, writer))
+    sys.stdout.write({"append": append, "claim": claim}[work](section, writer))
