@@ -157,8 +157,9 @@ class _Reader(DataSourceReader):
         self.table = table
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One task for each file."""
-        return [_Part([file]) for file in self.table.snapshot(self.table.version)]
+        """One task for each file. Without any Spark makes a task of its own, that has no files."""
+        files = self.table.snapshot(self.table.version)
+        return [_Part([file]) for file in files] or [_Part([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""

@@ -21,6 +21,7 @@ from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import as_in_delta
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
 
@@ -122,7 +123,7 @@ def remove(spark: "SparkSession", batch: Batch, old: Old) -> None:
         batch.replace(old.stay, old.table, old.where)
     elif batch.warehouse.conf.is_store:
         empty = old.table.arrow.empty_table()
-        batch.replace_rows(lambda: spark, empty, old.table, Replaced(None, old.where))
+        batch.replace_rows(lambda: spark, empty, old.table, Replaced(None, as_in_delta(old.where)))
     else:
         spark.sql(f"DELETE FROM {batch.warehouse.target(old.table.name)} WHERE {old.where}")
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from quotaflow.pipelines.streaming.checkpoints import drop_unnamed, newest_batch, query_id
 from quotaflow.pipelines.warehouse import row_writer, store_frames
 from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
+from quotaflow.pipelines.warehouse.time_ranges import as_in_delta
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.ddl import lookup_key
 from quotaflow.schemas.table import Table
@@ -72,7 +73,10 @@ class Batch:
         In an object store the rows pass through this process.
         """
         if self.warehouse.conf.is_store:
-            rows, old = frame.select(table.column_names).toArrow(), Replaced(None, where)
+            rows, old = (
+                frame.select(table.column_names).toArrow(),
+                Replaced(None, as_in_delta(where)),
+            )
             self.replace_rows(lambda: frame.sparkSession, rows, table, old)
             return
         writer = self._writer(frame, table).mode("overwrite").option("replaceWhere", where)

@@ -55,7 +55,7 @@ class Place:
     store: Store | None = None
 
     @classmethod
-    def of(cls, conf: WarehouseSection) -> "Place":
+    def from_conf(cls, conf: WarehouseSection) -> "Place":
         """The place of conf's tables, which are not in a catalog. Raises as `object_store`."""
         return cls(root(conf), conf.object_store() if conf.is_store else None)
 
@@ -109,12 +109,12 @@ class Place:
         """Bytes of all data files, also those of older versions."""
         from pyarrow import fs  # noqa: PLC0415  its clients take a tenth of a second to import
 
-        found = self._client().get_file_info(
+        listed = self._client().get_file_info(
             fs.FileSelector(self._key(self.path(table)), recursive=True)
         )
         return sum(
             info.size
-            for info in found
+            for info in listed
             if info.extension == "parquet" and f"/{_LOG}/" not in info.path
         )
 

@@ -1,5 +1,6 @@
 """Time ranges that a batch of facts affects, and SQL conditions for their rows."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,9 @@ _MAX_RANGES = 32
 
 Literal = Callable[[datetime], str]
 """Writes a time as a literal of one SQL dialect."""
+
+
+_IN_SPARK = re.compile(r"\btimestamp'(\d{4,}-\d\d-\d\d)[ T]([\d:.]+)Z?'")
 
 
 def in_spark(time: datetime) -> str:
@@ -26,6 +30,11 @@ def in_duckdb(time: datetime) -> str:
 def in_delta(time: datetime) -> str:
     """A literal in a predicate of delta-rs, which compares text with a time as a time."""
     return f"'{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
+
+
+def as_in_delta(where: str) -> str:
+    """A condition of Spark's SQL with its times as `in_delta` has them."""
+    return _IN_SPARK.sub(r"'\1T\2Z'", where)
 
 
 @dataclass(frozen=True, slots=True)

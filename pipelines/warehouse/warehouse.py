@@ -61,7 +61,7 @@ class Warehouse:
     @cached_property
     def place(self) -> Place:
         """Where the tables are; only without a catalog."""
-        return Place.of(self.conf)
+        return Place.from_conf(self.conf)
 
     def folder(self, table: str) -> Path:
         """The folder of a table; only if the tables are in a folder."""

@@ -76,6 +76,6 @@ def test_of_first_writers_at_once_one_owns_the_tables(server: ObjectServer, tmp_
 
 
 def test_secrets_are_in_no_text_of_a_place(server: ObjectServer, tmp_path: Path) -> None:
-    place = Place.of(server.section("secrets", tmp_path))
+    place = Place.from_conf(server.section("secrets", tmp_path))
     assert server.password not in repr(place)
     assert server.password in str(place.storage_options)

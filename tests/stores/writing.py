@@ -35,7 +35,7 @@ def append(conf: WarehouseSection, writer: str) -> str:
 def claim(conf: WarehouseSection, _: str) -> str:
     """What came of a first write: the claim of the tables, or who has them."""
     try:
-        store_owner.check(Place.of(conf), conf.checkpoint_folder)
+        store_owner.check(Place.from_conf(conf), conf.checkpoint_folder)
     except LockedError as error:
         return str(error)
     return OWNER
