@@ -164,13 +164,15 @@ def dataset(files: Files) -> "Dataset":
 
     if files.store is None:
         raise AssertionError("files on disk are read by DuckDB itself")
-    dates = pa.schema([f for f in files.schema if f.name == "event_date"])
+    # Columns that are in paths: the day, and in some tables others.
+    below = files.paths[0].removeprefix(files.store.uri)
+    in_paths = pa.schema([field for field in files.schema if f"/{field.name}=" in below])
     return ds.dataset(
         [key_of(path) for path in files.paths],
         schema=files.schema,
         format="parquet",
         filesystem=files.store.filesystem(),
-        partitioning=ds.partitioning(dates, flavor="hive") if files.is_dated else None,
+        partitioning=ds.partitioning(in_paths, flavor="hive") if files.is_dated else None,
         partition_base_dir=key_of(files.store.uri),
     )
 
