@@ -53,17 +53,17 @@ def _filesystem(scheme: str, host: str, options: tuple[tuple[str, str], ...]) ->
     from pyarrow import fs  # noqa: PLC0415  its clients take a tenth of a second to import
 
     given: Mapping[str, str] = dict(options)
-    endpoint = _endpoint(given)
     if scheme == S3:
         return fs.S3FileSystem(
             **_named(given, _OF_S3),
-            **endpoint,
+            **_endpoint(given),
             connect_timeout=_CONNECT_TIMEOUT_S,
             request_timeout=_REQUEST_TIMEOUT_S,
         )
     if scheme == GCS:
-        return fs.GcsFileSystem(anonymous=bool(endpoint), **endpoint)
-    return fs.AzureFileSystem(host.partition(".")[0], **_of_azure(given))
+        return fs.GcsFileSystem()
+    logins = _named(given, {name: name for name in _OF_AZURE})
+    return fs.AzureFileSystem(host.partition(".")[0], **logins)
 
 
 def _named(given: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
@@ -77,12 +77,3 @@ def _endpoint(given: Mapping[str, str]) -> dict[str, str]:
         return {}
     parts = urlsplit(given["endpoint"])
     return {"endpoint_override": parts.netloc, "scheme": parts.scheme}
-
-
-def _of_azure(given: Mapping[str, str]) -> dict[str, str]:
-    parts = urlsplit(given.get("endpoint", ""))
-    local = {"blob_storage_authority": parts.netloc, "dfs_storage_authority": parts.netloc}
-    schemes = {"blob_storage_scheme": parts.scheme, "dfs_storage_scheme": parts.scheme}
-    return _named(given, {name: name for name in _OF_AZURE}) | (
-        (local | schemes) if parts.netloc else {}
-    )

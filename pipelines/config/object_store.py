@@ -12,8 +12,8 @@ from quotaflow.udfs.stores import ADLS, GCS, S3, SCHEMES, Store
 SECRET_OPTIONS = ("secret_access_key", "session_token", "account_key", "sas_token", "client_secret")
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     S3: ("access_key_id", "secret_access_key", "session_token", "region", "endpoint"),
-    GCS: ("endpoint",),
-    ADLS: ("account_key", "sas_token", "tenant_id", "client_id", "client_secret", "endpoint"),
+    GCS: (),
+    ADLS: ("account_key", "sas_token", "tenant_id", "client_id", "client_secret"),
 }
 """Scheme -> the options that conf may set. All others are the environment's."""
 _OTHER_NAMES = {
@@ -95,7 +95,8 @@ def checked_options(path: str | None, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-            end = f"did you mean {near[0]}?" if near else f"known: {', '.join(allowed)}"
+            known = ", ".join(allowed) or "none: the environment has the login"
+            end = f"did you mean {near[0]}?" if near else f"known: {known}"
             raise ValueError(f"store.{name} is no option of this store ({end})")
         if name in SECRET_OPTIONS and not value.startswith(REFERENCES):
             raise ValueError(

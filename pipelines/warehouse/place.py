@@ -33,14 +33,13 @@ _DELTA_RS: Mapping[str, Mapping[str, str]] = {
         "region": "aws_region",
         "endpoint": "aws_endpoint_url",
     },
-    GCS: {"endpoint": "google_base_url"},
+    GCS: {},
     ADLS: {
         "account_key": "azure_storage_account_key",
         "sas_token": "azure_storage_sas_token",
         "tenant_id": "azure_storage_tenant_id",
         "client_id": "azure_storage_client_id",
         "client_secret": "azure_storage_client_secret",
-        "endpoint": "azure_storage_endpoint",
     },
 }
 """Scheme -> option of conf -> its name in delta-rs."""
