@@ -95,8 +95,8 @@ def checked_options(path: str | None, options: Mapping[str, str]) -> None:
     for name, value in options.items():
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.5)
-            known = ", ".join(allowed) or "none: the environment has the login"
-            end = f"did you mean {near[0]}?" if near else f"known: {known}"
+            listed = ", ".join(allowed) or "none: the environment has the login"
+            end = f"did you mean {near[0]}?" if near else f"known: {listed}"
             raise ValueError(f"store.{name} is no option of this store ({end})")
         if name in SECRET_OPTIONS and not value.startswith(REFERENCES):
             raise ValueError(
