@@ -124,7 +124,8 @@ def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) ->
     assert "replication.remove_leftovers" in left.reason
     assert len(others) == 1
     section = admin_api.replication.model_copy(update={"remove_leftovers": True})
-    managed = admin_api.model_copy(update={"replication": section})
+    at_once = admin_api.results.model_copy(update={"settle_s": 1})
+    managed = admin_api.model_copy(update={"replication": section, "results": at_once})
     snapshot(managed)
     _, outcomes = apply_run.apply_plan(managed, None, lambda _: None)
     assert [(each.change.entity.entity_name, each.step) for each in outcomes] == [(TOPIC, DONE)] * 2

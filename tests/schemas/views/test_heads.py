@@ -30,6 +30,7 @@ def old_columns(table: Table) -> tuple[Column, ...]:
         for step in STEPS
         if step.table == table.name
         for old, new in step.renames
+        if new in types  # and not a field of a column
     )
 
 
