@@ -37,6 +37,9 @@ RETENTION_DAYS: dict[str, int | None] = {
     "replication_traffic": _RESULTS,
     "replication_rates": _RESULTS,
     "replication_throttles": _RESULTS,
+    "group_members": _RESULTS,
+    "group_commits": _RESULTS,
+    "group_member_events": _RESULTS,
     "brokers": None,
     "topics": None,
     "replicas": None,
@@ -81,6 +84,7 @@ CURRENT_STATE_TABLES = {
     "rack_pairs",
     "read_problems",
     "top_talkers",
+    "rebalances",
 }
 """Tables with only the current state, whose writers remove old rows."""
 

@@ -4,6 +4,7 @@
 """
 
 from quotaflow.schemas.tables.answers import (
+    groups,
     producer_ids,
     quotas,
     reads,
@@ -12,5 +13,5 @@ from quotaflow.schemas.tables.answers import (
     throttles,
 )
 
-MODULES = (producer_ids, quotas, telemetry, replication, throttles, reads)
+MODULES = (producer_ids, quotas, telemetry, replication, throttles, reads, groups)
 """The modules that declare them, by area."""
