@@ -17,6 +17,11 @@ from quotaflow.pipelines.results import (
     topic_names,
     traffic,
 )
+from quotaflow.pipelines.results.groups import (
+    group_commits,
+    group_member_events,
+    group_members,
+)
 from quotaflow.pipelines.results.producer_ids import (
     address_clients,
     producer_id_activations,
@@ -131,6 +136,9 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
         replication_rates.result(),
         replication_throttles.result(),
         offset_lookups.result(),
+        group_members.result(),
+        group_commits.result(),
+        group_member_events.result(),
     )
 
 
@@ -201,7 +209,7 @@ JOBS: dict[str, Job] = {
         ),
         result_job(
             "request_results",
-            "what follows from requests: producer ids (KIP-936), traffic, quotas, moves",
+            "what follows from requests: producer ids (KIP-936), traffic, quotas, moves, groups",
             _request_results,
         ),
         result_job(

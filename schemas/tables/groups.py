@@ -91,7 +91,9 @@ GROUP_MEMBERS = Table(
             "without MEMBER_ID_REQUIRED, which gives a new member its id",
         ),
         Column(
-            "rebalancing_answers", LONG, "of these, REBALANCE_IN_PROGRESS (27): join the group again"
+            "rebalancing_answers",
+            LONG,
+            "of these, REBALANCE_IN_PROGRESS (27): join the group again",
         ),
         Column(
             "fenced_answers",
@@ -219,9 +221,10 @@ GROUP_MEMBER_EVENTS = Table(
         Column("reason", STRING, "what the client gave as its reason (KIP-800): untrusted text"),
         Column("error_code", INT, "error code of the answer, 0 none"),
         Column(
-            "waited_ms",
-            LONG,
-            "from receive to sent: a join waits for the others; null: the line has no time",
+            "received_time",
+            TIMESTAMP,
+            "when the broker received the request, by the time it took: a join waits for the "
+            "others; null: the line has no time",
         ),
         Column("requests", LONG, "requests of the row, 1 but for refused ones"),
         _ASSIGNOR,

@@ -7,6 +7,7 @@ from importlib.resources import files
 from quotaflow.pipelines.results.answers.answer import Answer, Lookback
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.answers import (
+    groups,
     producer_ids,
     quotas,
     reads,
@@ -110,6 +111,10 @@ ANSWERS: tuple[Answer, ...] = (
     _answer(
         reads.READ_PROBLEMS,
         {"fetch_faults": _TWO_DAYS, "offset_lookups": _TWO_DAYS, "preferred_replicas": _A_DAY},
+    ),
+    _answer(
+        groups.REBALANCES,
+        {"group_member_events": _TWO_DAYS, "group_members": _TWO_DAYS},
     ),
     # After broker_degradation, which it reads.
     _answer(

@@ -291,3 +291,12 @@ CREATE MACRO least_version(version) AS
 CREATE MACRO number_text(n) AS
     CASE WHEN n = floor(n) AND abs(n) < 1e18 THEN CAST(TRY_CAST(n AS BIGINT) AS VARCHAR)
     ELSE CAST(n AS VARCHAR) END;
+
+-- Tasks of Kafka Streams as it prints them, subtopology_partition, sorted: as answers list them.
+CREATE MACRO task_names(tasks) AS list_sort(flatten([
+    [left(t.subtopologyId, 32_767) || '_' || p FOR p IN t.partitions] FOR t IN tasks]));
+
+-- Whether a broker refused a member of a group by its generation, epoch or instance:
+-- ILLEGAL_GENERATION, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID,
+-- STALE_MEMBER_EPOCH.
+CREATE MACRO is_fenced(error_code) AS coalesce(error_code IN (22, 82, 110, 111, 113), false);

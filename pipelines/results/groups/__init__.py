@@ -1,0 +1,1 @@
+"""Results about groups: members, commits, and what becomes of members."""

@@ -1,0 +1,74 @@
+-- Offsets that clients commit for groups, by minute. Of two answers for one partition of a request
+-- the first in order counts.
+WITH requested AS (
+    SELECT
+        row_number() OVER () AS request_number, cluster_id, floored(event_time, 60) AS minute,
+        event_time, group_id, principal, client_id, member_id, requests, nth, error_code,
+        api = 'TXN_OFFSET_COMMIT' AS is_transactional, requested_topics, answered_topics
+    FROM group_requests
+    WHERE kind = 'commit'
+),
+parts AS (
+    SELECT
+        request_number, topic_id, topic, json_int(part.partitionIndex) AS "partition",
+        json_bigint(part.committedOffset) AS committed_offset
+    FROM (
+        SELECT
+            request_number, left(nullif(t.name, ''), 32_767) AS topic,
+            left(nullif(t.topicId, $no_topic_id), 32_767) AS topic_id,
+            unnest(t.partitions) AS part
+        FROM (SELECT request_number, unnest(requested_topics) AS t FROM requested)
+    )
+),
+answers AS (
+    SELECT
+        request_number, coalesce(topic_id, topic) AS topic_key,
+        json_int(part.partitionIndex) AS "partition", min(json_int(part.errorCode)) AS error_code
+    FROM (
+        SELECT
+            request_number, left(nullif(t.name, ''), 32_767) AS topic,
+            left(nullif(t.topicId, $no_topic_id), 32_767) AS topic_id,
+            unnest(t.partitions) AS part
+        FROM (SELECT request_number, unnest(answered_topics) AS t FROM requested)
+    )
+    GROUP BY ALL
+),
+commits AS (
+    SELECT
+        r.* EXCLUDE (request_number, requested_topics, answered_topics, error_code, minute),
+        r.minute AS event_time_minute, r.minute + INTERVAL 1 MINUTE AS minute_end,
+        p.topic, p.topic_id, p."partition", p.committed_offset,
+        coalesce(a.error_code, r.error_code) AS error_code
+    FROM requested r
+    LEFT JOIN parts p USING (request_number)
+    LEFT JOIN answers a
+        ON a.request_number = r.request_number
+        AND a.topic_key = coalesce(p.topic_id, p.topic) AND a."partition" = p."partition"
+    -- A request without a partition commits nothing; one whose body was not kept is counted.
+    WHERE p.request_number IS NOT NULL OR r.requested_topics IS NULL
+),
+ordered AS (
+    SELECT
+        *, coalesce(error_code, 0) = 0 AS is_taken,
+        max(committed_offset) FILTER (coalesce(error_code, 0) = 0) OVER (
+            PARTITION BY cluster_id, group_id, topic_id, topic, "partition", principal, client_id,
+                event_time_minute
+            ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS greatest_before
+    FROM with_topics(commits, topics, topics_by_id)
+)
+SELECT
+    cluster_id, CAST(event_time_minute AS DATE) AS event_date, event_time_minute AS event_time,
+    group_id, topic_id, topic, "partition", principal, client_id,
+    coalesce(sum(requests) FILTER (is_taken), 0) AS commits,
+    coalesce(sum(requests) FILTER (NOT is_taken), 0) AS failed_commits,
+    arg_max(error_code, nth) FILTER (NOT is_taken) AS error_code,
+    arg_min(committed_offset, nth) FILTER (is_taken) AS first_offset,
+    arg_max(committed_offset, nth) FILTER (is_taken) AS last_offset,
+    max(committed_offset) FILTER (is_taken) AS max_offset,
+    max(event_time) FILTER (is_taken AND "partition" IS NOT NULL) AS last_commit_time,
+    arg_max(member_id, nth) AS member_id,
+    bool_or(is_transactional) AS is_transactional,
+    coalesce(bool_or(is_taken AND committed_offset < greatest_before), false) AS went_back
+FROM ordered
+GROUP BY ALL
