@@ -30,6 +30,7 @@ from quotaflow.pipelines.reasons.producer_id_bursts import (
     recommendation,
 )
 from quotaflow.pipelines.reasons.read_problems import READ_STEPS, read_step
+from quotaflow.pipelines.reasons.rebalances import TRIGGERS, rebalance_trigger
 from quotaflow.pipelines.reasons.replica_advice import REPLICA_STEPS, replica_step
 from quotaflow.pipelines.reasons.without_telemetry import NO_TELEMETRY, telemetry_step
 from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
@@ -46,6 +47,7 @@ __all__ = [
     "REPLICA_STEPS",
     "TRACES",
     "TRADE_OFFS",
+    "TRIGGERS",
     "WORDINGS",
     "Wording",
     "accusation",
@@ -56,6 +58,7 @@ __all__ = [
     "fetch_step",
     "read_step",
     "reason",
+    "rebalance_trigger",
     "recommendation",
     "replica_step",
     "telemetry_step",
@@ -74,5 +77,6 @@ WORDINGS = {
     ("replica_advice", "advice"): REPLICA_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,
+    ("rebalances", "trigger"): TRIGGERS,
 }
 """View and column of each code."""

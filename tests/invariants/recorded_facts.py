@@ -28,7 +28,7 @@ def recorded_facts(lines: Path, folder: Path, conf: config.Conf) -> dict[str, Ro
     ]
     log = RequestLog("cluster", conf.ingest.line_options, conf.payloads.limits, None)
     output = list(task.to_rows(log)(iter([record_batch(values)])))
-    tables = {name: _unpacked(output, name) for name in _TABLES}
+    tables = {name: unpacked(output, name) for name in _TABLES}
     tables["fetches"] = _followed(tables["requests"], folder)
     points = decode.decode_pushes(conf.payloads.limits)(
         iter(tables["telemetry_pushes"].to_batches())
@@ -37,7 +37,8 @@ def recorded_facts(lines: Path, folder: Path, conf: config.Conf) -> dict[str, Ro
     return {name: rows.to_pylist() for name, rows in tables.items()}
 
 
-def _unpacked(output: list[pa.RecordBatch], name: str) -> pa.Table:
+def unpacked(output: list[pa.RecordBatch], name: str) -> pa.Table:
+    """Rows of one table in what a task of facts returns."""
     packed = [row for batch in output for row in batch.to_pylist() if row["table"] == name]
     streams = [row for row in packed if row["stream"]]
     batch = pa.RecordBatch.from_pylist(streams, schema=task.PACKED).select(["stream"])

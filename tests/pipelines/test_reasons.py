@@ -350,6 +350,22 @@ NO_TELEMETRY: dict[str, Case] = {
         "whether librdkafka 2.3.0 can push metrics is not known: ask its makers",
     ),
 }
+TRIGGER = {"trigger_client_id": "app-1", "trigger_principal": "User:bob", "reason": "closing"}
+TRIGGERS: dict[str, Case] = {
+    "member_joined": (TRIGGER, "app-1 of User:bob joined"),
+    "member_left": (TRIGGER, "app-1 of User:bob left; its reason: closing"),
+    "missed_heartbeats": (
+        TRIGGER,
+        "app-1 of User:bob did not come back and had not left: it died, was cut off, or paused for "
+        "longer than session.timeout.ms",
+    ),
+    "subscription_changed": (TRIGGER, "app-1 of User:bob subscribed to other topics"),
+    "partitions_changed": (
+        TRIGGER,
+        "partitions of a topic changed, as app-1 of User:bob says",
+    ),
+    "unknown": (TRIGGER, "nothing in the request log shows what caused it"),
+}
 CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("desired_configs", "reason_code"): REASONS,
     ("desired_configs", "blocked_reason"): BLOCKED,
@@ -361,6 +377,7 @@ CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("replica_advice", "advice"): REPLICA_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,
+    ("rebalances", "trigger"): TRIGGERS,
 }
 EACH = [
     pytest.param(wording, column, *CASES[view, column][wording.code], id=f"{column}-{code}")

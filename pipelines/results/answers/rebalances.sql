@@ -217,7 +217,7 @@ causes AS (
             WHEN p.subscribed_topics <> p.new_topics
                 OR r.reason LIKE 'the subscription has changed%' THEN 'subscription_changed'
             WHEN r.reason LIKE 'cached metadata has changed%' THEN 'partitions_changed'
-        END,
+        END AS trigger,
         r.reason
     FROM epochs AS e
     INNER JOIN reached AS r
@@ -235,7 +235,7 @@ causes AS (
         e.cluster_id, e.group_id, e.group_type, e.life, e.group_epoch, p.member_id, p.principal,
         p.client_id, p.ms,
         CASE WHEN p.group_epoch = e.group_epoch THEN 1 ELSE 5 END,
-        'member_joined', p.reason
+        'member_joined' AS trigger, p.reason
     FROM epochs AS e
     INNER JOIN placed AS p
         ON p.cluster_id = e.cluster_id AND p.group_id = e.group_id
@@ -248,7 +248,7 @@ causes AS (
     UNION ALL
     SELECT
         e.cluster_id, e.group_id, e.group_type, e.life, e.group_epoch, p.member_id, p.principal,
-        p.client_id, p.ms, 3, 'subscription_changed', p.reason
+        p.client_id, p.ms, 3, 'subscription_changed' AS trigger, p.reason
     FROM epochs AS e
     INNER JOIN (
         SELECT
@@ -268,7 +268,7 @@ causes AS (
     UNION ALL
     SELECT
         cluster_id, group_id, group_type, life, group_epoch, member_id, principal, client_id,
-        start_ms, 4, 'missed_heartbeats', CAST(NULL AS STRING)
+        start_ms, 4, 'missed_heartbeats' AS trigger, CAST(NULL AS STRING)
     FROM prior_members
     WHERE rejoined_ms IS NULL AND NOT came_later AND left_ms IS NULL AND fell_silent
 ),
@@ -305,7 +305,8 @@ rows AS (
             WHEN e.synced_members < s.members THEN 'incomplete'
         END AS stopped_reason,
         c.stop_ms, coalesce(s.members, e.seen_members) AS members,
-        coalesce(k.trigger, 'unknown') AS trigger, k.member_id AS trigger_member_id,
+        CASE WHEN k.trigger IS NULL THEN 'unknown' ELSE k.trigger END AS trigger,
+        k.member_id AS trigger_member_id,
         k.client_id AS trigger_client_id, k.principal AS trigger_principal,
         coalesce(k.reason, l.reason) AS reason,
         CASE

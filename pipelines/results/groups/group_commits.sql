@@ -11,7 +11,8 @@ WITH requested AS (
 parts AS (
     SELECT
         request_number, topic_id, topic, json_int(part.partitionIndex) AS "partition",
-        json_bigint(part.committedOffset) AS committed_offset
+        if(json_bigint(part.committedOffset) >= 0, json_bigint(part.committedOffset), NULL)
+            AS committed_offset
     FROM (
         SELECT
             request_number, left(nullif(t.name, ''), 32_767) AS topic,

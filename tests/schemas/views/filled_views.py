@@ -1,6 +1,7 @@
 """Rows of every table, such that every view has some: whoever adds a view adds rows here."""
 
 from ...delta_tables import NOON, violation
+from .group_rows import GROUPS
 from .view_rows import (
     FAR_AHEAD,
     HOSTILE,
@@ -181,6 +182,7 @@ FILLED: dict[str, list[Row]] = {
         config(0, "client.quota.callback.class", "C", entity_type="broker", entity_name="1"),
     ],
     **TOPOLOGY,
+    **GROUPS,
     "replica_sizes": [
         _LOG,
         _LOG | {"broker_id": 3, "event_time": at(30), "size_bytes": 100},

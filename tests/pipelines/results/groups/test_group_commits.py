@@ -1,0 +1,82 @@
+"""Commits of groups, by names and ids of topics, refused, back, and without bodies."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.results.groups import group_commits
+from quotaflow.schemas.events import NO_TOPIC_ID
+
+from ....rule_rows import Rows, compute
+from . import golden_groups
+from .group_rows import NOON, commit
+
+COLUMNS = ("topic", "topic_id", "partition", "commits", "failed_commits", "error_code")
+COLUMNS += ("first_offset", "last_offset", "max_offset", "went_back")
+ID = "topic-1"
+NAMED = {"cluster_id": "c1", "topic_id": ID, "topic": "t", "event_time": NOON, "is_removed": False}
+CASES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
+    "first, last and greatest of a minute": (
+        [commit(3, {0: 7}), commit(1, {0: 5}), commit(2, {0: 9})],
+        [("t", None, 0, 3, 0, None, 5, 7, 9, True)],
+    ),
+    "the same offset again does not go back": (
+        [commit(1, {0: 5}), commit(2, {0: 5})],
+        [("t", None, 0, 2, 0, None, 5, 5, 5, False)],
+    ),
+    "what was refused is no commit": (
+        [commit(1, {0: 9}, errors={0: 22}), commit(2, {0: 5}), commit(3, {0: 1}, errors={0: 25})],
+        [("t", None, 0, 1, 2, 25, 5, 5, 5, False)],
+    ),
+    "a request by id of a topic that nothing names": (
+        [commit(1, {1: 5}, topic_id=ID)],
+        [(None, ID, 1, 1, 0, None, 5, 5, 5, False)],
+    ),
+    "the id of no topic is none": (
+        [commit(1, {1: 5}, topic_id=NO_TOPIC_ID)],
+        [(None, None, 1, 1, 0, None, 5, 5, 5, False)],
+    ),
+    "a body that was not kept": (
+        [commit(1, {0: 5}, body='{"omitted_bytes":300000}'), commit(2, {0: 5}, body=None)],
+        [(None, None, None, 2, 0, None, None, None, None, False)],
+    ),
+    "a request without partitions": ([commit(1, {})], []),
+    "an offset below zero is none": (
+        [commit(1, {0: -1})],
+        [("t", None, 0, 1, 0, None, None, None, None, False)],
+    ),
+    "weights count": (
+        [commit(1, {0: 5}, weight=10.0)],
+        [("t", None, 0, 10, 0, None, 5, 5, 5, False)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_commits_of_a_minute(case: str) -> None:
+    requests, expected = CASES[case]
+    rows = compute(group_commits.result(), requests=requests)
+    assert [tuple(row[name] for name in COLUMNS) for row in rows] == expected
+
+
+def test_names_and_ids_are_one_topic() -> None:
+    requests = [commit(1, {0: 5}), commit(2, {0: 6}, topic_id=ID)]
+    (row,) = compute(group_commits.result(), requests=requests, topics=[NAMED])
+    assert (row["topic"], row["topic_id"], row["last_offset"]) == ("t", ID, 6)
+
+
+def test_commits_of_real_clients_in_a_transaction_by_hand_and_back() -> None:
+    rows = compute(group_commits.result(), requests=golden_groups.requests("tx-group"))
+    columns = ("client_id", "partition", "is_transactional", "last_offset", "went_back")
+    assert sorted(tuple(row[name] for name in columns) for row in rows) == [
+        ("by-hand", 1, False, 7, False),
+        ("tx", 0, True, 100, False),
+        ("tx", 1, True, 100, False),
+        ("tx", 2, True, 100, False),
+        ("tx-c", 0, False, 20, True),
+    ]
+    assert {row["client_id"]: row["member_id"] is None for row in rows} == {
+        "by-hand": True,
+        "tx": False,
+        "tx-c": False,
+    }
