@@ -9,13 +9,13 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLIENT = {"principal": "User:bob", "client_id": "app", "client_address": "10.0.0.1"}
 
 
-def request(second: float, api: str, asked: Row | None, answer: Row, **others: Any) -> Row:
-    """A request for group g; `asked` None: its body was not kept."""
+def request(second: float, api: str, requested: Row | None, answer: Row, **others: Any) -> Row:
+    """A request for group g; `requested` None: its body was not kept."""
     time = NOON + timedelta(seconds=second)
     row = {"cluster_id": "c1", "event_time": time, "record_time": time, "broker_id": 1, **CLIENT}
     row |= {"api": api, "group_id": "g", "total_time_ms": 0.0, "error_code": 0}
     row |= {"source_topic": "log", "source_partition": 0, "source_offset": round(second * 1_000)}
-    body = None if asked is None else json.dumps({"request": asked, "response": answer})
+    body = None if requested is None else json.dumps({"request": requested, "response": answer})
     return row | {"body": body} | others
 
 
@@ -26,27 +26,27 @@ def commit(second: float, offsets: dict[int, int], **others: Any) -> Row:
     """
     errors, topic_id = others.pop("errors", {}), others.pop("topic_id", None)
     topic: Row = {"name": "t"} if topic_id is None else {"topicId": topic_id}
-    asked = [{"partitionIndex": n, "committedOffset": at} for n, at in offsets.items()]
+    requested = [{"partitionIndex": n, "committedOffset": at} for n, at in offsets.items()]
     answered = [{"partitionIndex": n, "errorCode": errors.get(n, 0)} for n in reversed(offsets)]
-    asked_body = {"memberId": "m", "generationIdOrMemberEpoch": 3}
+    requested_body = {"memberId": "m", "generationIdOrMemberEpoch": 3}
     return request(
         second,
         others.pop("api", "OFFSET_COMMIT"),
-        asked_body | {"topics": [topic | {"partitions": asked}]},
+        requested_body | {"topics": [topic | {"partitions": requested}]},
         {"topics": [topic | {"partitions": answered}]},
         **({"error_code": None} | others),
     )
 
 
 def heartbeat(second: float, epoch: int, answered: int | None = None, **others: Any) -> Row:
-    """A CONSUMER_GROUP_HEARTBEAT of member m; `asked` and `answer` add to its body."""
+    """A CONSUMER_GROUP_HEARTBEAT of member m; `requested` and `answer` add to its body."""
     code = others.get("error_code", 0)
     member = {"memberId": others.pop("member_id", "m"), "memberEpoch": epoch}
     answer = {"memberEpoch": epoch if answered is None else answered, "errorCode": code}
     return request(
         second,
         others.pop("api", "CONSUMER_GROUP_HEARTBEAT"),
-        member | others.pop("asked", {}),
+        member | others.pop("requested", {}),
         answer | others.pop("answer", {}),
         **others,
     )
@@ -54,8 +54,8 @@ def heartbeat(second: float, epoch: int, answered: int | None = None, **others: 
 
 def old_heartbeat(second: float, code: int = 0, **others: Any) -> Row:
     """A HEARTBEAT of a classic member at generation 3."""
-    asked = {"memberId": "m", "generationId": 3, "groupInstanceId": None}
-    return request(second, "HEARTBEAT", asked, {}, **({"error_code": code} | others))
+    requested = {"memberId": "m", "generationId": 3, "groupInstanceId": None}
+    return request(second, "HEARTBEAT", requested, {}, **({"error_code": code} | others))
 
 
 def left(second: float, *members: tuple[str, int], version: int = 5, **others: Any) -> Row:
@@ -64,6 +64,6 @@ def left(second: float, *members: tuple[str, int], version: int = 5, **others: A
         ((member, _),) = members
         return request(second, "LEAVE_GROUP", {"memberId": member}, {}, **others)
     names = [{"memberId": member, "groupInstanceId": None} for member, _ in members]
-    asked = [name | {"reason": f"{name['memberId']} ends"} for name in names]
+    requested = [name | {"reason": f"{name['memberId']} ends"} for name in names]
     answered = [name | {"errorCode": code} for name, (_, code) in zip(names, members, strict=True)]
-    return request(second, "LEAVE_GROUP", {"members": asked}, {"members": answered}, **others)
+    return request(second, "LEAVE_GROUP", {"members": requested}, {"members": answered}, **others)

@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
         [("left_temporarily", "m", None, 0, 1, None)],
     ),
     "a heartbeat that names topics again": (
-        [heartbeat(1, 4, asked=TOPICS)],
+        [heartbeat(1, 4, requested=TOPICS)],
         [("subscription_changed", "m", 4, 0, 1, None)],
     ),
     "a member that reaches the epoch of its group": (
@@ -131,6 +131,6 @@ def test_events_of_a_request(case: str) -> None:
 
 
 def test_a_reason_is_cut() -> None:
-    asked = {"members": [{"memberId": "m", "reason": "x" * 9_000}]}
-    ((reason,),) = events([request(1, "LEAVE_GROUP", asked, {})], "reason")
+    requested = {"members": [{"memberId": "m", "reason": "x" * 9_000}]}
+    ((reason,),) = events([request(1, "LEAVE_GROUP", requested, {})], "reason")
     assert reason == "x" * 300

@@ -121,12 +121,12 @@ def test_every_member_of_one_request_to_leave_has_a_row() -> None:
 
 
 def test_the_newest_of_a_minute_counts_and_what_it_does_not_name_stays() -> None:
-    asked = {"subscribedTopicNames": ["b", "a", "a"], "rackId": "az-a", "rebalanceTimeoutMs": 9}
+    requested = {"subscribedTopicNames": ["b", "a", "a"], "rackId": "az-a", "rebalanceTimeoutMs": 9}
     later = {"subscribedTopicNames": None, "rackId": None, "rebalanceTimeoutMs": -1}
     columns = ("subscribed_topics", "rack_id", "max_poll_interval_ms", "client_address")
     requests = [
-        heartbeat(2, 4, asked=later, client_address="10.9"),
-        heartbeat(1, 0, 4, asked=asked),
+        heartbeat(2, 4, requested=later, client_address="10.9"),
+        heartbeat(1, 0, 4, requested=requested),
     ]
     assert members(requests, *columns) == [(["a", "b"], "az-a", 9, "10.9")]
 

@@ -42,7 +42,7 @@ def made_up(dice: random.Random, number: int) -> Row:
             epoch,
             dice.choice([3, 4, 5]),
             member_id=member,
-            asked=topics,
+            requested=topics,
             answer=assigned,
             api=dice.choice(["CONSUMER_GROUP_HEARTBEAT", "SHARE_GROUP_HEARTBEAT"]),
             **others,
@@ -64,8 +64,8 @@ def made_up(dice: random.Random, number: int) -> Row:
 
 
 def named() -> list[Row]:
-    found = {"cluster_id": "c1", "topic_id": TOPIC_ID, "topic": "t"}
-    return [found | {"event_time": NOON, "is_removed": False}]
+    named_topic = {"cluster_id": "c1", "topic_id": TOPIC_ID, "topic": "t"}
+    return [named_topic | {"event_time": NOON, "is_removed": False}]
 
 
 def lookups(result: Result) -> dict[str, list[Row]]:
