@@ -83,8 +83,11 @@ _POOLS: Mapping[str, tuple[Any, ...]] = {
     "value": (0.0, 1.0, 3.5, 1e12, float("nan")),
 }
 _APIS = ("PRODUCE", "PRODUCE", "PRODUCE", "FETCH", "INIT_PRODUCER_ID", "METADATA", "SHARE_FETCH")
+_GROUP_APIS = ("OFFSET_COMMIT", "HEARTBEAT", "JOIN_GROUP", "CONSUMER_GROUP_HEARTBEAT")
 _POOLS_OF: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "requests": {"api": (*_APIS, "WRITE_TXN_MARKERS", "END_TXN", "ADD_PARTITIONS_TO_TXN")},
+    "requests": {
+        "api": (*_APIS, *_GROUP_APIS, "WRITE_TXN_MARKERS", "END_TXN", "ADD_PARTITIONS_TO_TXN")
+    },
     "client_quotas": {
         "config_key": ("producer_byte_rate", "consumer_byte_rate", "request_percentage"),
         "quota": (1.0, 100.0, 1e6, 1e15),

@@ -22,10 +22,12 @@ _TABLES = ("requests", "telemetry_pushes", "telemetry_subscriptions", "quarantin
 
 
 def recorded_facts(lines: Path, folder: Path, conf: config.Conf) -> dict[str, Rows]:
-    """Facts of all files of lines, by table. `folder` is for files that it needs on its way."""
-    values = [
-        line for file in sorted(lines.glob("*.jsonl")) for line in file.read_bytes().split(b"\n")
-    ]
+    """Facts of all files of lines in folders of `lines`, by table.
+
+    `folder` is for files that it needs on its way.
+    """
+    files = sorted(file for name in ("groups", "lines") for file in (lines / name).glob("*.jsonl"))
+    values = [line for file in files for line in file.read_bytes().split(b"\n")]
     log = RequestLog("cluster", conf.ingest.line_options, conf.payloads.limits, None)
     output = list(task.to_rows(log)(iter([record_batch(values)])))
     tables = {name: unpacked(output, name) for name in _TABLES}

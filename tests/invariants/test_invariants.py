@@ -38,7 +38,7 @@ def test_statements_are_true_of_facts_drawn_at_random(seed: int) -> None:
 @pytest.fixture(scope="module")
 def recorded(golden: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """All tables and views over the captured lines."""
-    facts = recorded_facts(golden / "lines", temporary_folder(), CONF)
+    facts = recorded_facts(golden, temporary_folder(), CONF)
     with everything(compute_all(temporary_folder(), facts, CONF)) as database:
         yield database
 

@@ -13,9 +13,12 @@ RELEVANT = f"group_id IS NOT NULL AND api IN {APIS}"
 
 
 def protocols() -> Walk:
-    """The relation `protocols`: bytes of the consumer protocol, read."""
+    """The relation `consumer_protocols`: bytes of the consumer protocol, read.
+
+    `group_requests` has no word of this name. Else it would be computed again for each result.
+    """
     return Walk(
-        "protocols",
+        "consumer_protocols",
         consumer_protocols.SQL,
         consumer_protocols.PROTOCOLS,
         consumer_protocols.read,

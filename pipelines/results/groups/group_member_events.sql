@@ -5,7 +5,7 @@ WITH read AS (
         coalesce(r.named_topics, p.protocol_topics) AS subscribed_topics,
         p.protocol_partitions, p.is_readable
     FROM group_requests r
-    LEFT JOIN protocols p USING (api, protocol_bytes)
+    LEFT JOIN consumer_protocols p USING (api, protocol_bytes)
 ),
 refused AS (
     -- A client may repeat what is refused a thousand times a second: a row per minute.

@@ -11,7 +11,7 @@ WITH requested AS (
               'partition': json_int(n)} FOR n IN t.partitions]
             FOR t IN r.assignment])) AS assigned
     FROM group_requests r
-    LEFT JOIN protocols p USING (api, protocol_bytes)
+    LEFT JOIN consumer_protocols p USING (api, protocol_bytes)
 ),
 members AS MATERIALIZED (
     SELECT

@@ -71,6 +71,8 @@ pauses AS (
         FROM active_producers
         WHERE NOT is_removed
     ) AS writes
+    -- A client writes the timestamp, so a later one may be of an earlier time: that is no pause.
+    WHERE last_timestamp >= before_at
     GROUP BY cluster_id
 ),
 newest AS (
