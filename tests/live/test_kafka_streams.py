@@ -59,3 +59,43 @@ def test_a_streams_application_is_known_by_its_id(filled: Path) -> None:
         ("consumer", "consumer", None, application.ID),
         ("producer", "producer", None, None),
     ]
+
+
+def test_a_streams_application_is_one_row_with_what_it_reports(filled: Path) -> None:
+    rows = query(
+        filled,
+        "SELECT group_type, subscribed_topics, principals, rebalances, instances, "
+        "commits > 0 AS has_commits "
+        f"FROM streams_applications WHERE application_id = '{application.ID}'",
+    )
+    assert [tuple(row.values()) for row in rows] == [
+        ("classic", [application.READS], ["User:carol"], 1, 1, True),
+    ]
+
+
+def test_who_joined_and_what_each_member_reads_and_commits(filled: Path) -> None:
+    members = query(
+        filled,
+        "SELECT client_id, state, rack_id, assignor, subscribed_topics, "
+        "cardinality(assigned_partitions) AS n FROM group_membership "
+        "WHERE group_id IN ('bob-orders', 'carol-orders') ORDER BY client_id",
+    )
+    assert [tuple(row.values()) for row in members] == [
+        ("java-orders-bob", "left", "az-b", "range", [application.READS], 3),
+        ("rdk-orders-carol", "left", "az-c", "range", [application.READS], 3),
+    ]
+    triggers = query(
+        filled,
+        "SELECT group_type, group_epoch, trigger, trigger_client_id, members, is_complete "
+        "FROM rebalances WHERE group_id IN ('carol-orders', 'sharing') ORDER BY group_type",
+    )
+    assert [tuple(row.values()) for row in triggers] == [
+        ("classic", 1, "member_joined", "rdk-orders-carol", 1, True),
+        ("share", 2, "member_joined", "java-sharing", 1, True),
+    ]
+    (commits,) = query(
+        filled,
+        "SELECT sum(failed_commits) AS failed, count(DISTINCT partition) AS partitions "
+        "FROM group_commits WHERE group_id = 'carol-orders'",
+    )
+    assert commits == {"failed": 0, "partitions": 3}

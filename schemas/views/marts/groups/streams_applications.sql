@@ -22,7 +22,8 @@
 --   errors: requests that failed in the day
 --   rebalances: rebalances of the last two days
 --   last_rebalance: when the last of them started; null: none
---   instances: processes that push metrics of Streams; null: none does
+--   instances: client instances that report metrics of Streams, from an hour before last_seen on;
+--     null: none does
 --   instances_running: of these, the ones that report RUNNING; null: none reports its state
 --   alive_threads: stream threads that they report alive; null: none reports it
 --   last_seen: when a broker completed the last request of a member
@@ -63,18 +64,30 @@ rebalanced AS (
     FROM rebalances
     GROUP BY cluster_id, group_id
 ),
+-- Only the state names the application, so an instance is known by it.
+named AS (
+    SELECT cluster_id, client_instance_id, max(application_id) AS application_id
+    FROM client_metrics
+    WHERE application_id IS NOT NULL
+    GROUP BY cluster_id, client_instance_id
+),
 reported AS (
     SELECT
-        cluster_id, application_id, client_instance_id, metric,
-        coalesce(value, value_int) AS value,
+        m.cluster_id, n.application_id, m.client_instance_id, m.metric,
+        coalesce(m.value, m.value_int) AS value,
         row_number() OVER (
-            PARTITION BY cluster_id, application_id, client_instance_id, metric
-            ORDER BY event_time DESC, series_id
+            PARTITION BY m.cluster_id, n.application_id, m.client_instance_id, m.metric
+            ORDER BY m.event_time DESC, m.series_id
         ) AS nth
-    FROM client_metrics
-    WHERE application_id IS NOT NULL AND metric IN (
+    FROM client_metrics AS m
+    INNER JOIN named AS n
+        ON n.cluster_id = m.cluster_id AND n.client_instance_id = m.client_instance_id
+    INNER JOIN applications AS a
+        ON a.cluster_id = n.cluster_id AND a.group_id = n.application_id
+    WHERE m.metric IN (
         'org.apache.kafka.stream.client.state', 'org.apache.kafka.stream.alive.stream.threads'
     )
+        AND unix_millis(m.event_time) > unix_millis(a.last_seen) - 3600000
 ),
 instances AS (
     SELECT

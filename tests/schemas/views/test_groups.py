@@ -1,0 +1,120 @@
+"""Views of groups: who is in one, how fast it commits, when it rebalances, Streams applications."""
+
+import pytest
+
+from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
+
+from ...pipelines.results.groups import golden_groups
+from ...rule_rows import compute
+from .group_rows import APPLICATION, committed, happened, member
+from .memory_tables import MemoryTables
+from .view_rows import INSTANCE, Row, at, gauge
+from .view_tables import by_case, picked
+
+
+@pytest.fixture(scope="module")
+def captured() -> MemoryTables:
+    """Tables of the captured groups."""
+    tables, requests = MemoryTables(), golden_groups.requests()
+    for result in (group_members.result(), group_commits.result(), group_member_events.result()):
+        tables.put(result.table.name, compute(result, requests=requests))
+    return tables
+
+
+def test_who_is_in_a_group_and_what_it_reads(captured: MemoryTables) -> None:
+    columns = ("client_id", "state", "rack_id", "subscribed_topics", "joins", "heartbeats")
+    rows = captured.rows("SELECT * FROM group_membership WHERE group_id = 'rdk-classic'")
+    assert sorted(picked(rows, *columns)) == [
+        ("rdk-a", "left", "az-b", ["orders", "returns"], 7, 42),
+        ("rdk-b", "left", None, ["orders"], 3, 16),
+        ("rdk-c", "silent", None, ["orders"], 2, 7),
+    ]
+
+
+def test_streams_applications_of_both_protocols(captured: MemoryTables) -> None:
+    rows = captured.rows("SELECT * FROM streams_applications ORDER BY application_id")
+    columns = ("application_id", "group_type", "processes", "threads", "assigned_partitions")
+    assert picked(rows, *columns, "subscribed_topics", "rebalances", "instances") == [
+        ("shop-classic", "classic", 1, 2, 3, ["orders"], 1, None),
+        # It left with both its threads.
+        ("shop-streams", "streams", 0, 0, None, ["orders"], 2, None),
+    ]
+
+
+def test_what_an_application_reports_of_itself() -> None:
+    state, threads = "stream.client.state", "stream.alive.stream.threads"
+    other = INSTANCE | {"client_instance_id": "i2"}
+    tables = {
+        "group_members": [member(300, "m1", group_id=APPLICATION, group_type="streams")],
+        "client_metrics": [
+            gauge(100, state, 1.0, application_id=APPLICATION),
+            gauge(290, state, 2.0, application_id=APPLICATION),
+            gauge(290, threads, 3.0),
+            gauge(290, state, 6.0, **other, application_id=APPLICATION),
+            gauge(290, threads, 0.0, **other),
+            gauge(-4_000, state, 2.0, client_instance_id="old", application_id=APPLICATION),
+        ],
+    }
+    (row,) = by_case({"c": tables}, "SELECT * FROM streams_applications")["c"]
+    assert picked([row], "instances", "instances_running", "alive_threads") == [(2, 1, 3.0)]
+
+
+STATES: dict[str, tuple[list[Row], str]] = {
+    "a member that works": ([happened(1, "m1", "joined", 1)], "active"),
+    "a member that left": ([happened(290, "m1", "left", None)], "left"),
+    "a member that left and came back": (
+        [happened(290, "m1", "left", None), happened(295, "m1", "rejoined", 2)],
+        "active",
+    ),
+    "a member whose request to leave failed": (
+        [happened(290, "m1", "left", None, error_code=25)],
+        "active",
+    ),
+    "a member that the broker removed": (
+        [happened(1, "m1", "synced", 1), happened(290, "m1", "expired_notice", 1)],
+        "removed",
+    ),
+}
+
+
+def test_states_of_members() -> None:
+    cases = {
+        case: {"group_members": [member(300, "m1")], "group_member_events": rows}
+        for case, (rows, _) in STATES.items()
+    }
+    cases["one that fell silent"] = {"group_members": [member(5, "m1"), member(300, "m2")]}
+    actual = by_case(cases, "SELECT * FROM group_membership WHERE member_id = 'm1'")
+    assert {case: rows[0]["state"] for case, rows in actual.items()} == {
+        "one that fell silent": "silent",
+        **{case: state for case, (_, state) in STATES.items()},
+    }
+
+
+def test_how_fast_a_group_commits() -> None:
+    commits = [
+        *(committed(60 * n + 5, p, 60 * n * (p + 1)) for n in range(4) for p in (0, 1)),
+        committed(245, 0, 10),
+        committed(305, 0, 40),
+    ]
+    (row,) = by_case({"c": {"group_commits": commits}}, "SELECT * FROM group_commit_rates")["c"]
+    columns = ("commits", "committed_records", "records_per_s", "commit_interval_s")
+    # Partition 0: 210 records in the 240 s in which it got on; partition 1: 360 in 180 s.
+    assert picked([row], *columns, "minutes_back", "partitions", "clients") == [
+        (40, 570, 210 / 240 + 360 / 180, 60.0, 1, 2, 1)
+    ]
+
+
+def test_rebalances_of_an_hour() -> None:
+    events = [
+        happened(n * 60 + place, "m1", name, n + 1, members=1)
+        for n in range(3)
+        for place, name in enumerate(("rejoined", "generation_started", "synced"))
+    ]
+    (row,) = by_case({"c": {"group_member_events": events}}, "SELECT * FROM rebalances_by_hour")[
+        "c"
+    ]
+    assert row["hour"] == at(0)
+    columns = ("rebalances", "duration_ms", "max_duration_ms", "stopped_ms", "incomplete")
+    assert picked([row], *columns, "member_joined", "unknown") == [
+        (3, 6_000, 2_000, 4_000, 0, 1, 2)
+    ]
