@@ -65,11 +65,11 @@ def test_a_streams_application_is_one_row_with_what_it_reports(filled: Path) -> 
     rows = query(
         filled,
         "SELECT group_type, subscribed_topics, principals, rebalances, instances, "
-        "commits > 0 AS has_commits "
+        "alive_threads >= 0 AS reports_threads, commits > 0 AS has_commits "
         f"FROM streams_applications WHERE application_id = '{application.ID}'",
     )
     assert [tuple(row.values()) for row in rows] == [
-        ("classic", [application.READS], ["User:carol"], 1, 1, True),
+        ("classic", [application.READS], ["User:carol"], 1, 1, True, True),
     ]
 
 
