@@ -87,7 +87,8 @@ def test_who_joined_and_what_each_member_reads_and_commits(filled: Path) -> None
     triggers = query(
         filled,
         "SELECT group_type, group_epoch, trigger, trigger_client_id, members, is_complete "
-        "FROM rebalances WHERE group_id IN ('carol-orders', 'sharing') ORDER BY group_type",
+        "FROM rebalances WHERE group_id IN ('carol-orders', 'sharing') AND group_epoch <= 2 "
+        "ORDER BY group_type",
     )
     assert [tuple(row.values()) for row in triggers] == [
         ("classic", 1, "member_joined", "rdk-orders-carol", 1, True),

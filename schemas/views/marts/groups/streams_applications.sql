@@ -50,7 +50,7 @@ applications AS (
     FROM members
     GROUP BY cluster_id, group_id
 ),
-topics AS (
+named_topics AS (
     SELECT cluster_id, group_id, sort_array(collect_set(topic)) AS subscribed_topics
     FROM (
         SELECT cluster_id, group_id, explode(subscribed_topics) AS topic
@@ -112,6 +112,6 @@ SELECT
     coalesce(r.rebalances, 0) AS rebalances, r.last_rebalance, i.instances, i.instances_running,
     i.alive_threads, a.last_seen
 FROM applications AS a
-LEFT JOIN topics AS t ON t.cluster_id = a.cluster_id AND t.group_id = a.group_id
+LEFT JOIN named_topics AS t ON t.cluster_id = a.cluster_id AND t.group_id = a.group_id
 LEFT JOIN rebalanced AS r ON r.cluster_id = a.cluster_id AND r.group_id = a.group_id
 LEFT JOIN instances AS i ON i.cluster_id = a.cluster_id AND i.application_id = a.group_id
