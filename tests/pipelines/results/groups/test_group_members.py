@@ -11,8 +11,10 @@ from . import golden_groups
 from .group_rows import commit, heartbeat, left, old_heartbeat, request
 
 
-def members(requests: Rows, *columns: str, **others: Rows) -> list[tuple[Any, ...]]:
-    rows = compute(group_members.result(), requests=requests, **others)
+def members(
+    requests: Rows, *columns: str, topic_names: Rows | None = None
+) -> list[tuple[Any, ...]]:
+    rows = compute(group_members.result(), requests=requests, topic_names=topic_names or [])
     return sorted(tuple(row[name] for name in columns) for row in rows)
 
 
