@@ -66,6 +66,7 @@ ROLES: Mapping[str, tuple[Acl, ...]] = {
         Acl(TOPIC, ALL, DESCRIBE, "topics, partitions, replicas"),
         Acl(TOPIC, ALL, DESCRIBE_CONFIGS, "configs of topics"),
         Acl(TRANSACTIONAL_ID, ALL, DESCRIBE, "transactional ids", is_optional=True),
+        Acl(GROUP, ALL, DESCRIBE, "groups, their members and offsets", is_optional=True),
         Acl(TOPIC, ALL, READ, "active producers (DescribeProducers)", is_optional=True),
         Acl(
             CLUSTER,

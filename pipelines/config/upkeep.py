@@ -10,6 +10,8 @@ from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Positive, Section
 _FACTS = 30
 _RESULTS = 90
 _AUDIT = 1_095
+# Offsets change at every snapshot, and only their last days are read.
+_OFFSETS = 7
 # Renewals of leases are read this far back: twice the longest lease. Rows of owned configs stay.
 MIN_DAYS = {"config_changes": 2 * LONGEST_LEASE_S // 86_400}
 RETENTION_DAYS: dict[str, int | None] = {
@@ -47,6 +49,10 @@ RETENTION_DAYS: dict[str, int | None] = {
     "moving_replicas": _RESULTS,
     "configs": None,
     "client_quotas": None,
+    "groups": _RESULTS,
+    "group_assignments": _RESULTS,
+    "group_offsets": _OFFSETS,
+    "partition_offsets": _OFFSETS,
     "active_producers": _RESULTS,
     "transactional_ids": _RESULTS,
     "settings": None,
@@ -63,6 +69,7 @@ CURRENT_STATE_TABLES = {
     "client_subscriptions",
     "feedback_locks",
     "answer_state",
+    "group_lag",
     "producer_id_bursts",
     "recent_violations",
     "quota_baselines",

@@ -159,7 +159,7 @@ class ClusterState:
                     result.resource_name, result.configs, error_name(result.error_code)
                 )
 
-        return _in_chunks(names, _NAMES_PER_REQUEST, ask)
+        return in_chunks(names, _NAMES_PER_REQUEST, ask)
 
     def client_quotas(self) -> list[Any]:
         """Every entity that has quotas (KIP-546)."""
@@ -198,13 +198,13 @@ class ClusterState:
         kind = requests.DescribeProducersRequest
 
         def ask(chunk: list[Partition]) -> Iterator[ClusterAnswer]:
-            topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in _grouped(chunk)]
+            topics = [kind.TopicRequest(name=n, partition_indexes=p) for n, p in by_topic(chunk)]
             for topic in self.ask(kind(topics=topics), broker_id).topics:
                 for each in topic.partitions:
                     subject = (topic.name, each.partition_index)
                     yield ClusterAnswer(subject, each.active_producers, error_name(each.error_code))
 
-        return _in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
+        return in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
 
     def transactions(self, broker_id: int) -> list[Any]:
         """Transactional ids that this broker coordinates, as far as the login may see them."""
@@ -270,9 +270,10 @@ def error_name(error_code: int) -> str | None:
     return str(kafka_errors.for_code(error_code).message) if error_code else None
 
 
-def _in_chunks(
+def in_chunks(
     things: Iterable[_T], size: int, ask: Callable[[list[_T]], Iterator[ClusterAnswer]]
 ) -> Iterator[ClusterAnswer]:
+    """Answers to `ask` about chunks of things; of a refused chunk each has the reason."""
     left = list(things)
     while left:
         chunk, left = left[:size], left[size:]
@@ -282,11 +283,12 @@ def _in_chunks(
             yield from (ClusterAnswer(subject, (), str(error)) for subject in chunk)
 
 
-def _grouped(partitions: Iterable[Partition]) -> Iterable[tuple[str, list[int]]]:
-    by_topic: Mapping[str, list[int]] = defaultdict(list)
+def by_topic(partitions: Iterable[Partition]) -> Iterable[tuple[str, list[int]]]:
+    """Each topic of the partitions, with the indexes of these."""
+    indexes: Mapping[str, list[int]] = defaultdict(list)
     for topic, partition in partitions:
-        by_topic[topic].append(partition)
-    return by_topic.items()
+        indexes[topic].append(partition)
+    return indexes.items()
 
 
 def _check(error_code: int) -> None:

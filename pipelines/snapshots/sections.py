@@ -8,7 +8,9 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import (
     client_quotas,
     configs,
+    groups,
     moving_replicas,
+    partition_offsets,
     producers,
     replica_sizes,
     settings,
@@ -17,6 +19,12 @@ from quotaflow.pipelines.snapshots import (
 from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.group_snapshots import (
+    GROUP_ASSIGNMENTS,
+    GROUP_OFFSETS,
+    GROUPS,
+    PARTITION_OFFSETS,
+)
 from quotaflow.schemas.tables.snapshots import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
@@ -61,6 +69,16 @@ class ClusterObserver:
     def topology(self) -> topology.Topology:
         """All topics and their replicas."""
         return topology.topology(self.state, self._current_topics())
+
+    @cached_property
+    def groups(self) -> groups.ObservedGroups:
+        """All groups and their members."""
+        return groups.observe(self.state, self.brokers)
+
+    @cached_property
+    def group_offsets(self) -> list[Row | UnansweredPart]:
+        """Offsets of all groups; ends are read after them, so no lag is below zero."""
+        return groups.group_offsets(self.state, self.groups)
 
     @cached_property
     def client_metrics(self) -> list[Row | UnansweredPart]:
@@ -113,6 +131,17 @@ _OBSERVED: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
     ),
     "transactional_ids": lambda observer: collect(
         TRANSACTIONAL_IDS, producers.transactional(observer.state, observer.brokers)
+    ),
+    "groups": lambda observer: collect(GROUPS, observer.groups.rows()),
+    "group_assignments": lambda observer: collect(
+        GROUP_ASSIGNMENTS, observer.groups.members(observer.pseudonyms)
+    ),
+    "group_offsets": lambda observer: collect(GROUP_OFFSETS, observer.group_offsets),
+    "partition_offsets": lambda observer: collect(
+        PARTITION_OFFSETS,
+        partition_offsets.observe(
+            observer.state, observer.topology, groups.partitions_of(observer.group_offsets)
+        ),
     ),
     "client_subscriptions": _subscriptions,
     "settings": lambda observer: collect(

@@ -4,6 +4,7 @@
 """
 
 from quotaflow.schemas.tables.answers import (
+    group_lag,
     groups,
     producer_ids,
     quotas,
@@ -13,5 +14,5 @@ from quotaflow.schemas.tables.answers import (
     throttles,
 )
 
-MODULES = (producer_ids, quotas, telemetry, replication, throttles, reads, groups)
+MODULES = (producer_ids, quotas, telemetry, replication, throttles, reads, groups, group_lag)
 """The modules that declare them, by area."""

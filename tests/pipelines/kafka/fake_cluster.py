@@ -9,6 +9,11 @@ from kafka import errors as kafka_errors
 from kafka.protocol import admin
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from quotaflow.pipelines.kafka import group_messages
+
+from . import fake_groups
+from .fake_groups import MadeGroup
+
 CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC = 31, 29, 3
 NOT_LEADER, STORAGE_ERROR, LOADING = 6, 56, 14
 TOPIC, BROKER, CLIENT_METRICS = 2, 4, 16
@@ -21,6 +26,7 @@ Refusals = dict[tuple[str, Any], int]
 class MadeCluster:
     """Brokers 1 to 3, the last one maybe fenced, and every topic with three replicas.
 
+    `log_ends` has high watermarks; other partitions end at 100.
     `moves` has the brokers that a partition's reassignment adds, and those that it removes.
     `refused` are error codes by API and what was asked of: a broker, topic, log dir, or None.
     """
@@ -31,9 +37,12 @@ class MadeCluster:
     producers: dict[tuple[str, int], list[dict[str, int]]] = field(default_factory=dict)
     transactions: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
     moves: dict[tuple[str, int], tuple[list[int], list[int]]] = field(default_factory=dict)
+    groups: dict[str, MadeGroup] = field(default_factory=dict)
+    log_ends: dict[tuple[str, int], int] = field(default_factory=dict)
     fenced: set[int] = field(default_factory=set)
     refused: Refusals = field(default_factory=dict)
     unreachable: set[int] = field(default_factory=set)
+    share_offsets_version: int = 1
     made: int = 1
     page: int = 2_000
     sent: list[tuple[str, int | None]] = field(default_factory=list)
@@ -256,3 +265,53 @@ class MadeCluster:
         return response_type(
             error_code=self.code("ListTransactions", broker_id), transaction_states=states
         )
+
+    def _ListGroups(self, _: Any, broker_id: int) -> Any:  # noqa: N802
+        return fake_groups.listed(self.groups, broker_id, self.code("ListGroups", broker_id))
+
+    def _DescribeGroups(self, request: Any, _: int) -> Any:  # noqa: N802
+        answers = [
+            fake_groups.classic(name, self.groups[name], self.code("DescribeGroups", name))
+            for name in request.groups
+        ]
+        return fake_groups.described(admin.DescribeGroupsResponse, answers, 5)
+
+    def _ConsumerGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
+        return self._with_epochs("ConsumerGroupDescribe", request, 1)
+
+    def _ShareGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
+        return self._with_epochs("ShareGroupDescribe", request, 1)
+
+    def _with_epochs(self, api: str, request: Any, version: int) -> Any:
+        response = getattr(group_messages, f"{api}Response")
+        answers = [
+            fake_groups.with_epochs(
+                response.DescribedGroup, name, self.groups[name], self.code(api, name)
+            )
+            for name in request.group_ids
+        ]
+        return fake_groups.described(response, answers, version)
+
+    def _StreamsGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
+        answers = [
+            fake_groups.streams(name, self.groups[name], self.code("StreamsGroupDescribe", name))
+            for name in request.group_ids
+        ]
+        return fake_groups.described(group_messages.StreamsGroupDescribeResponse, answers, 0)
+
+    def _OffsetFetch(self, request: Any, _: int) -> Any:  # noqa: N802
+        ids = [group.group_id for group in request.groups]
+        codes = {name: self.code("OffsetFetch", name) for name in ids}
+        return fake_groups.committed(self.groups, ids, codes)
+
+    def _DescribeShareGroupOffsets(self, request: Any, _: int) -> Any:  # noqa: N802
+        ids = [group.group_id for group in request.groups]
+        return fake_groups.share_offsets(self.groups, ids, self.share_offsets_version)
+
+    def _ListOffsets(self, request: Any, _: int) -> Any:  # noqa: N802
+        def offset(partition: tuple[str, int], which: int) -> tuple[int, int]:
+            code = self.code("ListOffsets", partition) or self.code("ListOffsets", which)
+            end = self.log_ends.get(partition, 100)
+            return (-1, code) if code else ({-1: end, -2: 0, -4: 10, -5: 9}[which], 0)
+
+        return fake_groups.list_offsets(request, offset)

@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.errors import ConfigError
@@ -112,6 +112,11 @@ def test_a_store_shows_no_key(stores: Path) -> None:
 def test_a_damaged_store_is_a_reason(stores: Path, at: int, other: bytes) -> None:
     content = (stores / "client.jks").read_bytes()
     damaged = content[: at % len(content)] + other
-    for password in (None, made.STORE_PASSWORD):
+    assume(damaged != content)
+    # Without the password nobody can see that only the digest at the end is damaged.
+    passwords = (
+        (None, made.STORE_PASSWORD) if len(damaged) < len(content) - 3 else (made.STORE_PASSWORD,)
+    )
+    for password in passwords:
         with pytest.raises(key_stores.KeyStoreError):
             key_stores.read(damaged, password, made.KEY_PASSWORD)

@@ -1,6 +1,7 @@
 """Rows of every table, such that every view has some: whoever adds a view adds rows here."""
 
 from ...delta_tables import NOON, violation
+from . import group_snapshot_rows
 from .group_rows import GROUPS
 from .view_rows import (
     FAR_AHEAD,
@@ -199,6 +200,17 @@ FILLED: dict[str, list[Row]] = {
         quota(0, "request_percentage", 50.5, user="alice", is_default_client_id=True),
         quota(60, "request_percentage", None, user="alice", is_default_client_id=True),
     ],
+    "groups": [group_snapshot_rows.group(0, group_id=HOSTILE)],
+    "group_assignments": [
+        group_snapshot_rows.assigned("m", 0, topic=HOSTILE, group_id=HOSTILE, client_id=HOSTILE)
+    ],
+    "group_offsets": [
+        group_snapshot_rows.committed(second, offset, group_id=HOSTILE, topic=HOSTILE)
+        for second, offset in ((0, 100), (60, 120))
+    ],
+    "partition_offsets": [
+        group_snapshot_rows.ended(second, offset, topic=HOSTILE) for second, offset in ((0, 100), (60, 200))
+    ],
     "client_subscriptions": [
         {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
         {**INSTANCE, "client_instance_id": "i2", "subscriptions": ["all"], "state": "differs"},
@@ -333,6 +345,7 @@ FILLED: dict[str, list[Row]] = {
             for n in (0, 90)
             for target in ("configs", "moving_replicas", "replica_sizes")
         ),
+        *group_snapshot_rows.snapshots(0, 60),
         counted(30, 0, "out", 1, job="request_results", query_id="q-request_results"),
         counted(55, 1, "lost", 3, reason="deleted_before_read"),
         counted(0, 1, "removed", 7, job="upkeep", query_id="upkeep", target="requests"),

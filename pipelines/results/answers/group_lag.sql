@@ -1,0 +1,279 @@
+WITH newest AS (
+    -- The newest position of each group in each partition.
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition
+            ORDER BY known_at DESC, position DESC
+        ) AS place
+    FROM group_positions
+),
+positions AS (
+    SELECT * FROM newest WHERE place = 1
+),
+last_ends AS (
+    -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
+    SELECT
+        *,
+        max(known_at) OVER (PARTITION BY cluster_id, topic, partition) AS end_known_at
+    FROM partition_ends
+),
+ends AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        max(end_offset) AS end_offset,
+        max(end_known_at) AS end_known_at
+    FROM last_ends
+    WHERE unix_micros(known_at) > unix_micros(end_known_at) - 60000000
+    GROUP BY cluster_id, topic, partition
+),
+-- The last time at which the partition still ended at or before the position, and the first one at
+-- which it ended after it: the first unread record came between them.
+crossings AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.topic,
+        positions.partition,
+        max(
+            CASE WHEN known.end_offset <= positions.position THEN unix_micros(known.known_at) END
+        ) AS read_until_us,
+        max(CASE WHEN known.end_offset <= positions.position THEN known.end_offset END)
+            AS read_until_offset,
+        min(
+            CASE WHEN known.end_offset > positions.position THEN unix_micros(known.known_at) END
+        ) AS unread_from_us,
+        min(CASE WHEN known.end_offset > positions.position THEN known.end_offset END)
+            AS unread_from_offset
+    FROM positions
+    INNER JOIN partition_ends AS known
+        ON positions.cluster_id = known.cluster_id
+        AND positions.topic = known.topic
+        AND positions.partition = known.partition
+    GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
+),
+-- Rates over the last ten minutes of what is known, or over the two newest times.
+recent_ends AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic, partition ORDER BY known_at, end_offset
+        ) AS nth
+    FROM (
+        SELECT
+            *,
+            max(known_at) OVER (PARTITION BY cluster_id, topic, partition) AS last_known_at,
+            lead(known_at) OVER (
+                PARTITION BY cluster_id, topic, partition ORDER BY known_at, end_offset
+            ) AS next_known_at
+        FROM partition_ends
+    ) AS timed
+    WHERE
+        next_known_at IS NULL
+        OR unix_micros(next_known_at) > unix_micros(last_known_at) - 600000000
+),
+in_rates AS (
+    SELECT
+        ends.cluster_id,
+        ends.topic,
+        ends.partition,
+        (ends.end_offset - first.end_offset) * 1e6
+        / nullif(unix_micros(ends.end_known_at) - unix_micros(first.known_at), 0)
+            AS records_in_per_s
+    FROM ends
+    INNER JOIN recent_ends AS first
+        ON ends.cluster_id = first.cluster_id
+        AND ends.topic = first.topic
+        AND ends.partition = first.partition
+        AND first.nth = 1
+    -- A partition that ends before where it ended was made again, or lost records.
+    WHERE ends.end_offset >= first.end_offset
+),
+recent_positions AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition ORDER BY known_at, position
+        ) AS nth,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition
+            ORDER BY known_at DESC, position DESC
+        ) AS nth_newest
+    FROM (
+        SELECT
+            *,
+            max(known_at) OVER (
+                PARTITION BY cluster_id, group_id, topic, partition
+            ) AS last_known_at,
+            lead(known_at) OVER (
+                PARTITION BY cluster_id, group_id, topic, partition ORDER BY known_at, position
+            ) AS next_known_at
+        FROM group_positions
+    ) AS timed
+    WHERE
+        next_known_at IS NULL
+        OR unix_micros(next_known_at) > unix_micros(last_known_at) - 600000000
+),
+out_rates AS (
+    SELECT
+        cluster_id,
+        group_id,
+        topic,
+        partition,
+        (
+            max(CASE WHEN nth_newest = 1 THEN position END)
+            - max(CASE WHEN nth = 1 THEN position END)
+        ) * 1e6
+        / nullif(max(unix_micros(known_at)) - min(unix_micros(known_at)), 0) AS records_out_per_s
+    FROM recent_positions
+    GROUP BY cluster_id, group_id, topic, partition
+),
+measured AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.group_type,
+        positions.topic,
+        positions.partition,
+        positions.position,
+        positions.known_at AS position_known_at,
+        ends.end_offset,
+        ends.end_known_at,
+        CASE
+            WHEN positions.group_type = 'share' THEN positions.reported_lag
+            WHEN ends.end_offset >= positions.position THEN ends.end_offset - positions.position
+        END AS lag,
+        CASE
+            WHEN positions.group_type = 'share' AND positions.reported_lag IS NULL
+                THEN 'not_reported'
+            WHEN positions.group_type = 'share' THEN NULL
+            WHEN ends.end_offset IS NULL THEN 'end_unknown'
+            WHEN ends.end_offset < positions.position THEN 'beyond_end'
+        END AS lag_unknown_reason,
+        crossings.read_until_us,
+        crossings.read_until_offset,
+        crossings.unread_from_us,
+        crossings.unread_from_offset,
+        in_rates.records_in_per_s,
+        out_rates.records_out_per_s
+    FROM positions
+    LEFT JOIN ends
+        ON positions.cluster_id = ends.cluster_id
+        AND positions.topic = ends.topic
+        AND positions.partition = ends.partition
+    LEFT JOIN crossings
+        ON positions.cluster_id = crossings.cluster_id
+        AND positions.group_id = crossings.group_id
+        AND positions.topic = crossings.topic
+        AND positions.partition = crossings.partition
+    LEFT JOIN in_rates
+        ON positions.cluster_id = in_rates.cluster_id
+        AND positions.topic = in_rates.topic
+        AND positions.partition = in_rates.partition
+    LEFT JOIN out_rates
+        ON positions.cluster_id = out_rates.cluster_id
+        AND positions.group_id = out_rates.group_id
+        AND positions.topic = out_rates.topic
+        AND positions.partition = out_rates.partition
+),
+timed AS (
+    SELECT
+        *,
+        CASE
+            WHEN lag IS NULL THEN NULL
+            WHEN lag = 0 THEN 0e0
+            WHEN group_type = 'share' OR read_until_us > unread_from_us + 60000000 THEN NULL
+            ELSE (
+                unix_micros(end_known_at) - read_until_us
+                - (unread_from_us - read_until_us) * 1e0 * (position - read_until_offset)
+                / (unread_from_offset - read_until_offset)
+            ) / 1e6
+        END AS lag_s
+    FROM measured
+),
+judged AS (
+    SELECT
+        *,
+        CASE
+            WHEN lag = 0 THEN 'caught_up'
+            WHEN lag IS NULL OR records_in_per_s IS NULL OR records_out_per_s IS NULL THEN 'unknown'
+            WHEN records_out_per_s > records_in_per_s * 1.05 THEN 'shrinking'
+            WHEN records_in_per_s > records_out_per_s * 1.05 THEN 'growing'
+            ELSE 'steady'
+        END AS trend
+    FROM timed
+),
+members AS (
+    SELECT
+        cluster_id,
+        group_id,
+        member_id,
+        client_id,
+        client_address,
+        assigned.topic AS topic,
+        assigned.partition AS partition
+    FROM (
+        SELECT
+            cluster_id,
+            group_id,
+            member_id,
+            client_id,
+            client_address,
+            explode(assigned_partitions) AS assigned
+        FROM current_group_assignments
+    ) AS each_partition
+),
+owners AS (
+    -- A partition of a share group may have several members.
+    SELECT
+        cluster_id,
+        group_id,
+        topic,
+        partition,
+        count(*) AS members,
+        min(member_id) AS member_id,
+        min(client_id) AS client_id,
+        min(client_address) AS client_address
+    FROM members
+    GROUP BY cluster_id, group_id, topic, partition
+)
+
+SELECT
+    judged.cluster_id,
+    judged.group_id,
+    judged.group_type,
+    judged.topic,
+    judged.partition,
+    judged.position,
+    judged.position_known_at,
+    judged.end_offset,
+    judged.end_known_at,
+    judged.lag,
+    judged.lag_unknown_reason,
+    judged.lag_s,
+    CASE
+        WHEN judged.lag_s IS NOT NULL THEN NULL
+        WHEN judged.lag IS NULL THEN 'lag_unknown'
+        WHEN judged.group_type = 'share' THEN 'share_group'
+        WHEN judged.read_until_us IS NOT NULL THEN 'end_went_back'
+        ELSE 'older_than_history'
+    END AS lag_s_unknown_reason,
+    judged.records_in_per_s,
+    judged.records_out_per_s,
+    judged.trend,
+    CASE
+        WHEN judged.trend = 'shrinking'
+            THEN judged.lag / (judged.records_out_per_s - judged.records_in_per_s)
+    END AS caught_up_in_s,
+    coalesce(owners.members, 0) AS members,
+    CASE WHEN owners.members = 1 THEN owners.member_id END AS member_id,
+    CASE WHEN owners.members = 1 THEN owners.client_id END AS client_id,
+    CASE WHEN owners.members = 1 THEN owners.client_address END AS client_address
+FROM judged
+LEFT JOIN owners
+    ON judged.cluster_id = owners.cluster_id
+    AND judged.group_id = owners.group_id
+    AND judged.topic = owners.topic
+    AND judged.partition = owners.partition

@@ -1,0 +1,53 @@
+"""`partition_offsets`: where partitions start and end, from their leaders (ListOffsets)."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Set
+from typing import Any
+
+from quotaflow.pipelines.kafka import offsets
+from quotaflow.pipelines.kafka.cluster_state import NO_LEADER, ClusterState, Partition
+from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
+from quotaflow.pipelines.snapshots.topology import Topology
+
+_NEEDED = {"log_start_offset": offsets.log_starts, "log_end_offset": offsets.log_ends}
+# Brokers before Kafka 3.9 do not answer them all, and the rest of a row is right without them.
+_OPTIONAL = {
+    "local_log_start_offset": offsets.local_log_starts,
+    "last_tiered_offset": offsets.last_tiered,
+}
+
+
+def observe(
+    state: ClusterState, topology: Topology, partitions: Set[Partition]
+) -> Iterator[Row | UnansweredPart]:
+    """Offsets of these partitions. A partition without a leader, or refused, is unanswered."""
+    yield from topology.unanswered
+    for leader_id, led in sorted(topology.leaders.items()):
+        asked = [partition for partition in led if partition in partitions]
+        if leader_id < 0:
+            yield from (UnansweredPart(NO_LEADER, _place(partition)) for partition in asked)
+        elif asked:
+            yield from _of_leader(state, leader_id, asked)
+
+
+def _of_leader(
+    state: ClusterState, leader_id: int, partitions: list[Partition]
+) -> Iterator[Row | UnansweredPart]:
+    rows: dict[Partition, dict[str, Any]] = defaultdict(dict)
+    refused: dict[Partition, str] = {}
+    for column, ask in (_NEEDED | _OPTIONAL).items():
+        for answer in ask(state, leader_id, partitions):
+            if answer.reason is None:
+                rows[answer.subject][column] = answer.content
+            elif column in _NEEDED:
+                refused[answer.subject] = answer.reason
+    for partition in partitions:
+        if partition in refused:
+            yield UnansweredPart(refused[partition], _place(partition))
+        else:
+            yield _place(partition) | dict.fromkeys(_OPTIONAL) | rows[partition]
+
+
+def _place(partition: Partition) -> dict[str, Any]:
+    topic, index = partition
+    return {"topic": topic, "partition": index}

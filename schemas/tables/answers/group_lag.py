@@ -1,0 +1,90 @@
+"""How far groups are behind."""
+
+from quotaflow.schemas.columns import CLUSTER_ID, PARTITION, TOPIC
+from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables.group_snapshots import GROUP_ID, GROUP_TYPE
+
+GROUP_LAG = Table(
+    name="group_lag",
+    comment=(
+        "One row per group and partition that it has an offset in: how far it is behind, and "
+        "whether it catches up. At rest the lag is what Kafka's own tools print."
+    ),
+    columns=(
+        CLUSTER_ID,
+        GROUP_ID,
+        GROUP_TYPE,
+        TOPIC,
+        PARTITION,
+        Column(
+            "position",
+            LONG,
+            "committed offset: the next one to read. Of a share group its start offset: records "
+            "after it may be done",
+        ),
+        Column("position_known_at", TIMESTAMP, "last time at which the group was there"),
+        Column(
+            "end_offset",
+            LONG,
+            "high watermark of the partition: the offset after the last record that consumers may "
+            "read; null: not known",
+        ),
+        Column("end_known_at", TIMESTAMP, "last time at which the partition ended there"),
+        Column(
+            "lag",
+            LONG,
+            "records left to read: end_offset less position; of a share group what its coordinator "
+            "says (KIP-1226)",
+        ),
+        Column(
+            "lag_unknown_reason",
+            STRING,
+            "why lag is null: end_unknown, beyond_end (the group committed an offset that the "
+            "partition does not have), not_reported (a share group, and the broker says no lag)",
+        ),
+        Column(
+            "lag_s",
+            DOUBLE,
+            "seconds from when the first record left was written to end_known_at. It is "
+            "interpolated between the times at which the end is known",
+        ),
+        Column(
+            "lag_s_unknown_reason",
+            STRING,
+            "why lag_s is null: lag_unknown, share_group (its lag has no first record), "
+            "older_than_history (no end is known from before that record), end_went_back (the "
+            "topic was made again, or lost records)",
+        ),
+        Column(
+            "records_in_per_s",
+            DOUBLE,
+            "records written in a second, over the last ten minutes, or the last two times at "
+            "which the end is known; null: it is known once",
+        ),
+        Column(
+            "records_out_per_s",
+            DOUBLE,
+            "how many offsets the position moved in a second, in the same way; below 0: it went "
+            "back",
+        ),
+        Column(
+            "trend",
+            STRING,
+            "caught_up (lag is 0); growing or shrinking, where the two rates differ by more than "
+            "5 %; steady; unknown",
+        ),
+        Column(
+            "caught_up_in_s",
+            DOUBLE,
+            "seconds until lag is 0 at these rates; null unless it shrinks",
+        ),
+        Column("members", INT, "members that are assigned the partition, by the last snapshot"),
+        Column("member_id", STRING, "the member; null: none, or several"),
+        Column("client_id", STRING, "client.id of the member: untrusted text"),
+        Column("client_address", STRING, "address of the member"),
+    ),
+    key=("cluster_id", "group_id", "topic", "partition"),
+    time="end_known_at",
+    clustering=("group_id", "topic"),
+    empty="without groups that committed",
+)

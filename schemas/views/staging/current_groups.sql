@@ -1,0 +1,27 @@
+-- kind: staging
+-- grain: one row per group
+-- needs: admin_api
+-- description: The state of each group in the last snapshot.
+-- empty: without groups
+-- columns:
+--   from groups: cluster_id, group_id, group_type, protocol_type, state, coordinator_id, assignor,
+--     group_epoch, members
+--   valid_from: time of the snapshot that saw this state first
+SELECT
+    cluster_id,
+    group_id,
+    group_type,
+    protocol_type,
+    state,
+    coordinator_id,
+    assignor,
+    group_epoch,
+    members,
+    event_time AS valid_from
+FROM (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, group_id ORDER BY event_time DESC) AS age
+    FROM groups
+) AS aged
+WHERE age = 1 AND NOT is_removed

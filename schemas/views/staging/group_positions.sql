@@ -1,0 +1,111 @@
+-- kind: staging
+-- grain: one row per group, partition and time at which its position is known
+-- needs: admin_api
+-- description: How far groups read, and when: by snapshots of their offsets. As in partition_ends, a
+--   change has a second row for the snapshot before it, and the last snapshot has a row too. Share
+--   groups have the offset that they start at: records after it may be done.
+-- empty: without groups that committed
+-- columns:
+--   from group_offsets: cluster_id, group_id, group_type, topic, partition
+--   known_at: a time at which the group was there
+--   position: committed offset; of a share group its start offset
+--   from group_offsets: reported_lag
+WITH taken AS (
+    SELECT
+        cluster_id,
+        event_time,
+        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
+        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
+    FROM (
+        SELECT DISTINCT
+            cluster_id,
+            event_time
+        FROM pipeline_progress
+        WHERE job = 'snapshot' AND target = 'group_offsets' AND outcome = 'in'
+    ) AS runs
+),
+offsets AS (
+    SELECT
+        *,
+        coalesce(committed_offset, start_offset) AS position
+    FROM group_offsets
+),
+changes AS (
+    SELECT
+        *,
+        lag(position) OVER series AS position_before,
+        lag(reported_lag) OVER series AS lag_before,
+        lag(group_type) OVER series AS type_before,
+        lead(event_time) OVER series AS changed_next
+    FROM offsets
+    WINDOW series AS (PARTITION BY cluster_id, group_id, topic, partition ORDER BY event_time)
+),
+points AS (
+    SELECT
+        cluster_id,
+        group_id,
+        group_type,
+        topic,
+        partition,
+        event_time AS known_at,
+        position,
+        reported_lag
+    FROM changes
+    WHERE NOT is_removed
+    UNION ALL
+    SELECT
+        changes.cluster_id,
+        changes.group_id,
+        changes.type_before AS group_type,
+        changes.topic,
+        changes.partition,
+        taken.taken_before AS known_at,
+        changes.position_before AS position,
+        changes.lag_before AS reported_lag
+    FROM changes
+    INNER JOIN taken
+        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.event_time
+    WHERE changes.position_before IS NOT NULL
+    UNION ALL
+    SELECT
+        changes.cluster_id,
+        changes.group_id,
+        changes.group_type,
+        changes.topic,
+        changes.partition,
+        taken.last_taken AS known_at,
+        changes.position,
+        changes.reported_lag
+    FROM changes
+    INNER JOIN taken
+        ON changes.cluster_id = taken.cluster_id AND taken.event_time = taken.last_taken
+    WHERE changes.changed_next IS NULL AND NOT changes.is_removed
+),
+removed AS (
+    SELECT
+        cluster_id,
+        group_id,
+        topic,
+        partition,
+        max(event_time) AS removed_at
+    FROM changes
+    WHERE is_removed AND changed_next IS NULL
+    GROUP BY cluster_id, group_id, topic, partition
+)
+
+SELECT DISTINCT
+    points.cluster_id,
+    points.group_id,
+    points.group_type,
+    points.topic,
+    points.partition,
+    points.known_at,
+    points.position,
+    points.reported_lag
+FROM points
+LEFT ANTI JOIN removed
+    ON points.cluster_id = removed.cluster_id
+    AND points.group_id = removed.group_id
+    AND points.topic = removed.topic
+    AND points.partition = removed.partition
+WHERE points.known_at IS NOT NULL AND points.position IS NOT NULL

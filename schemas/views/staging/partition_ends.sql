@@ -1,0 +1,89 @@
+-- kind: staging
+-- grain: one row per partition and time at which its end is known
+-- needs: admin_api
+-- description: How far the records of partitions reach, and when: by snapshots, and by the answers to
+--   FETCH of a request log. A snapshot stores only changes, so a change has a second row: the end
+--   before it was still the end at the snapshot before. The last snapshot has a row too.
+-- empty: without groups that committed, and without a request log
+-- columns:
+--   from partition_offsets: cluster_id, topic, partition
+--   known_at: a time at which the partition ended there; of a request log the end of the minute
+--   end_offset: high watermark at that time
+--   known_by: snapshot or fetches
+WITH taken AS (
+    SELECT
+        cluster_id,
+        event_time,
+        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
+        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
+    FROM (
+        SELECT DISTINCT
+            cluster_id,
+            event_time
+        FROM pipeline_progress
+        WHERE job = 'snapshot' AND target = 'partition_offsets' AND outcome = 'in'
+    ) AS runs
+),
+changes AS (
+    SELECT
+        *,
+        lag(log_end_offset) OVER series AS end_before,
+        lead(event_time) OVER series AS changed_next
+    FROM partition_offsets
+    WINDOW series AS (PARTITION BY cluster_id, topic, partition ORDER BY event_time)
+),
+points AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        event_time AS known_at,
+        log_end_offset AS end_offset,
+        'snapshot' AS known_by
+    FROM changes
+    WHERE NOT is_removed
+    UNION ALL
+    SELECT
+        changes.cluster_id,
+        changes.topic,
+        changes.partition,
+        taken.taken_before AS known_at,
+        changes.end_before AS end_offset,
+        'snapshot' AS known_by
+    FROM changes
+    INNER JOIN taken
+        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.event_time
+    UNION ALL
+    SELECT
+        changes.cluster_id,
+        changes.topic,
+        changes.partition,
+        taken.last_taken AS known_at,
+        changes.log_end_offset AS end_offset,
+        'snapshot' AS known_by
+    FROM changes
+    INNER JOIN taken
+        ON changes.cluster_id = taken.cluster_id AND taken.event_time = taken.last_taken
+    WHERE changes.changed_next IS NULL AND NOT changes.is_removed
+    UNION ALL
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        event_time + INTERVAL '1' MINUTE AS known_at,
+        max(max_high_watermark) AS end_offset,
+        'fetches' AS known_by
+    FROM replica_offsets
+    GROUP BY cluster_id, topic, partition, event_time
+)
+
+SELECT
+    cluster_id,
+    topic,
+    partition,
+    known_at,
+    end_offset,
+    max(known_by) AS known_by
+FROM points
+WHERE known_at IS NOT NULL AND end_offset IS NOT NULL AND topic IS NOT NULL
+GROUP BY cluster_id, topic, partition, known_at, end_offset

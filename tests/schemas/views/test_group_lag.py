@@ -1,0 +1,144 @@
+"""How far groups are behind, by snapshots alone and with the answers to fetches."""
+
+from typing import Any
+
+import pytest
+
+from .group_snapshot_rows import assigned, committed, ended, fetched, snapshots
+from .view_rows import Row
+from .view_tables import by_case, picked
+
+
+def scene(
+    *rows: Row, at_seconds: tuple[float, ...] = (0, 600), fetches: tuple[Row, ...] = ()
+) -> dict[str, list[Row]]:
+    return {
+        "group_offsets": [row for row in rows if "committed_offset" in row],
+        "partition_offsets": [row for row in rows if "log_end_offset" in row],
+        "group_assignments": [row for row in rows if "assigned_partitions" in row],
+        "replica_offsets": list(fetches),
+        "pipeline_progress": snapshots(*at_seconds),
+    }
+
+
+LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "at rest, and all read": (
+        scene(committed(0, 100), ended(0, 100)),
+        [(100, 0, None, 0.0, None, "caught_up")],
+    ),
+    "at rest, and not all read: nobody saw when it was written": (
+        scene(committed(0, 60), ended(0, 100)),
+        [(100, 40, None, None, "older_than_history", "steady")],
+    ),
+    # The first record left is 30 % into the records that came from second 600 to second 1200.
+    "it falls behind": (
+        scene(
+            *(committed(0, 100), committed(600, 130)),
+            *(ended(0, 100), ended(600, 100), ended(1_200, 200)),
+            at_seconds=(0, 600, 1_200),
+        ),
+        [(200, 70, None, 420.0, None, "growing")],
+    ),
+    "records that came after a long rest are as old as the last snapshot says": (
+        scene(
+            *(committed(0, 100), ended(0, 100), ended(3_000, 200)),
+            at_seconds=(0, 600, 1_200, 1_800, 2_400, 3_000),
+        ),
+        [(200, 100, None, 600.0, None, "growing")],
+    ),
+    "it catches up": (
+        scene(
+            *(committed(0, 0), committed(600, 600)),
+            *(ended(0, 1_000), ended(600, 1_200)),
+        ),
+        [(1_200, 600, None, None, "older_than_history", "shrinking")],
+    ),
+    "fetches show an end after the last snapshot": (
+        scene(committed(0, 100), ended(0, 100), at_seconds=(0,), fetches=(fetched(1, 160),)),
+        [(160, 60, None, 120.0, None, "unknown")],
+    ),
+    "a snapshot within a minute of fetches may see more": (
+        scene(
+            *(committed(0, 100), committed(90, 100), ended(0, 100), ended(90, 170)),
+            at_seconds=(0, 90),
+            fetches=(fetched(1, 160),),
+        ),
+        [(170, 70, None, 120.0, None, "growing")],
+    ),
+    "an offset that the partition does not have": (
+        scene(committed(0, 101), ended(0, 100)),
+        [(100, None, "beyond_end", None, "lag_unknown", "unknown")],
+    ),
+    "the end is not known": (
+        scene(committed(0, 10)),
+        [(None, None, "end_unknown", None, "lag_unknown", "unknown")],
+    ),
+    "the topic was made again": (
+        scene(
+            *(committed(0, 900), committed(600, 5)),
+            *(ended(0, 1_000), ended(600, 10)),
+        ),
+        [(10, 5, None, None, "older_than_history", "unknown")],
+    ),
+    "the offset was deleted": (
+        scene(committed(0, 10), committed(600, None, is_removed=True), ended(0, 100)),
+        [],
+    ),
+    "a share group has the lag that its coordinator says": (
+        scene(
+            committed(0, None, group_type="share", start_offset=10, reported_lag=7), ended(0, 100)
+        ),
+        [(100, 7, None, None, "share_group", "steady")],
+    ),
+    "a share group whose broker says no lag": (
+        scene(
+            committed(0, None, group_type="share", start_offset=10, reported_lag=None),
+            ended(0, 100),
+        ),
+        [(100, None, "not_reported", None, "lag_unknown", "unknown")],
+    ),
+}
+LAG_COLUMNS = (
+    *("end_offset", "lag", "lag_unknown_reason", "lag_s", "lag_s_unknown_reason", "trend"),
+)
+
+
+def test_lag_and_its_age() -> None:
+    rows = by_case({name: tables for name, (tables, _) in LAGS.items()}, "SELECT * FROM group_lag")
+    assert {name: picked(found, *LAG_COLUMNS) for name, found in rows.items()} == {
+        name: lags for name, (_, lags) in LAGS.items()
+    }
+
+
+def test_rates_and_when_it_is_caught_up() -> None:
+    tables = scene(
+        *(committed(0, 0), committed(600, 600)),
+        *(ended(0, 1_000), ended(600, 1_200)),
+    )
+    rows = by_case({"g": tables}, "SELECT * FROM group_lag")["g"]
+    (row,) = picked(rows, "records_in_per_s", "records_out_per_s", "caught_up_in_s")
+    assert row == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))
+
+
+MEMBERS: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
+    "nobody": ([], (0, None, None)),
+    "one": ([assigned("m", 0, 1)], (1, "m", "client-m")),
+    "of another partition": ([assigned("m", 1)], (0, None, None)),
+    "two of a share group": ([assigned("m", 0), assigned("n", 0)], (2, None, None)),
+    "one that left": (
+        [assigned("m", 0), assigned("m", second=600, is_removed=True)],
+        (0, None, None),
+    ),
+    "one that cannot be read": ([assigned("m") | {"assigned_partitions": None}], (0, None, None)),
+}
+
+
+def test_members_of_a_partition() -> None:
+    cases = {
+        name: scene(committed(0, 1), ended(0, 1), *members)
+        for name, (members, _) in MEMBERS.items()
+    }
+    rows = by_case(cases, "SELECT * FROM group_lag")
+    assert {
+        name: picked(found, "members", "member_id", "client_id") for name, found in rows.items()
+    } == {name: [expected] for name, (_, expected) in MEMBERS.items()}
