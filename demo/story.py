@@ -78,6 +78,10 @@ _SPARK = session.SHORT_LIVED | {"spark.sql.streaming.noDataMicroBatches.enabled"
 _EFFECT_S = 13.0
 """A window of 11 s must lie after a change for its effect to show in results."""
 
+_FETCH_PAUSE_S = 11.0
+"""A throttled follower fetches once in a window. The last minute of the tables must have a fetch of
+it, because answers about moves are about that minute."""
+
 _EFFECT_JOBS = ["ingest_request_log", "request_results"]
 """They fill what shows it: requests, subscriptions, and when results had a window after it."""
 
@@ -277,6 +281,7 @@ def _plan(scene: _Scene) -> None:
             checked.result()
             scene.show(shown.CHECKED)
             time.sleep(max(0.0, applied_s + _EFFECT_S - time.monotonic()))
+            time.sleep(max(0.0, _FETCH_PAUSE_S - time.time() % 60))
         finally:
             stop.set()
         pause.result()

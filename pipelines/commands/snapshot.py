@@ -27,14 +27,16 @@ def snapshot(
 
     Fills brokers, topics, replicas, replica_sizes, moving_replicas (ongoing reassignments), configs
     (of topics, brokers and client-metrics resources), client_quotas, active_producers,
-    transactional_ids, and client_subscriptions: which client each client-metrics resource matches,
-    and whether it got that subscription; and settings: values of conf that views read.
+    transactional_ids, groups, group_assignments (their members), group_offsets, partition_offsets
+    (ends of the partitions that groups read), and client_subscriptions: which client each
+    client-metrics resource matches, and whether it got that subscription; and settings: values of
+    conf that views read.
 
     What a broker refuses or does not answer is reported and counted in pipeline_progress, and its
     rows stay as they were; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on
     the cluster, DESCRIBE, DESCRIBE_CONFIGS and, for active_producers, READ on topics, and DESCRIBE
-    on transactional ids. Run it on a schedule, after `quotaflow run`. Where the tables are in a
-    folder it needs no JVM, except for tables of an older release.
+    on transactional ids and groups. Run it on a schedule, after `quotaflow run`. Where the tables
+    are in a folder it needs no JVM, except for tables of an older release.
 
     Example: quotaflow snapshot
 

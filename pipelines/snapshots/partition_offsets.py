@@ -23,11 +23,11 @@ def observe(
     """Offsets of these partitions. A partition without a leader, or refused, is unanswered."""
     yield from topology.unanswered
     for leader_id, led in sorted(topology.leaders.items()):
-        asked = [partition for partition in led if partition in partitions]
+        of_leader = [partition for partition in led if partition in partitions]
         if leader_id < 0:
-            yield from (UnansweredPart(NO_LEADER, _place(partition)) for partition in asked)
-        elif asked:
-            yield from _of_leader(state, leader_id, asked)
+            yield from (UnansweredPart(NO_LEADER, _place(partition)) for partition in of_leader)
+        elif of_leader:
+            yield from _of_leader(state, leader_id, of_leader)
 
 
 def _of_leader(

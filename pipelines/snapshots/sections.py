@@ -8,6 +8,8 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import (
     client_quotas,
     configs,
+    group_assignments,
+    group_offsets,
     groups,
     moving_replicas,
     partition_offsets,
@@ -78,7 +80,7 @@ class ClusterObserver:
     @cached_property
     def group_offsets(self) -> list[Row | UnansweredPart]:
         """Offsets of all groups; ends are read after them, so no lag is below zero."""
-        return groups.group_offsets(self.state, self.groups)
+        return group_offsets.observe(self.state, self.groups)
 
     @cached_property
     def client_metrics(self) -> list[Row | UnansweredPart]:
@@ -134,13 +136,13 @@ _OBSERVED: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
     ),
     "groups": lambda observer: collect(GROUPS, observer.groups.rows()),
     "group_assignments": lambda observer: collect(
-        GROUP_ASSIGNMENTS, observer.groups.members(observer.pseudonyms)
+        GROUP_ASSIGNMENTS, group_assignments.observe(observer.groups, observer.pseudonyms)
     ),
     "group_offsets": lambda observer: collect(GROUP_OFFSETS, observer.group_offsets),
     "partition_offsets": lambda observer: collect(
         PARTITION_OFFSETS,
         partition_offsets.observe(
-            observer.state, observer.topology, groups.partitions_of(observer.group_offsets)
+            observer.state, observer.topology, group_offsets.partitions_of(observer.group_offsets)
         ),
     ),
     "client_subscriptions": _subscriptions,

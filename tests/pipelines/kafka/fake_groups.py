@@ -190,10 +190,10 @@ def list_offsets(request: Any, offset: Any) -> Any:
     for topic in request.topics:
         partitions = []
         for each in topic.partitions:
-            found, code = offset((topic.name, each.partition_index), each.timestamp)
+            value, code = offset((topic.name, each.partition_index), each.timestamp)
             partitions.append(
                 kind.ListOffsetsPartitionResponse(
-                    partition_index=each.partition_index, error_code=code, offset=found
+                    partition_index=each.partition_index, error_code=code, offset=value
                 )
             )
         topics.append(kind(name=topic.name, partitions=partitions))

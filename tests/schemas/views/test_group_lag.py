@@ -105,7 +105,7 @@ LAG_COLUMNS = (
 
 def test_lag_and_its_age() -> None:
     rows = by_case({name: tables for name, (tables, _) in LAGS.items()}, "SELECT * FROM group_lag")
-    assert {name: picked(found, *LAG_COLUMNS) for name, found in rows.items()} == {
+    assert {name: picked(lags, *LAG_COLUMNS) for name, lags in rows.items()} == {
         name: lags for name, (_, lags) in LAGS.items()
     }
 
@@ -140,5 +140,5 @@ def test_members_of_a_partition() -> None:
     }
     rows = by_case(cases, "SELECT * FROM group_lag")
     assert {
-        name: picked(found, "members", "member_id", "client_id") for name, found in rows.items()
+        name: picked(lags, "members", "member_id", "client_id") for name, lags in rows.items()
     } == {name: [expected] for name, (_, expected) in MEMBERS.items()}
