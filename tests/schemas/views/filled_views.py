@@ -145,7 +145,7 @@ FILLED: dict[str, list[Row]] = {
         request(6, "PRODUCE", client_id=None, total_time_ms=3.0),
         request(65, "FETCH", principal="User:bob", client_id=HOSTILE, throttle_time_ms=7.5),
         request(66, "FETCH", replica_id=2),
-        request(66, "METADATA", client_software_name=None),
+        request(66, "METADATA", client_software_name=None, client_id="quotaflow-admin"),
         request(67, "CREATE_TOPICS", body="{}", error_code=36, connection_id="c-1", weight=1.0),
     ],
     "telemetry_pushes": [
@@ -209,7 +209,8 @@ FILLED: dict[str, list[Row]] = {
         for second, offset in ((0, 100), (60, 120))
     ],
     "partition_offsets": [
-        group_snapshot_rows.ended(second, offset, topic=HOSTILE) for second, offset in ((0, 100), (60, 200))
+        group_snapshot_rows.ended(second, offset, topic=HOSTILE)
+        for second, offset in ((0, 100), (60, 200))
     ],
     "client_subscriptions": [
         {**INSTANCE, "subscriptions": ["all", "b"], "state": "pending"},
