@@ -13,7 +13,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
 FILLED = frozenset({"moving_replicas", "ongoing_moves", "throttle_leftovers"})
-"""The demo moves replicas and leaves a throttle over: these have rows, whatever their heads say."""
+"""The demo moves replicas and leaves a throttle over. So these have rows, though their heads allow
+none."""
 
 
 def heads_of_all() -> dict[str, Table | View]:

@@ -48,7 +48,6 @@ GROUPS = Table(
     key=("cluster_id", "group_id", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
-    empty="without groups",
 )
 
 GROUP_ASSIGNMENTS = Table(
@@ -79,7 +78,6 @@ GROUP_ASSIGNMENTS = Table(
     key=("cluster_id", "group_id", "member_id", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
-    empty="without groups that have members",
 )
 
 GROUP_OFFSETS = Table(
@@ -109,7 +107,6 @@ GROUP_OFFSETS = Table(
     key=("cluster_id", "group_id", "topic", "partition", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
-    empty="without groups that committed",
 )
 
 PARTITION_OFFSETS = Table(
@@ -143,5 +140,4 @@ PARTITION_OFFSETS = Table(
     key=("cluster_id", "topic", "partition", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
-    empty="without groups that committed",
 )

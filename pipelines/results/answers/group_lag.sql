@@ -2,6 +2,7 @@ WITH newest AS (
     -- The newest position of each group in each partition.
     SELECT
         *,
+        max(group_type) OVER (PARTITION BY cluster_id, group_id) AS known_type,
         row_number() OVER (
             PARTITION BY cluster_id, group_id, topic, partition
             ORDER BY known_at DESC, position DESC
@@ -9,7 +10,17 @@ WITH newest AS (
     FROM group_positions
 ),
 positions AS (
-    SELECT * FROM newest WHERE place = 1
+    SELECT
+        cluster_id,
+        group_id,
+        known_type AS group_type,
+        topic,
+        partition,
+        known_at,
+        position,
+        reported_lag
+    FROM newest
+    WHERE place = 1
 ),
 last_ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -150,6 +161,8 @@ measured AS (
                 THEN 'not_reported'
             WHEN positions.group_type = 'share' THEN NULL
             WHEN ends.end_offset IS NULL THEN 'end_unknown'
+            WHEN ends.end_offset < positions.position AND ends.end_known_at < positions.known_at
+                THEN 'end_outdated'
             WHEN ends.end_offset < positions.position THEN 'beyond_end'
         END AS lag_unknown_reason,
         crossings.read_until_us,

@@ -125,6 +125,9 @@ ANSWERS: tuple[Answer, ...] = (
     _answer(producer_ids.DEFAULT_QUOTA_PROPOSALS, {"producer_id_rates": _ADDRESSES}),
     _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
     _answer(throttles.LEFTOVER_PROPOSALS, {"pipeline_progress": _A_WEEK}),
-    _answer(group_lag.GROUP_LAG, {"replica_offsets": _A_DAY, "pipeline_progress": _A_WEEK}),
+    _answer(
+        group_lag.GROUP_LAG,
+        {"replica_offsets": _A_DAY, "group_commits": _A_DAY, "pipeline_progress": _A_WEEK},
+    ),
     _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS), "fetch_sizes": _A_WEEK}),
 )

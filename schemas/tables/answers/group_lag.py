@@ -39,8 +39,9 @@ GROUP_LAG = Table(
         Column(
             "lag_unknown_reason",
             STRING,
-            "why lag is null: end_unknown, beyond_end (the group committed an offset that the "
-            "partition does not have), not_reported (a share group, and the broker says no lag)",
+            "why lag is null: end_unknown, end_outdated (it is from before the position), "
+            "beyond_end (the group committed an offset that the partition does not have), "
+            "not_reported (a share group, and the broker says no lag)",
         ),
         Column(
             "lag_s",
@@ -86,5 +87,4 @@ GROUP_LAG = Table(
     key=("cluster_id", "group_id", "topic", "partition"),
     time="end_known_at",
     clustering=("group_id", "topic"),
-    empty="without groups that committed",
 )

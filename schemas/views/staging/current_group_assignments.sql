@@ -2,7 +2,6 @@
 -- grain: one row per member of a group
 -- needs: admin_api
 -- description: The members of each group in the last snapshot, and their partitions.
--- empty: without groups that have members
 -- columns:
 --   from group_assignments: cluster_id, group_id, member_id, group_instance_id, client_id,
 --     client_address, rack_id, member_epoch, assigned_partitions

@@ -2,7 +2,6 @@
 -- grain: one row per group
 -- needs: admin_api
 -- description: The state of each group in the last snapshot.
--- empty: without groups
 -- columns:
 --   from groups: cluster_id, group_id, group_type, protocol_type, state, coordinator_id, assignor,
 --     group_epoch, members

@@ -1,12 +1,14 @@
 -- kind: staging
 -- grain: one row per group, partition and time at which its position is known
 -- needs: admin_api
--- description: How far groups read, and when: by snapshots of their offsets. As in partition_ends, a
---   change has a second row for the snapshot before it, and the last snapshot has a row too. Share
---   groups have the offset that they start at: records after it may be done.
--- empty: without groups that committed
+-- description: How far groups read, and when: by snapshots of their offsets, and by commits in a
+--   request log. As in partition_ends, a change has a second row for the snapshot before it, and the
+--   last snapshot has a row too. Share groups have the offset that they start at: records after it
+--   may be done.
 -- columns:
---   from group_offsets: cluster_id, group_id, group_type, topic, partition
+--   from group_offsets: cluster_id, group_id
+--   group_type: classic, consumer, share or streams; null: known by a commit
+--   from group_offsets: topic, partition
 --   known_at: a time at which the group was there
 --   position: committed offset; of a share group its start offset
 --   from group_offsets: reported_lag
@@ -80,6 +82,18 @@ points AS (
     INNER JOIN taken
         ON changes.cluster_id = taken.cluster_id AND taken.event_time = taken.last_taken
     WHERE changes.changed_next IS NULL AND NOT changes.is_removed
+    UNION ALL
+    SELECT
+        cluster_id,
+        group_id,
+        CAST(NULL AS STRING) AS group_type,
+        topic,
+        partition,
+        last_commit_time AS known_at,
+        last_offset AS position,
+        CAST(NULL AS BIGINT) AS reported_lag
+    FROM group_commits
+    WHERE topic IS NOT NULL
 ),
 removed AS (
     SELECT
@@ -108,4 +122,5 @@ LEFT ANTI JOIN removed
     AND points.group_id = removed.group_id
     AND points.topic = removed.topic
     AND points.partition = removed.partition
+    AND points.known_at <= removed.removed_at
 WHERE points.known_at IS NOT NULL AND points.position IS NOT NULL

@@ -4,7 +4,6 @@
 -- description: How far the records of partitions reach, and when: by snapshots, and by the answers to
 --   FETCH of a request log. A snapshot stores only changes, so a change has a second row: the end
 --   before it was still the end at the snapshot before. The last snapshot has a row too.
--- empty: without groups that committed, and without a request log
 -- columns:
 --   from partition_offsets: cluster_id, topic, partition
 --   known_at: a time at which the partition ended there; of a request log the end of the minute

@@ -111,7 +111,10 @@ def stored(spark: SparkSession, warehouse: Warehouse) -> Callable[[Table], DataF
         (
             "request_results",
             REQUESTS,
-            {"api", "client_address", "error_code", "principal", "producer_id", "replica_id"},
+            {
+                *("api", "client_address", "error_code", "group_id"),
+                *("principal", "producer_id", "replica_id"),
+            },
         ),
         ("fetch_results", FETCHES, {"replica_id"}),
     ],

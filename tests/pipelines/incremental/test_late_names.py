@@ -15,6 +15,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
 from quotaflow.schemas.tables.fetches import FETCHES
+from quotaflow.schemas.tables.groups import GROUP_MEMBERS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import TOPICS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES
@@ -31,9 +32,22 @@ RESULTS = {
 }
 TRAFFIC_AND_NAMES = (RESULTS["traffic"], RESULTS[TOPIC_NAMES.name])
 NAMED = [name for name, result in RESULTS.items() if result.unnamed]
+NESTED = {FETCH_SIZES.name: "largest_oversized", GROUP_MEMBERS.name: "assigned_partitions"}
+"""Results with ids of topics in a list of structs, and its column."""
 ALTER_BODY = {
     "request": {"topics": [{"topicId": "id1", "partitions": [
         {"partitionIndex": 0, "newIsrWithEpochs": [{"brokerId": 2}]}]}]},
+    "response": {"topics": [{"topicId": "id1", "partitions": [
+        {"partitionIndex": 0, "errorCode": 0}]}]},
+}  # fmt: skip
+HEARTBEAT_BODY = {
+    "request": {"groupId": "g", "memberId": "m", "memberEpoch": 1},
+    "response": {"errorCode": 0, "memberId": "m", "memberEpoch": 1, "assignment": {
+        "topicPartitions": [{"topicId": "id1", "partitions": [0]}]}},
+}  # fmt: skip
+COMMIT_BODY = {
+    "request": {"groupId": "g", "memberId": "m", "generationIdOrMemberEpoch": 1, "topics": [
+        {"topicId": "id1", "partitions": [{"partitionIndex": 0, "committedOffset": 5}]}]},
     "response": {"topics": [{"topicId": "id1", "partitions": [
         {"partitionIndex": 0, "errorCode": 0}]}]},
 }  # fmt: skip
@@ -68,6 +82,8 @@ FACTS: dict[str, Rows] = {
         moved(1, "FETCH", part(), replica_id=2),
         moved(2, "FETCH", part(topic="orders")),
         request(2, "ALTER_PARTITION", ALTER_BODY),
+        request(2, "CONSUMER_GROUP_HEARTBEAT", HEARTBEAT_BODY) | {"group_id": "g"},
+        request(2, "OFFSET_COMMIT", COMMIT_BODY) | {"group_id": "g"},
         moved(4, "FETCH", part()),
     ],
     FETCHES.name: [
@@ -85,8 +101,8 @@ def names(place: Maintained, name: str) -> set[tuple[Any, Any]]:
     """Topic ids and topics in the rows of a result."""
     columns = RESULTS[name].table.column_names
     rows = [dict(zip(columns, row, strict=False)) for row in place.table(name)]
-    if name == FETCH_SIZES.name:
-        rows = [batch for row in rows for batch in row["largest_oversized"] or []]
+    if name in NESTED:
+        rows = [part for row in rows for part in row[NESTED[name]] or []]
     return {(row["topic_id"], row["topic"]) for row in rows if row.get("topic_id")}
 
 
@@ -108,7 +124,7 @@ def test_each_result_with_ids_of_topics_gets_their_names() -> None:
         if {"topic", "topic_id"} <= set(result.table.column_names)
     }
     own = {name for name in NAMED if name in {each.table.name for each in RESULTS[name].unnamed}}
-    assert with_ids - {TOPIC_NAMES.name} == own - {FETCH_SIZES.name}
+    assert with_ids - {TOPIC_NAMES.name} == own - NESTED.keys()
     assert {each.table.name for name in NAMED for each in RESULTS[name].unnamed} <= set(TABLES)
 
 

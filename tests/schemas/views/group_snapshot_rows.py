@@ -50,3 +50,10 @@ def snapshots(*seconds: float) -> list[Row]:
         for n, second in enumerate(seconds)
         for table in TABLES
     ]
+
+
+def logged_commit(second: float, offset: int, **others: Any) -> Row:
+    """A minute with a commit of the group, by a request log."""
+    row = {"cluster_id": "c1", "group_id": "g", "event_time": at(second // 60 * 60)}
+    row |= {"last_commit_time": at(second), "last_offset": offset, "commits": 1}
+    return PARTITION | row | others

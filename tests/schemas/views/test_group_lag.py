@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .group_snapshot_rows import assigned, committed, ended, fetched, snapshots
+from .group_snapshot_rows import assigned, committed, ended, fetched, logged_commit, snapshots
 from .view_rows import Row
 from .view_tables import by_case, picked
 
@@ -14,6 +14,7 @@ def scene(
 ) -> dict[str, list[Row]]:
     return {
         "group_offsets": [row for row in rows if "committed_offset" in row],
+        "group_commits": [row for row in rows if "last_commit_time" in row],
         "partition_offsets": [row for row in rows if "log_end_offset" in row],
         "group_assignments": [row for row in rows if "assigned_partitions" in row],
         "replica_offsets": list(fetches),
@@ -68,6 +69,27 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     "an offset that the partition does not have": (
         scene(committed(0, 101), ended(0, 100)),
         [(100, None, "beyond_end", None, "lag_unknown", "unknown")],
+    ),
+    "a request log shows a commit after the last snapshot": (
+        scene(
+            *(committed(0, 100), logged_commit(70, 150), ended(0, 100)),
+            at_seconds=(0,),
+            fetches=(fetched(1, 160),),
+        ),
+        # The first record left is 50/60 into the 120 seconds in which 60 records came.
+        [(160, 10, None, 20.0, None, "shrinking")],
+    ),
+    "a commit after the last time at which the end is known": (
+        scene(committed(0, 100), logged_commit(70, 150), ended(0, 100), at_seconds=(0,)),
+        [(100, None, "end_outdated", None, "lag_unknown", "unknown")],
+    ),
+    "a commit after the offset was deleted": (
+        scene(
+            *(committed(0, 10), committed(600, None, is_removed=True), logged_commit(700, 20)),
+            *(ended(0, 100), ended(720, 100)),
+            at_seconds=(0, 600, 720),
+        ),
+        [(100, 80, None, None, "older_than_history", "unknown")],
     ),
     "the end is not known": (
         scene(committed(0, 10)),

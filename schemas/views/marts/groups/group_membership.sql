@@ -31,7 +31,7 @@
 --   heartbeats: heartbeats in the day
 --   commits: commits in the day
 --   errors: requests in the day that failed
---   rebalancing_answers: of these, answers that told it to join again
+--   rebalancing_answers: of these, answers that asked it to join again
 --   fenced_answers: of these, answers that no longer took it for a member
 --   throttle_time_ms: sum of its throttle times in the day, in ms
 --   unreadable_protocols: subscriptions and assignments of the day that could not be read
