@@ -19,16 +19,18 @@ VIEWS := tests/schemas/views tests/docs/test_view_queries.py
 ORACLES := tests/oracle
 # The files with such tests alone: to collect all tests takes longer than some of these.
 SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '^tests/(live|oracle)/' | sort)
-# Four at a time, the longest first. The gate takes as long as the first two, so the others have what
+# Half of the time of unit tests.
+FEEDBACK := tests/feedback tests/pipelines/commands tests/pipelines/feedback
+# Four at a time, the longest first. The gate takes as long as the first three, so the others have what
 # these leave of the processors: equal shares would let two cores wait for one lane at the end.
-LANES := unit live spark views types lint
+LANES := live unit feedback spark views types lint
 BESIDE := nice -n 10
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties
 DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
+.PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
   check-release clean archives broker-archive
 
 help: ## show this list
@@ -59,7 +61,11 @@ types: $(READY)
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BESIDE) $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \
+	  -m "not faults and not spark" $(WHOLE_LINES)
+
+feedback: $(READY)
+	set -o pipefail; $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: $(READY)
 	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)

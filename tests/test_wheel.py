@@ -18,6 +18,7 @@ PACKED = {
     ".py",
     ".sql",
     ".csv",
+    ".json",
     ".conf",
     ".yaml",
     ".xml",

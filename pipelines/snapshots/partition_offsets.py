@@ -38,7 +38,8 @@ def _of_leader(
     for column, ask in (_NEEDED | _OPTIONAL).items():
         for answer in ask(state, leader_id, partitions):
             if answer.reason is None:
-                rows[answer.subject][column] = answer.content
+                # Kafka has -1 for none.
+                rows[answer.subject][column] = None if answer.content < 0 else answer.content
             elif column in _NEEDED:
                 refused[answer.subject] = answer.reason
     for partition in partitions:

@@ -132,8 +132,8 @@ PARTITION_OFFSETS = Table(
         Column(
             "last_tiered_offset",
             LONG,
-            "last offset in remote storage (KIP-1005), -1 where it has none; null: the broker "
-            "does not say it",
+            "last offset in remote storage (KIP-1005); null: none is there, or the broker does "
+            "not say it",
         ),
         is_removed("the partition, or the last group's offset in it"),
     ),

@@ -43,6 +43,7 @@ class MadeCluster:
     refused: Refusals = field(default_factory=dict)
     unreachable: set[int] = field(default_factory=set)
     share_offsets_version: int = 1
+    tiered: int = 9
     made: int = 1
     page: int = 2_000
     sent: list[tuple[str, int | None]] = field(default_factory=list)
@@ -312,6 +313,6 @@ class MadeCluster:
         def offset(partition: tuple[str, int], which: int) -> tuple[int, int]:
             code = self.code("ListOffsets", partition) or self.code("ListOffsets", which)
             end = self.log_ends.get(partition, 100)
-            return (-1, code) if code else ({-1: end, -2: 0, -4: 10, -5: 9}[which], 0)
+            return (-1, code) if code else ({-1: end, -2: 0, -4: 10, -5: self.tiered}[which], 0)
 
         return fake_groups.list_offsets(request, offset)

@@ -171,6 +171,11 @@ def test_offsets_of_tiers_that_a_broker_does_not_say_are_null(which: int, column
     assert gaps == []
 
 
+def test_a_partition_with_nothing_in_remote_storage_has_no_last_offset_there() -> None:
+    rows, _ = seen(cluster(tiered=-1), "partition_offsets")
+    assert {row["last_tiered_offset"] for row in rows} == {None}
+
+
 def test_a_group_that_is_refused_keeps_its_rows() -> None:
     code = GROUP_AUTHORIZATION_FAILED
     made = cluster(refused={("DescribeGroups", "classic"): code, ("OffsetFetch", "done"): code})

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pyarrow as pa
@@ -33,9 +33,9 @@ def test_a_plan_opens_each_table_once(
     opened = Counter[str]()
     delta_table = deltalake.DeltaTable
 
-    def counted(folder: Path) -> deltalake.DeltaTable:
-        opened[folder.name] += 1
-        return delta_table(folder)
+    def counted(place: str | Path, **options: Any) -> deltalake.DeltaTable:
+        opened[Path(place).name] += 1
+        return delta_table(place, **options)
 
     monkeypatch.setattr(deltalake, "DeltaTable", counted)
     conf = config.Conf(warehouse=warehouse.conf)
