@@ -37,10 +37,10 @@ NOT_FILLED = {
     *("quarantine", "plans", "config_changes", "feedback_locks", "quality_results"),
     *("quota_proposals", "subscription_proposals", "throttle_checks", "expiration_proposals"),
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
-    *("moving_replicas", "leftover_proposals"),
+    *("moving_replicas", "leftover_proposals", "group_assignments"),
 }
 """By what cannot be read, by plan and apply, by check, by advice that nobody needs here, and by a
-snapshot that falls into a move."""
+snapshot that falls into a move, or that finds members that have not left yet."""
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name not in NOT_FILLED])

@@ -85,6 +85,6 @@ GROUP_LAG = Table(
         Column("client_address", STRING, "address of the member"),
     ),
     key=("cluster_id", "group_id", "topic", "partition"),
-    time="end_known_at",
+    time="position_known_at",
     clustering=("group_id", "topic"),
 )
