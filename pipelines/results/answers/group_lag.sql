@@ -137,7 +137,7 @@ out_rates AS (
             max(CASE WHEN nth_newest = 1 THEN position END)
             - max(CASE WHEN nth = 1 THEN position END)
         ) * 1e6
-        / nullif(max(unix_micros(known_at)) - min(unix_micros(known_at)), 0) AS records_out_per_s
+        / nullif(max(unix_micros(known_at)) - min(unix_micros(known_at)), 0) AS offsets_per_s
     FROM recent_positions
     GROUP BY cluster_id, group_id, topic, partition
 ),
@@ -170,7 +170,9 @@ measured AS (
         crossings.unread_from_us,
         crossings.unread_from_offset,
         in_rates.records_in_per_s,
-        out_rates.records_out_per_s
+        out_rates.offsets_per_s,
+        CASE WHEN out_rates.offsets_per_s >= 0e0 THEN out_rates.offsets_per_s END
+            AS records_out_per_s
     FROM positions
     LEFT JOIN ends
         ON positions.cluster_id = ends.cluster_id
@@ -211,6 +213,7 @@ judged AS (
         *,
         CASE
             WHEN lag = 0 THEN 'caught_up'
+            WHEN offsets_per_s < 0e0 THEN 'went_back'
             WHEN lag IS NULL OR records_in_per_s IS NULL OR records_out_per_s IS NULL THEN 'unknown'
             WHEN records_out_per_s > records_in_per_s * 1.05 THEN 'shrinking'
             WHEN records_in_per_s > records_out_per_s * 1.05 THEN 'growing'

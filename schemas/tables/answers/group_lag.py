@@ -65,14 +65,14 @@ GROUP_LAG = Table(
         Column(
             "records_out_per_s",
             DOUBLE,
-            "how many offsets the position moved in a second, in the same way; below 0: it went "
-            "back",
+            "how many offsets the position moved on in a second, in the same way; null: it is "
+            "known once, or went back",
         ),
         Column(
             "trend",
             STRING,
-            "caught_up (lag is 0); growing or shrinking, where the two rates differ by more than "
-            "5 %; steady; unknown",
+            "caught_up (lag is 0); went_back (the group set its position to an earlier offset); "
+            "growing or shrinking, where the two rates differ by more than 5 %; steady; unknown",
         ),
         Column(
             "caught_up_in_s",

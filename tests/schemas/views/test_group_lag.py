@@ -100,7 +100,7 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
             *(committed(0, 900), committed(600, 5)),
             *(ended(0, 1_000), ended(600, 10)),
         ),
-        [(10, 5, None, None, "older_than_history", "unknown")],
+        [(10, 5, None, None, "older_than_history", "went_back")],
     ),
     "the offset was deleted": (
         scene(committed(0, 10), committed(600, None, is_removed=True), ended(0, 100)),
