@@ -13,18 +13,7 @@
 --   position: committed offset; of a share group its start offset
 --   from group_offsets: reported_lag
 WITH taken AS (
-    SELECT
-        cluster_id,
-        event_time,
-        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
-        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
-    FROM (
-        SELECT DISTINCT
-            cluster_id,
-            event_time
-        FROM pipeline_progress
-        WHERE job = 'snapshot' AND target = 'group_offsets' AND outcome = 'in'
-    ) AS runs
+    SELECT * FROM snapshot_times WHERE table_name = 'group_offsets'
 ),
 offsets AS (
     SELECT
@@ -66,7 +55,7 @@ points AS (
         changes.lag_before AS reported_lag
     FROM changes
     INNER JOIN taken
-        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.event_time
+        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.taken_at
     WHERE changes.position_before IS NOT NULL
     UNION ALL
     SELECT
@@ -80,7 +69,7 @@ points AS (
         changes.reported_lag
     FROM changes
     INNER JOIN taken
-        ON changes.cluster_id = taken.cluster_id AND taken.event_time = taken.last_taken
+        ON changes.cluster_id = taken.cluster_id AND taken.taken_at = taken.last_taken
     WHERE changes.changed_next IS NULL AND NOT changes.is_removed
     UNION ALL
     SELECT

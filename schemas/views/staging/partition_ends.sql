@@ -10,18 +10,7 @@
 --   end_offset: high watermark at that time
 --   known_by: snapshot or fetches
 WITH taken AS (
-    SELECT
-        cluster_id,
-        event_time,
-        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
-        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
-    FROM (
-        SELECT DISTINCT
-            cluster_id,
-            event_time
-        FROM pipeline_progress
-        WHERE job = 'snapshot' AND target = 'partition_offsets' AND outcome = 'in'
-    ) AS runs
+    SELECT * FROM snapshot_times WHERE table_name = 'partition_offsets'
 ),
 changes AS (
     SELECT
@@ -51,7 +40,7 @@ points AS (
         'snapshot' AS known_by
     FROM changes
     INNER JOIN taken
-        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.event_time
+        ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.taken_at
     UNION ALL
     SELECT
         changes.cluster_id,
@@ -62,7 +51,7 @@ points AS (
         'snapshot' AS known_by
     FROM changes
     INNER JOIN taken
-        ON changes.cluster_id = taken.cluster_id AND taken.event_time = taken.last_taken
+        ON changes.cluster_id = taken.cluster_id AND taken.taken_at = taken.last_taken
     WHERE changes.changed_next IS NULL AND NOT changes.is_removed
     UNION ALL
     SELECT

@@ -52,7 +52,7 @@ def test_no_advice_is_about_our_own_consumers(shown: dict[str, dict[str, int]], 
     if CASES[case][1]:
         assert shown[case] == {"racks": 1}
     else:
-        # Its client could be told its rack, or the leader moved.
+        # Its client could name its rack, or the leader could move.
         assert shown[case] == {"racks": 0, "fetch_advice": 1, "replica_advice": 2}
 
 
