@@ -57,5 +57,5 @@ def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -
         sentence = f"Nothing yet, for it needs {level}: {error}: {fillers.hint(error.table)}."
         return ReportSection(title, sentences=(sentence,))
     except QueryError as error:
-        failure = f"It could not be told: {error}"
+        failure = f"It could not be computed: {error}"
         return ReportSection(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))

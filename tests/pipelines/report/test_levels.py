@@ -75,7 +75,7 @@ def test_what_no_table_can_show_is_named(of_level: tuple[str, dict[str, ReportSe
         (sentence,) = by_title[title].sentences
         assert "a request log, sampled or whole" in sentence
     for section in by_title.values():
-        assert "could not be told" not in " ".join(section.sentences)
+        assert "could not be computed" not in " ".join(section.sentences)
         # Nobody is said to be well of whom nothing is known.
         assert "was throttled" not in " ".join(section.sentences)
 

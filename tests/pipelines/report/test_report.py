@@ -70,7 +70,7 @@ def failures(report_sections: Sequence[ReportSection]) -> list[str]:
         sentence
         for each in report_sections
         for sentence in each.sentences
-        if "could not be told" in sentence
+        if "could not be computed" in sentence
     ]
 
 
@@ -90,7 +90,7 @@ def test_a_table_that_cannot_be_read_costs_its_section_and_is_an_alarm(
     (log / f"{0:020}.json").write_text("not a log")
     by_title = {section.title: section for section in sections(scope(warehouse))}
     racks = by_title["Traffic between racks"]
-    assert racks.sentences[0].startswith("It could not be told: ")
+    assert racks.sentences[0].startswith("It could not be computed: ")
     assert racks.alarms
     assert by_title["Fetch sizes and reads that fail"].sentences[0].startswith("Nothing yet")
 
