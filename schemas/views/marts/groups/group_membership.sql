@@ -6,8 +6,9 @@
 --   counts are the newest of the day.
 -- columns:
 --   from group_members: cluster_id, group_id, member_id, principal, client_id
---   state: active; left (it said so); removed (the broker no longer knew it); silent (no request in
---     the last two minutes in which the cluster has lines of groups)
+--   state: active; left (it said so); removed (the broker no longer knew it); joining (it asked to
+--     join, and no answer made it a member: a client that starts again leaves such ids behind);
+--     silent (no request in the last two minutes in which the cluster has lines of groups)
 --   group_type: as in group_members
 --   group_instance_id: as in group_members
 --   client_address: address it connected from last
@@ -101,6 +102,8 @@ SELECT
         WHEN e.left_at >= coalesce(e.joined_at, e.left_at)
             AND e.left_at >= coalesce(e.removed_at, e.left_at) THEN 'left'
         WHEN e.removed_at >= coalesce(e.joined_at, e.removed_at) THEN 'removed'
+        WHEN e.joined_at IS NULL AND t.joins > 0 AND t.heartbeats = 0 AND t.commits = 0
+            AND m.group_epoch IS NULL THEN 'joining'
         WHEN unix_millis(m.newest_minute) - unix_millis(m.event_time) >= 120000 THEN 'silent'
         ELSE 'active'
     END AS state,
