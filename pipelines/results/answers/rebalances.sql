@@ -1,140 +1,134 @@
-WITH newest AS (
-    SELECT cluster_id, max(event_time) AS event_time FROM group_member_events GROUP BY cluster_id
-),
-events AS (
+-- Spark computes a part of a text again for each place that names it, so windows carry what a member
+-- did at other epochs.
+WITH events AS (
     SELECT
-        e.cluster_id, e.group_id, e.group_type, e.group_epoch, e.member_id, e.principal,
-        e.client_id, e.coordinator_id, e.event, e.error_code, e.assignor, e.members, e.reason,
-        e.subscribed_topics, e.event_time,
-        unix_millis(e.event_time) AS ms,
-        coalesce(e.received_time, e.event_time) AS received_time,
-        unix_millis(coalesce(e.received_time, e.event_time)) AS received_ms
-    FROM group_member_events AS e
-    INNER JOIN newest AS n ON n.cluster_id = e.cluster_id
-    WHERE unix_millis(e.event_time) > unix_millis(n.event_time) - 172800000
-        AND e.group_type IS NOT NULL AND e.member_id IS NOT NULL
+        cluster_id, group_id, group_type, group_epoch, member_id, principal, client_id,
+        coordinator_id, event, error_code, assignor, members, reason, subscribed_topics, event_time,
+        unix_millis(event_time) AS ms,
+        coalesce(received_time, event_time) AS received_time,
+        unix_millis(coalesce(received_time, event_time)) AS received_ms,
+        CASE
+            WHEN event = CASE WHEN group_type = 'classic' THEN 'generation_started' ELSE 'joined' END
+                THEN group_epoch
+        END AS anchor_epoch
+    FROM (
+        SELECT *, max(event_time) OVER (PARTITION BY cluster_id) AS newest_time
+        FROM group_member_events
+    ) AS e
+    WHERE unix_millis(event_time) > unix_millis(newest_time) - 172800000
+        AND group_type IS NOT NULL AND member_id IS NOT NULL
 ),
 -- A group that was removed and made again starts over with its epochs: a life. Answers of one
 -- generation are within seconds of each other.
-anchors AS (
+anchored AS (
     SELECT
-        cluster_id, group_id, group_type, ms,
-        group_epoch < lag(group_epoch) OVER (
-            PARTITION BY cluster_id, group_id, group_type ORDER BY ms, group_epoch
-        ) AS starts_over
+        *,
+        CASE
+            WHEN anchor_epoch < last_value(anchor_epoch) IGNORE NULLS OVER (
+                PARTITION BY cluster_id, group_id, group_type ORDER BY ms, anchor_epoch
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) THEN ms - 10000
+        END AS starts_over_ms
     FROM events
-    WHERE group_epoch IS NOT NULL
-        AND event = CASE WHEN group_type = 'classic' THEN 'generation_started' ELSE 'joined' END
-),
-boundaries AS (
-    SELECT cluster_id, group_id, group_type, ms - 10000 AS from_ms
-    FROM anchors
-    WHERE starts_over
-    UNION ALL
-    SELECT DISTINCT cluster_id, group_id, group_type, CAST(0 AS BIGINT)
-    FROM events
-),
-lives AS (
-    SELECT
-        cluster_id, group_id, group_type, from_ms,
-        coalesce(
-            lead(from_ms) OVER (
-                PARTITION BY cluster_id, group_id, group_type ORDER BY from_ms
-            ),
-            9000000000000000
-        ) AS until_ms
-    FROM boundaries
 ),
 placed AS (
-    SELECT e.*, l.from_ms AS life
-    FROM events AS e
-    INNER JOIN lives AS l
-        ON l.cluster_id = e.cluster_id AND l.group_id = e.group_id AND l.group_type = e.group_type
-            AND e.ms >= l.from_ms AND e.ms < l.until_ms
-),
-starts AS (
     SELECT
-        cluster_id, group_id, group_type, life, group_epoch, min(ms) AS start_ms,
-        max(members) AS members, max(assignor) AS assignor
-    FROM placed
-    WHERE event = 'generation_started' AND group_epoch IS NOT NULL
-    GROUP BY cluster_id, group_id, group_type, life, group_epoch
+        *,
+        coalesce(
+            max(starts_over_ms) OVER (
+                PARTITION BY cluster_id, group_id, group_type ORDER BY ms
+                RANGE BETWEEN UNBOUNDED PRECEDING AND 10000 FOLLOWING
+            ),
+            0
+        ) AS life
+    FROM anchored
 ),
--- The first assignment of each member at each epoch.
-synced AS (
+-- What is known of the generation, of the member at this epoch, and of the member in this life.
+marked AS (
     SELECT
-        cluster_id, group_id, group_type, life, group_epoch, member_id, min(ms) AS synced_ms,
-        min(event_time) AS synced_at
+        *,
+        min(CASE WHEN event = 'generation_started' THEN ms END) OVER of_epoch AS generation_ms,
+        max(CASE WHEN event = 'generation_started' THEN members END) OVER of_epoch
+            AS generation_members,
+        max(CASE WHEN event = 'generation_started' THEN assignor END) OVER of_epoch
+            AS generation_assignor,
+        min(CASE WHEN event = 'synced' THEN ms END) OVER of_member AS first_synced_ms,
+        min(CASE WHEN event = 'synced' THEN event_time END) OVER of_member AS first_synced_at,
+        max(CASE WHEN event = 'left' AND error_code = 0 THEN received_ms END) OVER (
+            PARTITION BY cluster_id, group_id, group_type, life, member_id
+        ) AS left_ms
     FROM placed
-    WHERE event = 'synced' AND group_epoch IS NOT NULL
-    GROUP BY cluster_id, group_id, group_type, life, group_epoch, member_id
+    WINDOW
+        of_epoch AS (PARTITION BY cluster_id, group_id, group_type, life, group_epoch),
+        of_member AS (PARTITION BY cluster_id, group_id, group_type, life, group_epoch, member_id)
 ),
 -- A row is a member of a generation, or that reached an epoch. A join that is answered later than
 -- the others got a generation that was there.
 joins AS (
     SELECT
-        p.*,
+        *,
         row_number() OVER (
-            PARTITION BY
-                p.cluster_id, p.group_id, p.group_type, p.life, p.group_epoch, p.member_id
-            ORDER BY p.received_ms, p.ms, p.event
+            PARTITION BY cluster_id, group_id, group_type, life, group_epoch, member_id
+            ORDER BY
+                CASE WHEN group_type = 'classic' THEN received_ms ELSE ms END,
+                CASE WHEN group_type = 'classic' THEN ms ELSE received_ms END,
+                event
         ) AS nth
-    FROM placed AS p
-    INNER JOIN starts AS s
-        ON s.cluster_id = p.cluster_id AND s.group_id = p.group_id
-            AND s.group_type = p.group_type AND s.life = p.life
-            AND s.group_epoch = p.group_epoch AND abs(p.ms - s.start_ms) <= 10000
-    WHERE p.group_type = 'classic' AND p.event IN ('joined', 'rejoined')
-    UNION ALL
+    FROM marked
+    WHERE group_epoch IS NOT NULL
+        AND CASE
+            WHEN group_type = 'classic'
+                THEN event IN ('joined', 'rejoined') AND abs(ms - generation_ms) <= 10000
+            ELSE event = 'synced'
+        END
+),
+members_of_epochs AS (
     SELECT
-        p.*,
-        row_number() OVER (
-            PARTITION BY
-                p.cluster_id, p.group_id, p.group_type, p.life, p.group_epoch, p.member_id
-            ORDER BY p.ms, p.received_ms
-        ) AS nth
-    FROM placed AS p
-    WHERE p.group_type <> 'classic' AND p.event = 'synced' AND p.group_epoch IS NOT NULL
+        cluster_id, group_id, group_type, life, group_epoch, member_id, principal, client_id,
+        coordinator_id, reason, subscribed_topics, ms, left_ms, generation_members,
+        generation_assignor,
+        CASE WHEN group_type = 'classic' THEN received_time ELSE event_time END AS started_at,
+        CASE
+            WHEN group_type = 'classic' THEN coalesce(first_synced_at, event_time)
+            ELSE event_time
+        END AS ended_at,
+        CASE WHEN group_type = 'classic' THEN received_ms ELSE ms END AS start_ms,
+        CASE WHEN group_type = 'classic' THEN first_synced_ms ELSE ms END AS synced_ms
+    FROM joins
+    WHERE nth = 1
 ),
 reached AS (
     SELECT
-        j.cluster_id, j.group_id, j.group_type, j.life, j.group_epoch, j.member_id, j.principal,
-        j.client_id, j.coordinator_id, j.reason, j.subscribed_topics, j.ms,
-        CASE WHEN j.group_type = 'classic' THEN j.received_time ELSE j.event_time END AS started_at,
-        CASE
-            WHEN j.group_type = 'classic' THEN coalesce(s.synced_at, j.event_time)
-            ELSE j.event_time
-        END AS ended_at,
-        CASE WHEN j.group_type = 'classic' THEN j.received_ms ELSE j.ms END AS start_ms,
-        CASE WHEN j.group_type = 'classic' THEN s.synced_ms ELSE j.ms END AS synced_ms
-    FROM joins AS j
-    LEFT JOIN synced AS s
-        ON s.cluster_id = j.cluster_id AND s.group_id = j.group_id
-            AND s.group_type = j.group_type AND s.life = j.life
-            AND s.group_epoch = j.group_epoch AND s.member_id = j.member_id
-    WHERE j.nth = 1
+        *,
+        lag(group_epoch) OVER by_epoch AS epoch_before,
+        lag(subscribed_topics) OVER by_epoch AS topics_before,
+        lead(group_epoch) OVER by_epoch AS next_epoch,
+        lead(start_ms) OVER by_epoch AS next_start_ms,
+        max(group_epoch) OVER (
+            PARTITION BY cluster_id, group_id, group_type, life, member_id
+        ) AS newest_epoch
+    FROM members_of_epochs
+    WINDOW by_epoch AS (
+        PARTITION BY cluster_id, group_id, group_type, life, member_id ORDER BY group_epoch
+    )
 ),
 epochs AS (
     SELECT
-        r.cluster_id, r.group_id, r.group_type, r.life, r.group_epoch,
-        min(r.start_ms) AS start_ms, max(coalesce(r.synced_ms, r.ms)) AS end_ms,
-        min(r.started_at) AS started_at, max(r.ended_at) AS ended_at,
-        max(r.coordinator_id) AS coordinator_id,
-        count(*) AS seen_members, count(r.synced_ms) AS synced_members,
-        lag(r.group_epoch) OVER (
-            PARTITION BY r.cluster_id, r.group_id, r.group_type, r.life ORDER BY r.group_epoch
+        cluster_id, group_id, group_type, life, group_epoch,
+        min(start_ms) AS start_ms, max(coalesce(synced_ms, ms)) AS end_ms,
+        min(started_at) AS started_at, max(ended_at) AS ended_at,
+        max(coordinator_id) AS coordinator_id,
+        max(generation_members) AS generation_members,
+        max(generation_assignor) AS assignor,
+        count(*) AS seen_members, count(synced_ms) AS synced_members,
+        lag(group_epoch) OVER (
+            PARTITION BY cluster_id, group_id, group_type, life ORDER BY group_epoch
         ) AS prior_epoch,
-        lag(min(r.start_ms)) OVER (
-            PARTITION BY r.cluster_id, r.group_id, r.group_type, r.life ORDER BY r.group_epoch
+        lag(min(start_ms)) OVER (
+            PARTITION BY cluster_id, group_id, group_type, life ORDER BY group_epoch
         ) AS prior_start_ms
-    FROM reached AS r
-    GROUP BY r.cluster_id, r.group_id, r.group_type, r.life, r.group_epoch
-),
-left_members AS (
-    SELECT cluster_id, group_id, group_type, life, member_id, max(received_ms) AS left_ms
-    FROM placed
-    WHERE event = 'left' AND error_code = 0
-    GROUP BY cluster_id, group_id, group_type, life, member_id
+    FROM reached
+    GROUP BY cluster_id, group_id, group_type, life, group_epoch
 ),
 last_requests AS (
     SELECT
@@ -145,18 +139,14 @@ last_requests AS (
     WHERE group_type <> 'classic'
     GROUP BY cluster_id, group_id, member_id
 ),
-newest_epochs AS (
-    SELECT cluster_id, group_id, group_type, life, member_id, max(group_epoch) AS newest_epoch
-    FROM reached
-    GROUP BY cluster_id, group_id, group_type, life, member_id
-),
 -- A row is a member of the epoch before, and what became of it.
 prior_members AS (
     SELECT
         e.cluster_id, e.group_id, e.group_type, e.life, e.group_epoch, e.start_ms,
-        p.member_id, p.principal, p.client_id, p.subscribed_topics,
-        n.start_ms AS rejoined_ms, n.subscribed_topics AS new_topics, l.left_ms,
-        h.newest_epoch > e.group_epoch AS came_later,
+        p.member_id, p.principal, p.client_id,
+        CASE WHEN p.next_epoch = e.group_epoch THEN p.next_start_ms END AS rejoined_ms,
+        CASE WHEN p.left_ms >= p.start_ms THEN p.left_ms END AS left_ms,
+        p.newest_epoch > e.group_epoch AS came_later,
         CASE
             WHEN e.group_type = 'classic' THEN true
             ELSE r.last_ms + 2 * coalesce(r.interval_ms, 5000) < e.start_ms
@@ -165,19 +155,14 @@ prior_members AS (
     INNER JOIN reached AS p
         ON p.cluster_id = e.cluster_id AND p.group_id = e.group_id
             AND p.group_type = e.group_type AND p.life = e.life AND p.group_epoch = e.prior_epoch
-    LEFT JOIN reached AS n
-        ON n.cluster_id = e.cluster_id AND n.group_id = e.group_id
-            AND n.group_type = e.group_type AND n.life = e.life
-            AND n.group_epoch = e.group_epoch AND n.member_id = p.member_id
-    LEFT JOIN left_members AS l
-        ON l.cluster_id = e.cluster_id AND l.group_id = e.group_id
-            AND l.group_type = e.group_type AND l.life = e.life AND l.member_id = p.member_id
-            AND l.left_ms >= p.start_ms
-    LEFT JOIN newest_epochs AS h
-        ON h.cluster_id = e.cluster_id AND h.group_id = e.group_id
-            AND h.group_type = e.group_type AND h.life = e.life AND h.member_id = p.member_id
     LEFT JOIN last_requests AS r
         ON r.cluster_id = e.cluster_id AND r.group_id = e.group_id AND r.member_id = p.member_id
+),
+fates AS (
+    SELECT *, count(rejoined_ms) OVER (
+        PARTITION BY cluster_id, group_id, group_type, life, group_epoch
+    ) AS survivors
+    FROM prior_members
 ),
 prior_counts AS (
     SELECT
@@ -198,23 +183,18 @@ prior_counts AS (
 causes AS (
     -- Classic: a member left, and others came back.
     SELECT
-        p.cluster_id, p.group_id, p.group_type, p.life, p.group_epoch, p.member_id, p.principal,
-        p.client_id, p.left_ms AS ms, 2 AS rank, 'member_left' AS trigger,
-        CAST(NULL AS STRING) AS reason
-    FROM prior_members AS p
-    INNER JOIN prior_counts AS c
-        ON c.cluster_id = p.cluster_id AND c.group_id = p.group_id
-            AND c.group_type = p.group_type AND c.life = p.life
-            AND c.group_epoch = p.group_epoch
-    WHERE p.left_ms <= p.start_ms AND c.survivors > 0 AND p.rejoined_ms IS NULL
+        cluster_id, group_id, group_type, life, group_epoch, member_id, principal, client_id,
+        left_ms AS ms, 2 AS rank, 'member_left' AS trigger, CAST(NULL AS STRING) AS reason
+    FROM fates
+    WHERE left_ms <= start_ms AND survivors > 0 AND rejoined_ms IS NULL
     UNION ALL
     -- Classic: the first request to join it.
     SELECT
         r.cluster_id, r.group_id, r.group_type, r.life, r.group_epoch, r.member_id, r.principal,
         r.client_id, r.start_ms, 3 AS rank,
         CASE
-            WHEN p.member_id IS NULL THEN 'member_joined'
-            WHEN p.subscribed_topics <> p.new_topics
+            WHEN coalesce(r.epoch_before <> e.prior_epoch, true) THEN 'member_joined'
+            WHEN r.topics_before <> r.subscribed_topics
                 OR r.reason LIKE 'the subscription has changed%' THEN 'subscription_changed'
             WHEN r.reason LIKE 'cached metadata has changed%' THEN 'partitions_changed'
         END AS trigger,
@@ -224,10 +204,6 @@ causes AS (
         ON r.cluster_id = e.cluster_id AND r.group_id = e.group_id
             AND r.group_type = e.group_type AND r.life = e.life
             AND r.group_epoch = e.group_epoch AND r.start_ms = e.start_ms
-    LEFT JOIN prior_members AS p
-        ON p.cluster_id = r.cluster_id AND p.group_id = r.group_id
-            AND p.group_type = r.group_type AND p.life = r.life
-            AND p.group_epoch = r.group_epoch AND p.member_id = r.member_id
     WHERE r.group_type = 'classic' AND (e.prior_epoch IS NOT NULL OR e.group_epoch = 1)
     UNION ALL
     -- The other types: the joining member is the first to know the epoch.
@@ -292,32 +268,28 @@ leave_reasons AS (
 rows AS (
     SELECT
         e.cluster_id, e.group_id, e.group_type, e.group_epoch, e.coordinator_id,
-        e.start_ms, e.end_ms, e.started_at, e.ended_at, s.assignor,
+        e.start_ms, e.end_ms, e.started_at, e.ended_at, e.assignor,
         CASE
             WHEN e.group_type <> 'classic'
-                OR s.assignor IN (
+                OR e.assignor IN (
                     'cooperative-sticky', 'stream', 'compatible', 'sessioned'
                 ) THEN 'no_stop'
-            WHEN s.assignor IS NULL OR s.assignor NOT IN (
+            WHEN e.assignor IS NULL OR e.assignor NOT IN (
                 'range', 'roundrobin', 'sticky', 'default'
             ) THEN 'unknown_assignor'
             WHEN coalesce(c.survivors, 0) = 0 THEN 'no_members_before'
-            WHEN e.synced_members < s.members THEN 'incomplete'
+            WHEN e.synced_members < e.generation_members THEN 'incomplete'
         END AS stopped_reason,
-        c.stop_ms, coalesce(s.members, e.seen_members) AS members,
+        c.stop_ms, coalesce(e.generation_members, e.seen_members) AS members,
         CASE WHEN k.trigger IS NULL THEN 'unknown' ELSE k.trigger END AS trigger,
         k.member_id AS trigger_member_id,
         k.client_id AS trigger_client_id, k.principal AS trigger_principal,
         coalesce(k.reason, l.reason) AS reason,
         CASE
-            WHEN e.group_type = 'classic' THEN e.synced_members >= s.members
+            WHEN e.group_type = 'classic' THEN e.synced_members >= e.generation_members
             ELSE coalesce(c.missing_members, 0) = 0
         END AS is_complete
     FROM epochs AS e
-    LEFT JOIN starts AS s
-        ON s.cluster_id = e.cluster_id AND s.group_id = e.group_id
-            AND s.group_type = e.group_type AND s.life = e.life
-            AND s.group_epoch = e.group_epoch
     LEFT JOIN prior_counts AS c
         ON c.cluster_id = e.cluster_id AND c.group_id = e.group_id
             AND c.group_type = e.group_type AND c.life = e.life
