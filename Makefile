@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
+# pip makes a wheel of PySpark's source archive: to compress its jars takes half of the installation.
+UNCOMPRESSED := --config-settings=--build-option=--compression=stored
 
 # Many tests start Python again: without bytecode on disk each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -142,5 +144,5 @@ $(READY): pyproject.toml constraints.txt
 	@echo "preparing $(VENV) (once, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt pip setuptools wheel
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,keystores,dev]'
+	$(BIN)/pip install $(QUIETLY) $(UNCOMPRESSED) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,keystores,dev]'
 	touch $(READY)

@@ -15,7 +15,7 @@ Sizes = dict[str, int]
 
 
 def reads(query: exp.Expression, sizes: Sizes) -> int:
-    """Tables that a query reads; `sizes`: the reads of the views and WITH parts that it may name."""
+    """Tables that a query reads; `sizes`: reads of the views and WITH parts that it may name."""
     sizes = dict(sizes)
     for part in query.args.get("with_") or ():
         sizes[part.alias] = reads(part.this, sizes)
