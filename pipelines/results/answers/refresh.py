@@ -96,7 +96,7 @@ class _Refresh:
         """Bring one answer up to date; returns whether its rows are others now."""
         stamps: dict[str, str | None] = {}
         try:
-            stamps = _stamps(self.source, answer)
+            stamps = input_stamps(self.source, answer)
             if any(stamps[name] is None for name in answer.required):
                 return False
             state = self.states.get(answer.name)
@@ -183,7 +183,7 @@ def _problem(
         return f"{answer.name} was never computed: run quotaflow run --once and quotaflow snapshot"
     if state.error is not None:
         return f"{answer.name} is not up to date: {state.error}"
-    if now - state.time <= max_age or state.is_of(answer, _stamps(source, answer), now):
+    if now - state.time <= max_age or state.is_of(answer, input_stamps(source, answer), now):
         return None
     return (
         f"{answer.name} was computed at {state.time:%Y-%m-%d %H:%M:%S} UTC, and its inputs changed "
@@ -191,7 +191,8 @@ def _problem(
     )
 
 
-def _stamps(source: Source, answer: Answer) -> dict[str, str | None]:
+def input_stamps(source: Source, answer: Answer) -> dict[str, str | None]:
+    """Versions of an answer's table and of what it reads; None: a table does not exist."""
     return {name: source.stamp(name) for name in (answer.name, *answer.inputs)}
 
 

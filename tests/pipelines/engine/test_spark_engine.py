@@ -100,7 +100,7 @@ def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]
     return {name: sorted(texts) for name, texts in got.items()}
 
 
-@pytest.mark.parametrize("rows_per_task", [100, 10_000])
+@pytest.mark.parametrize("rows_per_task", [pytest.param(100, marks=pytest.mark.faults), 10_000])
 def test_files_and_scans_give_the_rows_of_this_process(
     spark: SparkSession, folder: Path, catalog: Warehouse, rows_per_task: int
 ) -> None:

@@ -206,6 +206,7 @@ def test_while_another_process_writes_nothing_is_written(conf: Conf, opened: Ope
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_in_a_catalog_records_are_stored_by_spark(
     spark: "SparkSession", tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_who_holds_it_begins_nothing_shortly_before_its_end(
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_of_many_at_once_one_has_it(spark: "SparkSession", warehouse: Warehouse) -> None:
     def taken(number: int) -> ExitStack | None:
         entered = ExitStack()

@@ -139,6 +139,7 @@ def contents(scene: Scene) -> list[list[tuple[Any, ...]]]:
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_a_catalog_gets_the_same_rows(spark: "SparkSession", scene: Scene, tmp_path: Path) -> None:
     place = config.WarehouseSection(
         catalog_schema="spark_catalog.snapshots", checkpoints=str(tmp_path / "checkpoints")

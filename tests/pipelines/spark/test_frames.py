@@ -35,4 +35,4 @@ def test_some_rows_and_none_have_the_same_types(spark: "SparkSession") -> None:
         types = [(field.name, field.dataType) for field in frames.from_arrow(spark, row).schema]
         none = frames.from_arrow(spark, row.slice(1))
         assert [(field.name, field.dataType) for field in none.schema] == types
-        assert none.count() == 0
+    assert none.count() == 0

@@ -153,6 +153,7 @@ def test_two_parts_of_a_batch_append_to_one_table(
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_queries_go_on_after_a_crash_between_writing_and_committing(
     spark: SparkSession, warehouse: Warehouse, frame: Frame
 ) -> None:

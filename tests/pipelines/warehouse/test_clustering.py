@@ -77,6 +77,7 @@ class Reader:
         return sinks.start(rows, self.name, self.warehouse, write, trigger)
 
 
+@pytest.mark.faults
 def test_queries_of_a_table_continue_after_its_migration(
     spark: SparkSession, warehouse: Warehouse, clustered: Path
 ) -> None:
