@@ -1,5 +1,6 @@
 """The only place that builds a SparkSession: of Databricks, of Spark Connect, or a local one."""
 
+import atexit
 import logging
 import os
 import pwd
@@ -102,6 +103,10 @@ def _running() -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark is not a base dependency
 
     spark = SparkSession.builder.getOrCreate()
+    if "SPARK_REMOTE" in os.environ:
+        # When a process ends, pyspark asks the server to clear a cache of models, and asks a server
+        # that went away for ten minutes. A closed client asks nothing.
+        atexit.register(spark.client.close)
     spark.conf.set(_TIME_ZONE, "UTC")
     # Serverless compute refuses most settings, and then has its own batch sizes.
     with suppress(*spark_errors()):

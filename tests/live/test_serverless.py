@@ -61,6 +61,7 @@ class Serverless:
             text=True,
             env=os.environ | self.environment,
             check=False,
+            timeout=1_200,
         )
 
     def rows(self, sql: str) -> list[dict[str, Any]]:

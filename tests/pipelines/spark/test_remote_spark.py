@@ -127,6 +127,33 @@ def test_spark_connect_fills_the_same_tables(
         assert filled(records, tmp_path, {}, **environment) == expected
 
 
+CLIENT = """
+import sys
+from quotaflow.pipelines import config
+from quotaflow.pipelines.spark import session
+
+session.get(config.SparkSection()).range(1).collect()
+print("connected", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_client_ends_at_once_when_its_server_is_gone(tmp_path: Path) -> None:
+    with remote_spark.connect_server(tmp_path, {}) as environment:
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT],
+            env=os.environ | environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert client.stdout is not None
+        assert client.stdout.readline() == "connected\n"
+    # pyspark would ask the server for ten minutes.
+    client.communicate(timeout=60)
+    assert client.returncode == 0
+
+
 def test_workers_without_quotaflow_fill_the_same_tables(
     records: Path, expected: dict[str, Counter[str]], tmp_path: Path
 ) -> None:
