@@ -13,6 +13,7 @@ from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.release import Release
 
 _SHIPPERS = ("fluent-bit.yaml", "vector.yaml", "rsyslog.conf", "otel-collector-logs.yaml")
+_COLLECTOR_OF_PUSHES = "otel-collector-metrics.yaml"
 _APPENDER_FILES = (
     "request-log.properties",
     *("Log4j2Appender.java", "Reload4jAppender.java", "RequestLog.java", "RequestLines.java"),
@@ -37,6 +38,8 @@ def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
     if discovery.release.has_log4j2:
         layouts.append(_LOG4J2_APPENDER)
     names = [*layouts, *_SHIPPERS, *_APPENDER_FILES, *reporter]
+    if conf.ingest.otlp_topic:
+        names.append(_COLLECTOR_OF_PUSHES)
     broker_files = {f"broker/{name}": (package / name).read_text("utf-8") for name in names}
     if reporter:
         broker_files["broker/server.properties"] = _server_properties(conf, discovery.release)
@@ -192,7 +195,13 @@ def _next_reporter(conf: Conf, release: Release) -> str:
                 "   or clients never push; its line for `server.properties` is there. A receiver\n"
                 f"   needs Kafka 4.2: on {release} the request log brings the pushes."
             )
+    collector = (
+        f"\n   A Collector with `{_COLLECTOR_OF_PUSHES}` copies the pushes to\n"
+        f"   `{conf.ingest.otlp_topic}`."
+        if conf.ingest.otlp_topic
+        else ""
+    )
     return (
         "`broker/`: build the receiver and load it, or clients never push; its lines for\n"
-        "   `server.properties` are there."
+        f"   `server.properties` are there.{collector}"
     )

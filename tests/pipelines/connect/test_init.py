@@ -143,6 +143,15 @@ def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
     assert "client_telemetry" not in (tmp_path / "acls.sh").read_text()
 
 
+def test_a_topic_of_a_collector_brings_its_configuration(tmp_path: Path) -> None:
+    collector = "broker/otel-collector-metrics.yaml"
+    run(tmp_path / "without", "--offline")
+    assert not (tmp_path / "without" / collector).exists()
+    run(tmp_path / "with", "--offline", "--set", "ingest.otlp_topic=otlp_metrics")
+    assert yaml.safe_load((tmp_path / "with" / collector).read_text())["exporters"]["kafka"]
+    assert "otel-collector-metrics.yaml" in (tmp_path / "with" / "NEXT.md").read_text()
+
+
 def test_a_name_cannot_become_a_command(tmp_path: Path) -> None:
     principal = "User:x'; touch pwned"
     assert run(tmp_path, "--offline", "--set", f"kafka.principal={principal}") == 0
