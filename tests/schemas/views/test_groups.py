@@ -83,8 +83,8 @@ def test_states_of_members() -> None:
         for case, (rows, _) in STATES.items()
     }
     cases["one that fell silent"] = {"group_members": [member(5, "m1"), member(300, "m2")]}
-    asked_to_join = {"joins": 1, "heartbeats": 0, "commits": 0, "group_epoch": None}
-    cases["one that no answer let in"] = {"group_members": [member(5, "m1", **asked_to_join)]}
+    joining = {"joins": 1, "heartbeats": 0, "commits": 0, "group_epoch": None}
+    cases["one that no answer let in"] = {"group_members": [member(5, "m1", **joining)]}
     actual = by_case(cases, "SELECT * FROM group_membership WHERE member_id = 'm1'")
     assert {case: rows[0]["state"] for case, rows in actual.items()} == {
         "one that no answer let in": "joining",
