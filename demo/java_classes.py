@@ -12,7 +12,7 @@ from pathlib import Path
 from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark.jars import cache_folder, locked
-from quotaflow.pipelines.spark.java import OLDEST, javac
+from quotaflow.pipelines.spark.java import OLDEST, compiler
 
 _TETHER = ("quotaflow.demo", "Tethered.java")
 _GATE = ("quotaflow.broker", "TelemetryGate.java")
@@ -55,7 +55,7 @@ def _compile(jars: Sequence[Path], named: Sequence[tuple[str, str]], jar: Path) 
         )
         classes = scratch / "classes"
         command: list[str | Path] = [
-            javac(),
+            *compiler(),
             *("--release", str(OLDEST), "-Xlint:all", "-Werror"),
             *("-cp", ":".join(map(str, jars)), "-d", classes),
             *sources,

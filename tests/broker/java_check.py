@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import compiler, java
 
 from ..broker_jar import broker_jar
 
@@ -27,7 +27,7 @@ class JavaCheck:
         class_path = os.pathsep.join(map(str, [folder, broker_jar(), *kafka_jars()]))
         source = Path(__file__).with_name(f"{name}.java")
         lint = ["-Xlint:all,-path,-processing", "-Werror", "-proc:none"]
-        command = [str(javac()), *lint, "-cp", class_path, "-d", str(folder), str(source)]
+        command = [*compiler(), *lint, "-cp", class_path, "-d", str(folder), str(source)]
         subprocess.run(command, check=True)
         return cls(name, class_path)
 

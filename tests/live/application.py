@@ -7,7 +7,7 @@ from quotaflow.demo import java_classes
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import Jvm
 from quotaflow.pipelines.spark.jars import jar_set, kafka_jars
-from quotaflow.pipelines.spark.java import javac
+from quotaflow.pipelines.spark.java import compiler
 
 ID = "shop"
 PRODUCER, CONSUMER = f"{ID}-producer", f"{ID}-consumer"
@@ -24,7 +24,7 @@ def work(cluster: LocalCluster) -> None:
     classes = cluster.folder / "application"
     subprocess.run(
         [
-            *(javac(), "-Xlint:all,-path", "-Werror"),
+            *(*compiler(), "-Xlint:all,-path", "-Werror"),
             *("-cp", ":".join(map(str, jars)), "-d", classes, _SOURCE),
         ],
         check=True,

@@ -15,7 +15,7 @@ import pytest
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import javac
+from quotaflow.pipelines.spark.java import compiler
 
 from .. import key_stores as stores
 from . import all_uses, fetched
@@ -41,7 +41,7 @@ def msk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Msk]:
     stores.make(folder)
     classes = folder / "classes"
     jars = ":".join(map(str, kafka_jars()))
-    compile_ = [javac(), "-Xlint:all", "-Werror", "-cp", jars, "-d", classes, _SOURCE]
+    compile_ = [*compiler(), "-Xlint:all", "-Werror", "-cp", jars, "-d", classes, _SOURCE]
     done = subprocess.run(compile_, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     address = f"{LOOPBACK}:{free_ports(1, random.Random())[0].client}"

@@ -19,7 +19,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines.spark.java import javac
+from quotaflow.pipelines.spark.java import compiler
 from quotaflow.schemas import events
 
 from . import kafka_versions
@@ -40,7 +40,7 @@ def work(cluster: LocalCluster, classes: Path) -> None:
     cluster.create_topics([TOPIC], 1, 1)
     cluster.subscribe_telemetry(SUBSCRIPTION, interval_ms=1_000)
     jars = [str(jar) for jar in cluster.jars]
-    command = [javac(), "-d", str(classes), "-cp", ":".join(jars), str(_SOURCE)]
+    command = [*compiler(), "-d", str(classes), "-cp", ":".join(jars), str(_SOURCE)]
     subprocess.run(command, check=True, timeout=120)
     _administrate(cluster)
     client = str(cluster.properties_file(USER))

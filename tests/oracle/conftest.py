@@ -9,7 +9,7 @@ from typing import IO, Any
 import pytest
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 
 SOURCE = Path(__file__).with_name("Oracle.java")
 
@@ -33,10 +33,10 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
     classes = tmp_path_factory.mktemp("oracle")
     class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
     subprocess.run(
-        [javac(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
+        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
         check=True,
     )
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "Oracle"]
+    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "Oracle"]
     with subprocess.Popen(command, **pipes) as jvm:
         yield Oracle(jvm.stdin, jvm.stdout)

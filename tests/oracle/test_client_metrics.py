@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.schemas.metrics import JAVA, METRICS
 
 SOURCE = Path(__file__).with_name("ClientMetrics.java")
@@ -28,10 +28,10 @@ def pushed(tmp_path_factory):
     classes = tmp_path_factory.mktemp("client_metrics")
     class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
     subprocess.run(
-        [javac(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
+        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
         check=True,
     )
-    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ClientMetrics"]
+    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ClientMetrics"]
     output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     lines = (line.split("\t") for line in output.stdout.splitlines())
     return {name: (kind, description) for name, kind, description in lines}

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity
 
 from .rules.quota import effective
@@ -46,10 +46,10 @@ def quota_manager(tmp_path_factory):
     classes = tmp_path_factory.mktemp("client_quotas")
     class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
     subprocess.run(
-        [javac(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
+        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
         check=True,
     )
-    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ClientQuotas"]
+    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ClientQuotas"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
     with subprocess.Popen(command, **pipes) as jvm:
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java
+from quotaflow.pipelines.spark.java import SHORT_RUN, java
 from quotaflow.pipelines.warehouse import views
 
 SOURCE = Path(__file__).with_name("ErrorNames.java")
@@ -14,7 +14,7 @@ SOURCE = Path(__file__).with_name("ErrorNames.java")
 
 def test_every_error_has_the_name_that_kafka_gives_it() -> None:
     class_path = os.pathsep.join(map(str, kafka_jars()))
-    command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, str(SOURCE)]
+    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, str(SOURCE)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     ours = re.findall(r"\((-?\d+), '(\w+)'\)", views.load()["error_names"].sql)
     assert sorted(" ".join(pair) for pair in ours) == sorted(printed.splitlines())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.udfs.rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,
@@ -53,12 +53,12 @@ def partition(dice: random.Random) -> dict[str, Any]:
 def test_a_consumer_is_sent_where_the_broker_sends_it(tmp_path: Path) -> None:
     class_path = os.pathsep.join(map(str, [tmp_path, *kafka_jars()]))
     flags = ["-Xlint:all,-path", "-Werror", "-encoding", "UTF-8"]
-    compile_it = [javac(), *flags, "-cp", class_path, "-d", tmp_path, SOURCE]
+    compile_it = [*compiler(), *flags, "-cp", class_path, "-d", tmp_path, SOURCE]
     subprocess.run(compile_it, check=True)
     dice = random.Random(392)
     partitions = [partition(dice) for _ in range(CASES)]
     answered = subprocess.run(
-        [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, "ReplicaChoice"],
+        [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ReplicaChoice"],
         input=json.dumps(partitions, default=asdict) + "\n",
         check=True,
         stdout=subprocess.PIPE,

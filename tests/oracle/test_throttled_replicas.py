@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import java, javac
+from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.udfs.rules.throttled_replicas import APPEND, SUBTRACT
 
 from .rules.throttled_replicas import altered, parse
@@ -28,12 +28,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     classes = tmp_path_factory.mktemp("throttled_replicas")
     class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
     flags = ["-Xlint:all,-path,-classfile", "-Werror", "-encoding", "UTF-8"]
-    subprocess.run([javac(), *flags, "-cp", class_path, "-d", classes, SOURCE], check=True)
+    subprocess.run([*compiler(), *flags, "-cp", class_path, "-d", classes, SOURCE], check=True)
     main = "org.apache.kafka.controller.ThrottledReplicas"
 
     def ask(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
         answered = subprocess.run(
-            [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, main],
+            [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, main],
             input=json.dumps(cases) + "\n",
             check=True,
             stdout=subprocess.PIPE,
