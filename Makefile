@@ -27,7 +27,7 @@ FEEDBACK := tests/feedback tests/pipelines/commands tests/pipelines/feedback
 # these leave of the processors: equal shares would let two cores wait for one lane at the end.
 LANES := live unit feedback spark views types lint
 BESIDE := nice -n 10
-FAULT_LANES := faults-live faults-spark faults-docs faults-properties
+FAULT_LANES := faults-live faults-spark faults-docs faults-properties faults-types
 DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
 
@@ -57,10 +57,13 @@ lint: $(READY)
 	$(BESIDE) $(BIN)/ruff format --check .
 	$(BESIDE) $(BIN)/lint-imports --no-logo --no-cache
 
-# The variable: do not ask PyPI for a newer pyright at each run.
 types: $(READY)
 	$(BESIDE) $(BIN)/mypy
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BESIDE) $(BIN)/pyright --pythonpath $(BIN)/python
+
+# A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
+faults-types: $(READY)
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt 'pyright[nodejs]'
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \

@@ -84,6 +84,7 @@ def test_an_extra_with_a_lock_of_its_own_adds_to_the_lock(extra: str, replaced: 
     assert text.count("--hash=sha256:") >= len(added)
 
 
+@pytest.mark.faults
 def test_the_jar_of_the_receiver_is_the_same_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_slice_of_a_batch_is_read_from_its_own_start():
     assert flags(batch(rows).slice(1)) == [True, False]
 
 
+@pytest.mark.faults
 def test_memory_is_the_filter_s_and_a_batch_s_however_many_ids_come():
     def endless(count):
         for start in range(0, count, 1_000):
