@@ -26,14 +26,14 @@ pieces AS (
         coalesce(peak_usage, usage) AS peak_usage,
         request_count, throttled_requests,
         CAST(round(throttle_time_ms * 1e3) AS BIGINT) AS throttle_time_us,
-        is_estimated, is_quota_changed, quota_bucket_usage,
+        is_estimated, is_quota_changed, quota_bucket_usage, share_fetches, is_lower_bound,
         CAST(NULL AS INT) AS bucket, CAST(NULL AS BIGINT) AS bucket_windows
     FROM quota_usage
     UNION ALL
     SELECT
         cluster_id, date_trunc('{unit}', event_time) AS start, broker_id, principal, client_id,
         quota_type, quota_level, quota, quota_bucket_user, quota_bucket_client_id, enforcement,
-        throttled_by, is_throttled, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        throttled_by, is_throttled, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         CASE WHEN usage > 0 THEN CAST(ceil(ln(usage) * {per_ln}) AS INT) - 1 END,
         windows
     FROM client_usage_windows
@@ -46,7 +46,8 @@ by_bucket AS (
         sum(request_count) AS request_count, sum(throttled_requests) AS throttled_requests,
         sum(throttle_time_us) AS throttle_time_us, bool_or(is_estimated) AS is_estimated,
         bool_or(is_quota_changed) AS is_quota_changed,
-        max(quota_bucket_usage) AS quota_bucket_usage, sum(bucket_windows) AS bucket_windows
+        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_fetches) AS share_fetches,
+        bool_or(is_lower_bound) AS is_lower_bound, sum(bucket_windows) AS bucket_windows
     FROM pieces
     GROUP BY
         cluster_id, start, broker_id, principal, client_id, quota_type, quota_level, quota,
@@ -60,7 +61,8 @@ summed AS (
         sum(request_count) AS request_count, sum(throttled_requests) AS throttled_requests,
         sum(throttle_time_us) AS throttle_time_us, bool_or(is_estimated) AS is_estimated,
         bool_or(is_quota_changed) AS is_quota_changed,
-        max(quota_bucket_usage) AS quota_bucket_usage,
+        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_fetches) AS share_fetches,
+        bool_or(is_lower_bound) AS is_lower_bound,
         array_sort(collect_list(
             CASE
                 WHEN bucket_windows > 0
@@ -120,7 +122,7 @@ SELECT
     n.quota_bucket_client_id, n.quota_bucket_usage, n.quota - n.quota_bucket_usage AS headroom,
     coalesce(n.quota_bucket_usage > n.quota, false) AS is_over, n.enforcement, n.amount,
     CAST(n.period_s AS INT) AS period_s, {length_s} AS rolled_up_s, n.windows, n.peak_usage,
-    n.usage_histogram, u.user_windows
+    n.usage_histogram, u.user_windows, n.share_fetches, n.is_lower_bound
 FROM numbered AS n
 LEFT JOIN users AS u
     ON n.nth = 1

@@ -295,11 +295,11 @@ BLOCKED_REASONS = by_code(
         *producer_id_limits.BLOCKED_REASONS,
         Wording(
             "usage_estimated",
-            "Brokers charge more request time than the request log has.",
+            "Brokers charge more request time, and bytes of SHARE_FETCH, than the request log has.",
             (),
             fixed(
-                "brokers charge the time of network threads too, and the request log has that of "
-                "IO threads only: a quota from it would be too low"
+                "brokers charge the time of network threads and bytes of SHARE_FETCH too, and the "
+                "request log has neither: a quota from it would be too low"
             ),
         ),
         Wording(

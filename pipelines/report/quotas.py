@@ -1,6 +1,6 @@
 """The section on client quotas: how full they were, and who was throttled by which."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.report import snapshots, texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
@@ -39,6 +39,7 @@ SELECT
     sum(throttled_requests) AS throttled_requests,
     sum(throttle_time_ms) AS throttle_time_ms,
     max(last_window) AS last_window,
+    sum(share_fetches) AS share_fetches,
     sum(sum(throttle_time_ms)) OVER () AS all_throttle_time_ms,
     count(*) OVER () AS of_all
 FROM throttled_clients
@@ -74,12 +75,16 @@ def _value(head: str, name: str) -> GridColumn:
     return GridColumn(head, lambda row: _measured(row, name), NUMBER)
 
 
+def _most_used(row: Row) -> str:
+    return ("at least " if row["is_lower_bound"] else "") + _measured(row, "peak_usage")
+
+
 _NEAREST = (
     GridColumn("who shares it", _bucket),
     text("broker", "broker_id"),
     text("quota", "quota_type"),
     _value("limit", "quota"),
-    _value("most used", "peak_usage"),
+    GridColumn("most used", _most_used, NUMBER),
     number("share", "peak_share", texts.share),
     number("windows over", "windows_over"),
     number("windows throttled", "windows_throttled"),
@@ -111,7 +116,7 @@ def section(scope: Scope) -> ReportSection:
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
-        sentences=(_throttles(throttled), _nearness(buckets)),
+        sentences=(_throttles(throttled), *_shares(throttled), _nearness(buckets)),
         advice=_advice(throttled, advised),
         charts=_charts(buckets, throttled),
         grids=(
@@ -148,6 +153,17 @@ def _throttles(throttled: Sequence[Row]) -> str:
     total = texts.duration(throttled[0]["all_throttle_time_ms"])
     principals = texts.names(row["principal"] for row in throttled)
     return f"Throttled for {total} in all: {principals}."
+
+
+def _shares(throttled: Sequence[Row]) -> Iterator[str]:
+    """Who of them reads for share groups: their use is not known."""
+    shares = [row for row in throttled if row["share_fetches"]]
+    if shares:
+        yield (
+            f"Share consumers among them: {texts.names(_client(row) for row in shares)}. Brokers "
+            "charge the bytes of SHARE_FETCH to consumer_byte_rate and log none, so use of this "
+            "quota is at least what is shown."
+        )
 
 
 def _nearness(buckets: Sequence[Row]) -> str:

@@ -59,13 +59,14 @@ QUOTA_USAGE = Table(
             BOOLEAN,
             "the broker charges more than usage has: network threads beside IO threads; "
             "partitions of topics that no snapshot had counted, taken as one each; "
-            "requests of an API that ingest samples, or whose line does not have the bytes",
+            "requests of an API that ingest samples, or whose line does not have the bytes "
+            "(SHARE_FETCH never does)",
         ),
         Column(
             "request_count",
             LONG,
-            "requests, each in one row: PRODUCE and FETCH under their bytes, changes of topics "
-            "under mutations, all others under request_percentage, but those that brokers exempt "
+            "requests, each in one row: PRODUCE, FETCH and SHARE_FETCH under their bytes, changes "
+            "of topics under mutations, all others under request_percentage, but those that brokers exempt "
             "from quotas (such as WRITE_TXN_MARKERS)",
         ),
         Column("throttled_requests", LONG, "those of them that were throttled, by any quota"),
@@ -74,7 +75,9 @@ QUOTA_USAGE = Table(
             "throttled_by",
             STRING,
             "inferred: of the quotas that could have throttled them the one fullest in this or "
-            "the window before; null: none throttled, or no quota known that could",
+            "the window before. A throttle longer than quotas.window_ms is not of request time, "
+            "as brokers bound that; one of a bucket with a lower bound is of its bytes, unless "
+            "request time was used up. Null: none throttled, or no quota known that could",
         ),
         Column(
             "quota_level",
@@ -136,6 +139,18 @@ QUOTA_USAGE = Table(
             "quota of levels 1 and 2, by bucket as above, by the quota of users that applied, and "
             "by whether this kind of quota throttled requests. One row of a user, broker, kind of "
             "quota and period has all of them; null in the others and in rows of one window",
+        ),
+        Column(
+            "share_fetches",
+            LONG,
+            "consumer_byte_rate: those of request_count that are SHARE_FETCH. Brokers charge their "
+            "bytes and log none, so usage is less than was charged; null as amount",
+        ),
+        Column(
+            "is_lower_bound",
+            BOOLEAN,
+            "quota_bucket_usage is a lower bound, and headroom an upper one: some client of the "
+            "bucket sent SHARE_FETCH; null as amount",
         ),
     ),
     key=(

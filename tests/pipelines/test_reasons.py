@@ -198,8 +198,8 @@ FITS = RATE | {"reason_code": "headroom", "config_value": "4000000"}
 BLOCKED: dict[str, Case] = {
     "usage_estimated": (
         {},
-        "brokers charge the time of network threads too, and the request log has that of IO "
-        "threads only: a quota from it would be too low",
+        "brokers charge the time of network threads and bytes of SHARE_FETCH too, and the request "
+        "log has neither: a quota from it would be too low",
     ),
     "no_capacity_for_raise": (
         {},

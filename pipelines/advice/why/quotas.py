@@ -42,6 +42,8 @@ _EVIDENCE = {
     "throttle_time_ms": "all_throttle_time_ms",
     "throttled_by": "mostly_throttled_by",
     "is_estimated": "is_estimated",
+    "share_fetches": "all_share_fetches",
+    "is_lower_bound": "is_lower_bound",
     "enforcement": "enforcement",
 }
 """Columns of the evidence, each from a column of the query."""
@@ -55,6 +57,7 @@ _LIMITS = (
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
     "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
     "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
+    "sum(share_fetches) OVER (PARTITION BY {who}) AS all_share_fetches, "
     "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
     "FROM quota_usage WHERE {of_cluster} AND {is_client} AND {in_range}) AS ranked "
@@ -105,6 +108,7 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
 def _limit(scope: Scope, row: Row) -> Finding:
     set_for = None if row["quota"] is None else entity_text(quota_entity(row))
     texts = [_throttled(row)] if row["all_throttled_requests"] else []
+    texts += [_shares(row)] if row["all_share_fetches"] else []
     texts += _bound(scope, row) if set_for else [_unbound(row)]
     return Finding(
         text=" ".join(texts),
@@ -147,9 +151,16 @@ def _throttled(row: Row) -> str:
     )
 
 
+def _shares(row: Row) -> str:
+    return (
+        f"{row['all_share_fetches']} of them are SHARE_FETCH of share groups: brokers charge their "
+        "bytes to consumer_byte_rate and log none, so it used more than is shown here."
+    )
+
+
 def _bound(scope: Scope, row: Row) -> Iterator[str]:
     share = row["quota_bucket_usage"] / row["quota"]
-    about = "about " if row["is_estimated"] else ""
+    about = _about(row)
     yield (
         f"{client_text(row)}: {entity_text(quota_entity(row))} may use {amount(row['quota'])} "
         f"{_UNITS[row['quota_type']]} of {row['quota_type']} at each broker; {_when(row)} its "
@@ -162,11 +173,17 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
 
 
 def _unbound(row: Row) -> str:
-    about = "about " if row["is_estimated"] else ""
+    about = _about(row)
     return (
         f"{client_text(row)}: no quota of {row['quota_type']} is known; {_when(row)} it used "
         f"{about}{amount(row['most_used'])} {_UNITS[row['quota_type']]} at {_where(row)}."
     )
+
+
+def _about(row: Row) -> str:
+    if row["is_lower_bound"]:
+        return "at least "
+    return "about " if row["is_estimated"] else ""
 
 
 def _limits_it(row: Row) -> bool:

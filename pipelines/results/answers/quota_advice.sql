@@ -173,6 +173,12 @@ users AS (
         busiest.percentile_usage,
         busiest.least_first_quota
 ),
+unlogged AS (
+    -- No line has the bytes of SHARE_FETCH, so a first quota from usage would be too low.
+    SELECT DISTINCT cluster_id, principal, quota_type
+    FROM quota_usage
+    WHERE share_fetches > 0
+),
 advised AS (
     SELECT
         users.*,
@@ -195,6 +201,11 @@ advised AS (
         ON users.cluster_id = altered.cluster_id
             AND substr(users.principal, 6) = altered.user
             AND users.quota_type = altered.config_key
+    LEFT JOIN unlogged
+        ON users.cluster_id = unlogged.cluster_id
+            AND users.principal = unlogged.principal
+            AND users.quota_type = unlogged.quota_type
+    WHERE users.quota IS NOT NULL OR unlogged.principal IS NULL
 ),
 recommended AS (
     SELECT

@@ -93,6 +93,11 @@ of_brokers AS (
     FROM ranked
     GROUP BY cluster_id, principal, client_id, quota_type, broker_id
 ),
+unlogged AS (
+    SELECT DISTINCT cluster_id, principal, quota_type
+    FROM quota_usage
+    WHERE share_fetches > 0
+),
 busiest AS (
     SELECT
         *,
@@ -117,8 +122,8 @@ SELECT
     history.until,
     applied.quota,
     applied.quota_level,
-    -- Network threads are charged too, and no log line has their time.
-    busiest.quota_type = 'request_percentage' AS is_estimated
+    -- Network threads are charged too, and no log line has their time, nor bytes of SHARE_FETCH.
+    busiest.quota_type = 'request_percentage' OR unlogged.principal IS NOT NULL AS is_estimated
 FROM busiest
 INNER JOIN history
     ON busiest.cluster_id = history.cluster_id
@@ -130,4 +135,8 @@ INNER JOIN applied
         AND busiest.principal = applied.principal
         AND busiest.client_id IS NOT DISTINCT FROM applied.client_id
         AND busiest.quota_type = applied.quota_type
+LEFT JOIN unlogged
+    ON busiest.cluster_id = unlogged.cluster_id
+        AND busiest.principal = unlogged.principal
+        AND busiest.quota_type = unlogged.quota_type
 WHERE busiest.place = 1

@@ -23,6 +23,7 @@ def result(conf: QuotasSection) -> Result:
             "quotas/quota_usage.sql",
             parameters={
                 "rate_period_s": conf.rate_period_s,
+                "window_ms": conf.window_ms,
                 "exempt_apis": list(EXEMPT_APIS),
                 "refused": CLUSTER_AUTHORIZATION_FAILED,
             },

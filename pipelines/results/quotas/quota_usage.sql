@@ -2,7 +2,8 @@
 -- A window is aligned and as long as the broker's rate period. At its end, usage divided by length
 -- equals Kafka's Rate. A row depends only on its window and the one before.
 -- A broker charges whole requests and responses, and the time of network threads too. It logs the
--- bytes of records and the time of IO threads.
+-- bytes of records and the time of IO threads. It logs no bytes of SHARE_FETCH, which brokers charge
+-- to consumer_byte_rate (KafkaApis.processShareFetchResponse): there usage is a lower bound.
 WITH charged AS (
     -- A row is a request, in its window. Times are whole microseconds: sums of these are exact in
     -- any order. A request that changes topics is one row too, also if its line has partitions, so
@@ -21,9 +22,10 @@ WITH charged AS (
         TRY_CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
         TRY_CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
             AS throttle_us,
+        throttle_time_ms, if(api = 'SHARE_FETCH', weight_of(weight), 0) AS share_fetches,
         CASE
             WHEN api = 'PRODUCE' THEN 'producer_byte_rate'
-            WHEN api = 'FETCH' THEN 'consumer_byte_rate'
+            WHEN api IN ('FETCH', 'SHARE_FETCH') THEN 'consumer_byte_rate'
             WHEN api IN ('CREATE_TOPICS', 'CREATE_PARTITIONS', 'DELETE_TOPICS')
                 THEN 'controller_mutation_rate'
             ELSE 'request_percentage'
@@ -108,7 +110,7 @@ charges AS (
     -- partitions. A request counts under one kind only.
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        bytes AS amount, weight AS requests, throttle_us,
+        bytes AS amount, weight AS requests, throttle_us, throttle_time_ms, share_fetches,
         weight > 1 OR is_unsized AS is_estimated
     FROM charged
     WHERE counted_as IN ('producer_byte_rate', 'consumer_byte_rate')
@@ -116,18 +118,20 @@ charges AS (
     SELECT
         cluster_id, broker_id, principal, client_id, start, 'request_percentage' AS quota_type,
         local_us AS amount, if(counted_as = 'request_percentage', weight, 0) AS requests,
-        if(counted_as = 'request_percentage', throttle_us, 0) AS throttle_us, true AS is_estimated
+        if(counted_as = 'request_percentage', throttle_us, 0) AS throttle_us,
+        NULL AS throttle_time_ms, 0 AS share_fetches, true AS is_estimated
     FROM charged
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        0 AS amount, weight AS requests, throttle_us, answers IS NULL AS is_estimated
+        0 AS amount, weight AS requests, throttle_us, throttle_time_ms, share_fetches,
+        answers IS NULL AS is_estimated
     FROM at_controller
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
         coalesce(partitions, 1) AS amount, 0 AS requests, 0 AS throttle_us,
-        partitions IS NULL AS is_estimated
+        NULL AS throttle_time_ms, 0 AS share_fetches, partitions IS NULL AS is_estimated
     FROM mutations
 ),
 windows AS (
@@ -139,7 +143,8 @@ windows AS (
         $rate_period_s * if(quota_type = 'request_percentage', 10_000.0::DOUBLE, 1) AS per,
         bool_or(is_estimated) AS is_estimated, sum(requests) AS request_count,
         coalesce(sum(requests) FILTER (throttle_us > 0), 0) AS throttled_requests,
-        sum(throttle_us) / 1_000 AS throttle_time_ms
+        sum(throttle_us) / 1_000 AS throttle_time_ms,
+        max(charges.throttle_time_ms) AS longest_throttle_ms, sum(share_fetches) AS share_fetches
     FROM charges
     GROUP BY ALL
 ),
@@ -149,7 +154,12 @@ shared AS (
         *, sum(amount) OVER (bucket RANGE BETWEEN CURRENT ROW AND CURRENT ROW) / per
             AS quota_bucket_usage,
         coalesce(sum(amount) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
-            AND to_seconds($rate_period_s) PRECEDING), 0) / per AS usage_before
+            AND to_seconds($rate_period_s) PRECEDING), 0) / per AS usage_before,
+        bool_or(share_fetches > 0) OVER (bucket RANGE BETWEEN CURRENT ROW AND CURRENT ROW)
+            AS is_lower_bound,
+        -- A throttle may be of what the window before brought.
+        bool_or(share_fetches > 0) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
+            AND CURRENT ROW) AS is_throttle_of_unlogged
     FROM with_limits(windows)
     WINDOW bucket AS (
         PARTITION BY cluster_id, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
@@ -186,10 +196,9 @@ SELECT
     f.cluster_id, CAST(f.event_time AS DATE) AS event_date, f.event_time, f.broker_id, f.principal,
     f.client_id, f.quota_type, f.amount / f.per AS usage, f.is_estimated, f.request_count,
     f.throttled_requests, f.throttle_time_ms,
-    CASE WHEN f.throttled_requests > 0 THEN CASE
-        WHEN f.fullness >= coalesce(f.time_fullness, f.fullness) THEN f.quota_type
-        WHEN f.time_fullness IS NOT NULL THEN 'request_percentage'
-    END END AS throttled_by,
+    CASE WHEN f.throttled_requests > 0 THEN throttling_quota(
+        f.quota_type, f.fullness, f.time_fullness, f.is_throttle_of_unlogged,
+        f.longest_throttle_ms > $window_ms) END AS throttled_by,
     f.quota_level, f.quota, f.is_quota_changed, f.quota_bucket_user, f.quota_bucket_client_id,
     f.quota_bucket_usage, f.quota - f.quota_bucket_usage AS headroom,
     coalesce(f.quota_bucket_usage > f.quota, false) AS is_over,
@@ -200,7 +209,8 @@ SELECT
     END AS enforcement,
     -- Upkeep fills these columns in rows of minutes and hours.
     f.amount, $rate_period_s AS period_s, NULL AS rolled_up_s, 1 AS windows,
-    f.amount / f.per AS peak_usage, NULL AS usage_histogram, NULL AS user_windows
+    f.amount / f.per AS peak_usage, NULL AS usage_histogram, NULL AS user_windows,
+    f.share_fetches, f.is_lower_bound
 FROM filled AS f
 LEFT JOIN known_brokers AS k ON k.cluster_id = f.cluster_id AND k.broker_id = f.broker_id
 ASOF LEFT JOIN (FROM broker_configs WHERE is_callback IS NOT NULL) AS c

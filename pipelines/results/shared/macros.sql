@@ -276,6 +276,17 @@ LEFT JOIN limits AS f
     AND f.event_time = w.event_time
 LEFT JOIN quota_levels AS l ON l.level = f.quota_level;
 
+-- Which quota likely throttled requests that count under a kind of quota: that quota, or the client's
+-- of request time; null: none is known that can have. Brokers bound a throttle of request time to one
+-- window (ClientRequestQuotaManager), so a longer one is of another quota. `is_unlogged`: its bucket
+-- may be fuller than it shows.
+CREATE MACRO throttling_quota(quota_type, fullness, time_fullness, is_unlogged, is_long) AS CASE
+    WHEN is_long AND quota_type <> 'request_percentage'
+        THEN if(fullness IS NOT NULL, quota_type, NULL)
+    WHEN is_unlogged AND fullness IS NOT NULL AND coalesce(time_fullness < 1, true) THEN quota_type
+    WHEN fullness >= coalesce(time_fullness, fullness) THEN quota_type
+    WHEN time_fullness IS NOT NULL THEN 'request_percentage' END;
+
 -- A version of a client library as a number that compares, as in view client_versions.
 CREATE MACRO version_part(version, pattern) AS TRY_CAST(regexp_extract(version, pattern, 1) AS INT);
 CREATE MACRO version_number(version) AS

@@ -67,7 +67,8 @@ QUOTA_BASELINES = Table(
         Column(
             "is_estimated",
             BOOLEAN,
-            "the broker charges more than the usage has: request time without network threads",
+            "the broker charges more than the usage has: request time without network threads, or "
+            "bytes of a user with SHARE_FETCH",
         ),
     ),
     key=("cluster_id", "user", "client_id", "quota_type"),

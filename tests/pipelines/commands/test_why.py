@@ -76,6 +76,16 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 requests" in out
 
 
+def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
+    share = {"quota_type": "consumer_byte_rate", "share_fetches": 9, "is_lower_bound": True}
+    rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]
+    _, out, _ = why({"quota_usage": rows}, "dave")
+    assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out
+    assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH of share groups" in out
+    assert "its bucket used at least 0 at broker 2 (0%)" in out
+    assert "--add-config consumer_byte_rate=40000" in out
+
+
 def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     hour = {"rolled_up_s": 3_600, "period_s": 3_597, "peak_usage": 900.0, "windows": 9}
     rows = [

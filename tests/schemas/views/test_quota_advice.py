@@ -424,6 +424,25 @@ BUDGETS: dict[str, tuple[dict[str, list[Row]], dict[str, str | None]]] = {
         },
         {"alice": "usage_estimated"},
     ),
+    "nor are bytes of a user with share consumers": (
+        {
+            "settings": [CAPACITY],
+            "quota_usage": [
+                *(
+                    throttled(n, 99.0, 100.0, quota_type="consumer_byte_rate", share_fetches=1)
+                    for n in range(4)
+                ),
+                *(
+                    used(n, 99.0, quota_type="consumer_byte_rate", principal="User:bob")
+                    for n in range(4)
+                ),
+                used(
+                    9, 0.0, quota_type="consumer_byte_rate", principal="User:bob", share_fetches=1
+                ),
+            ],
+        },
+        {"alice": "usage_estimated"},
+    ),
 }
 
 

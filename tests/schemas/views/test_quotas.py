@@ -90,6 +90,14 @@ STATES: dict[str, tuple[list[Row], str]] = {
         [used(-3_700, BYTES, 999.0, throttled_by=BYTES, **THROTTLES), used(0, BYTES, 900.0)],
         "near",
     ),
+    "bytes of share consumers are in no line": (
+        [used(0, "consumer_byte_rate", 0.0, share_fetches=4, is_lower_bound=True)],
+        "unknown",
+    ),
+    "more than the quota without them": (
+        [used(0, "consumer_byte_rate", 1_100.0, share_fetches=4, is_lower_bound=True)],
+        "over",
+    ),
 }
 
 

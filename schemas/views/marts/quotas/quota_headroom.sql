@@ -9,11 +9,13 @@
 --   peak_usage: greatest usage of the bucket in a window, in the unit of quota
 --   headroom: least of quota - bucket usage over the windows, in the unit of quota
 --   peak_share: peak_usage / quota; 1 is the whole quota
+--   is_lower_bound: peak_usage and peak_share are lower bounds, and headroom an upper one, because
+--     brokers log no bytes of SHARE_FETCH; null: rows of an earlier version
 --   windows: windows with usage
 --   windows_over: those of them with more usage than the quota
 --   windows_throttled: those of them in which this quota likely throttled requests
 --   state: throttled (windows_throttled is more than 0), over (windows_over is more than 0), near
---     (peak_share is 0.8 or more) or free; the first that is true
+--     (peak_share is 0.8 or more), unknown (is_lower_bound) or free; the first that is true
 --   client_ids: number of client ids that share the bucket
 --   is_estimated: the broker charges more than usage shows, in some window (see quota_usage)
 --   from quota_usage: enforcement
@@ -47,6 +49,7 @@ buckets AS (
         count(DISTINCT throttles.event_time) AS windows_throttled,
         count(DISTINCT recent.client_id) AS client_ids,
         max(CASE WHEN recent.is_estimated THEN 1 ELSE 0 END) = 1 AS is_estimated,
+        max(recent.is_lower_bound) AS is_lower_bound,
         recent.enforcement
     FROM recent
     LEFT JOIN throttles
@@ -79,6 +82,7 @@ SELECT
     peak_usage,
     headroom,
     peak_share,
+    is_lower_bound,
     windows,
     windows_over,
     windows_throttled,
@@ -86,6 +90,7 @@ SELECT
         WHEN windows_throttled > 0 THEN 'throttled'
         WHEN windows_over > 0 THEN 'over'
         WHEN peak_share >= 8e-1 THEN 'near'
+        WHEN is_lower_bound THEN 'unknown'
         ELSE 'free'
     END AS state,
     client_ids,

@@ -6,8 +6,8 @@
 --   from quota_usage: cluster_id
 --   hour: start of the hour
 --   from quota_usage: principal, client_id
---   quota_type: kind of the requests: producer_byte_rate is PRODUCE, consumer_byte_rate FETCH,
---     controller_mutation_rate changes of topics, request_percentage all others that brokers charge
+--   quota_type: kind of the requests: producer_byte_rate is PRODUCE, consumer_byte_rate FETCH
+--     and SHARE_FETCH, controller_mutation_rate changes of topics, request_percentage all others that brokers charge
 --   throttled_by: quota that likely throttled them; null: no known quota can have
 --   throttled_requests: requests that were throttled
 --   request_count: requests in the windows with throttled ones
@@ -15,6 +15,7 @@
 --   first_window: start of the first window with throttled requests
 --   last_window: start of the last window with throttled requests
 --   broker_count: brokers that throttled
+--   share_fetches: those of request_count that are SHARE_FETCH of share groups
 SELECT
     cluster_id,
     date_trunc('hour', event_time) AS hour,
@@ -27,7 +28,8 @@ SELECT
     sum(throttle_time_ms) AS throttle_time_ms,
     min(event_time) AS first_window,
     max(event_time) AS last_window,
-    count(DISTINCT broker_id) AS broker_count
+    count(DISTINCT broker_id) AS broker_count,
+    sum(share_fetches) AS share_fetches
 FROM quota_usage
 WHERE throttled_requests > 0
 GROUP BY 1, 2, 3, 4, 5, 6

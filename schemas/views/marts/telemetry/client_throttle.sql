@@ -10,7 +10,7 @@
 --   from client_metrics: client_instance_id, principal
 --   client_id: client.id as the client gave it, '' without one: untrusted text
 --   from client_metrics: client_software_name, client_software_version
---   api: PRODUCE or FETCH
+--   api: PRODUCE, FETCH, or SHARE_FETCH of share groups
 --   throttle_time_max_ms: longest throttle time that the client pushed, in ms; null: it pushed none
 --   broker_requests: requests in the request log with this principal, client_id, API and minute, over
 --     all brokers; several instances can share a client_id; null: there are none
@@ -26,12 +26,17 @@ WITH measured AS (
         coalesce(client_id, '') AS client_id,
         client_software_name,
         client_software_version,
-        CASE WHEN metric LIKE 'org.apache.kafka.producer.%' THEN 'PRODUCE' ELSE 'FETCH' END AS api,
+        CASE
+            WHEN metric LIKE 'org.apache.kafka.producer.%' THEN 'PRODUCE'
+            WHEN metric LIKE 'org.apache.kafka.consumer.share.%' THEN 'SHARE_FETCH'
+            ELSE 'FETCH'
+        END AS api,
         max(value) AS throttle_time_max_ms
     FROM client_metrics
     WHERE metric IN (
             'org.apache.kafka.producer.produce.throttle.time.max',
-            'org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.max'
+            'org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.max',
+            'org.apache.kafka.consumer.share.fetch.manager.fetch.throttle.time.max'
         )
         AND value BETWEEN 0 AND 1e300
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
@@ -48,7 +53,7 @@ throttled AS (
         sum(throttle_time_ms) AS broker_throttle_time_ms,
         max(throttle_time_ms) AS broker_throttle_time_max_ms
     FROM requests
-    WHERE api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
+    WHERE api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AND replica_id IS NULL
     GROUP BY 1, 2, 3, 4, 5
 )
 SELECT
