@@ -1,0 +1,89 @@
+"""SHARE_FETCH under quotas: brokers charge its bytes to consumer_byte_rate, and log none (KIP-932)."""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.results.quotas import quota_usage
+
+from ....rule_rows import compute
+from .quota_rows import Row, of_bytes, quota, request
+
+BYTES, TIME = "consumer_byte_rate", "request_percentage"
+BYTE_QUOTA = quota(-5, BYTES, 20_000.0, user="alice")
+TIME_QUOTA = quota(-5, TIME, 1.0, user="alice")
+"""Of an IO thread 1 %: 110 ms in a window of 11 s."""
+
+
+def shared(second: float, throttle_ms: float = 0.0, **others: Any) -> Row:
+    return request(second, "SHARE_FETCH", throttle_time_ms=throttle_ms, **others)
+
+
+def usage(facts: list[Row], *quotas: Row) -> list[Row]:
+    rows = compute(quota_usage.result(QuotasSection()), requests=facts, client_quotas=list(quotas))
+    return [row for row in rows if row["quota_type"] == BYTES]
+
+
+# Requests, quotas, and the quota that likely throttled them.
+CAUSES: dict[str, tuple[list[Row], list[Row], str | None]] = {
+    "40 s are no throttle of request time": (
+        [shared(1, 39_999.0, local_time_ms=500.0)],
+        [BYTE_QUOTA, TIME_QUOTA],
+        BYTES,
+    ),
+    "40 s by a quota that nothing knows": (
+        [shared(1, 39_999.0, local_time_ms=500.0)],
+        [TIME_QUOTA],
+        None,
+    ),
+    "a short one while request time is left": (
+        [shared(1, 300.0, local_time_ms=50.0)],
+        [BYTE_QUOTA, TIME_QUOTA],
+        BYTES,
+    ),
+    "a short one with request time used up": (
+        [shared(1, 300.0, local_time_ms=111.0)],
+        [BYTE_QUOTA, TIME_QUOTA],
+        TIME,
+    ),
+    "a short one without a quota of bytes": ([shared(1, 300.0)], [TIME_QUOTA], TIME),
+    "a fetch that shares the bucket": (
+        [shared(1), request(2, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
+        [BYTE_QUOTA, TIME_QUOTA],
+        BYTES,
+    ),
+    "a fetch a window after it": (
+        [shared(1), request(12, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
+        [BYTE_QUOTA, TIME_QUOTA],
+        BYTES,
+    ),
+    "a fetch two windows after it": (
+        [shared(1), request(23, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
+        [BYTE_QUOTA, TIME_QUOTA],
+        TIME,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CAUSES)
+def test_what_throttled_a_share_consumer(case: str) -> None:
+    facts, quotas, expected = CAUSES[case]
+    newest = max(usage(facts, *quotas), key=lambda row: row["event_time"])
+    assert (newest["throttled_by"], newest["throttled_requests"]) == (expected, 1)
+
+
+def test_usage_of_a_bucket_with_share_fetches_is_a_lower_bound() -> None:
+    facts = [shared(1, client_id="sharing"), request(2, "FETCH", **of_bytes(1_100))]
+    facts += [request(12, "FETCH", **of_bytes(2_200)), shared(1, principal="User:bob", weight=3.0)]
+    names = ("principal", "client_id", "usage", "share_fetches", "request_count", "is_lower_bound")
+    assert sorted(tuple(row[name] for name in names) for row in usage(facts, BYTE_QUOTA)) == [
+        ("User:alice", "orders", 100.0, 0, 1, True),
+        ("User:alice", "orders", 200.0, 0, 1, False),
+        ("User:alice", "sharing", 0.0, 1, 1, True),
+        ("User:bob", "orders", 0.0, 3, 3, True),
+    ]
+
+
+def test_acknowledgements_count_under_request_time() -> None:
+    assert not usage([request(1, "SHARE_ACKNOWLEDGE", throttle_time_ms=5.0)], BYTE_QUOTA)
