@@ -133,3 +133,8 @@ class QuotasSection(Section):
     def rate_period_s(self) -> int:
         """The rate period: how long a rate is measured over, in seconds."""
         return self.num_windows * self.window_ms // 1_000
+
+    @property
+    def refill_s(self) -> int:
+        """The time whose quota brokers let through at once: all windows but one, in seconds."""
+        return self.rate_period_s - self.window_ms // 1_000

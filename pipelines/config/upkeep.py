@@ -42,6 +42,7 @@ RETENTION_DAYS: dict[str, int | None] = {
     "group_members": _RESULTS,
     "group_commits": _RESULTS,
     "group_member_events": _RESULTS,
+    "share_fetches": _RESULTS,
     "brokers": None,
     "topics": None,
     "replicas": None,

@@ -21,6 +21,7 @@ from quotaflow.pipelines.results.groups import (
     group_commits,
     group_member_events,
     group_members,
+    share_fetches,
 )
 from quotaflow.pipelines.results.producer_ids import (
     address_clients,
@@ -139,6 +140,7 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
         group_members.result(),
         group_commits.result(),
         group_member_events.result(),
+        share_fetches.result(conf.quotas),
     )
 
 

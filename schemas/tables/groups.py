@@ -251,3 +251,87 @@ GROUP_MEMBER_EVENTS = Table(
     time="event_time",
     partitioning=("event_date",),
 )
+
+SHARE_FETCHES = Table(
+    name="share_fetches",
+    comment=(
+        "What members of share groups acquire and acknowledge (KIP-932), one row per minute, "
+        "member, client, broker and partition. A row without a partition counts whole requests: "
+        "those of other rows do not add to it. Bytes are in no row, because brokers log none of "
+        "SHARE_FETCH. Without bodies (ingest.without_body) rows have requests and throttles only. "
+        "Counts of records are null if what a client names is more than a number can be"
+    ),
+    columns=(
+        CLUSTER_ID,
+        EVENT_DATE,
+        MINUTE,
+        GROUP_ID,
+        Column("member_id", STRING, "id of the member; null: the body was not kept"),
+        NAMED_TOPIC_ID,
+        NAMED_TOPIC,
+        Column("partition", INT, "number of the partition; null: the row counts whole requests"),
+        Column("broker_id", INT, "broker that answered: the leader of the partition"),
+        *CLIENT[:2],
+        Column("fetches", LONG, "whole requests: SHARE_FETCH. 0 in rows of a partition"),
+        Column("acknowledges", LONG, "whole requests: SHARE_ACKNOWLEDGE"),
+        Column("throttled_requests", LONG, "of these, those that were throttled"),
+        Column("throttle_time_ms", LONG, "sum of their throttle times"),
+        Column("max_throttle_time_ms", LONG, "longest of them; null: the row is of a partition"),
+        Column("acquired_records", LONG, "records that answers gave to the member"),
+        Column("acquired_ranges", LONG, "ranges of offsets in which they came"),
+        Column(
+            "redelivered_records", LONG, "those of them that had been delivered before (count > 1)"
+        ),
+        Column(
+            "max_delivery_count", INT, "greatest delivery count of acquired records; null: none was"
+        ),
+        Column("accepted_records", LONG, "records acknowledged as processed"),
+        Column("released_records", LONG, "records given back, to be delivered again"),
+        Column("rejected_records", LONG, "records refused, not to be delivered again"),
+        Column("renewed_records", LONG, "records whose lock the member prolonged (KIP-1222)"),
+        Column("gap_records", LONG, "offsets acknowledged as having no record"),
+        Column(
+            "lock_timeouts",
+            LONG,
+            "records that the member had acquired, did not release, and that were delivered again "
+            "after its lock had run out, in the minute of that delivery. At least: a record that "
+            "nobody got again is not seen",
+        ),
+        Column(
+            "unexplained_redeliveries",
+            LONG,
+            "those of redelivered_records of which no line shows why: their delivery before is "
+            "more than ten minutes back or in no line, such as that of a throttled answer, or they "
+            "came again before the lock had run out",
+        ),
+        Column("errors", LONG, "requests, or partitions of answers, that failed"),
+        Column(
+            "acknowledge_errors",
+            LONG,
+            "acknowledgements of the partition that the broker refused, such as "
+            "INVALID_RECORD_STATE (121) once the lock has run out",
+        ),
+        Column("error_code", INT, "error code of the newest failure of either; null: none failed"),
+        Column(
+            "max_bytes", LONG, "greatest limit requested for an answer; null: a row of a partition"
+        ),
+        Column(
+            "quota_bytes",
+            LONG,
+            "the most that consumer_byte_rate lets an answer have, if that is less: quota x the "
+            "broker's windows but one; null: no quota is known, or a row of a partition",
+        ),
+        Column(
+            "lock_timeout_ms",
+            INT,
+            "how long acquired records are locked (group.share.record.lock.duration.ms); null: no "
+            "answer names it, or a row of a partition",
+        ),
+    ),
+    key=(
+        *("cluster_id", "event_time", "group_id", "member_id", "topic_id", "topic", "partition"),
+        *("broker_id", "principal", "client_id"),
+    ),
+    time="event_time",
+    partitioning=("event_date",),
+)

@@ -17,7 +17,7 @@ def result(conf: QuotasSection) -> Result:
         rule=texts.rule(
             FETCH_SIZES,
             "reads/fetch_sizes.sql",
-            parameters={"refill_s": conf.rate_period_s - conf.window_ms // 1_000},
+            parameters={"refill_s": conf.refill_s},
             rows={"quota_levels": quota_levels()},
         ),
         facts=FETCHES,

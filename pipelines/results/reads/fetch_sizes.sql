@@ -39,9 +39,8 @@ clients AS (
     WHERE replica_id IS NULL
 ),
 quotas AS (
-    -- A row is what a client's quota lets through at once: that of all the broker's windows but one
-    -- (ClientQuotaManager.maxValueInQuotaWindow). Fetches have limits of 32 bits.
-    SELECT *, CAST(least(floor(quota * $refill_s), 2_147_483_647) AS BIGINT) AS quota_bytes
+    -- A row is what a client's quota lets through at once.
+    SELECT *, quota_window_bytes(quota, $refill_s) AS quota_bytes
     FROM with_limits(clients)
     WHERE quota IS NOT NULL
 ),

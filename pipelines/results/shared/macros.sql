@@ -276,6 +276,11 @@ LEFT JOIN limits AS f
     AND f.event_time = w.event_time
 LEFT JOIN quota_levels AS l ON l.level = f.quota_level;
 
+-- What a quota of bytes lets through at once: that of all the broker's windows but one, which are
+-- `refill_s` long (ClientQuotaManager.maxValueInQuotaWindow). Fetches have limits of 32 bits.
+CREATE MACRO quota_window_bytes(quota, refill_s) AS
+    CAST(least(floor(quota * refill_s), 2_147_483_647) AS BIGINT);
+
 -- Which quota likely throttled requests that count under a kind of quota: that quota, or the client's
 -- of request time; null: none is known that can have. Brokers bound a throttle of request time to one
 -- window (ClientRequestQuotaManager), so a longer one is of another quota. `is_unlogged`: its bucket

@@ -15,12 +15,17 @@ from ....rule_rows import Rows
 @cache
 def requests(*groups: str) -> Rows:
     """Rows of `requests` of these groups; without any, of all."""
-    conf = config.Conf()
     lines = [
         line
         for file in sorted((GOLDEN / "groups").glob("*.jsonl"))
         if not groups or file.stem in groups
         for line in file.read_bytes().splitlines()
     ]
+    return read(lines)
+
+
+def read(lines: list[bytes]) -> Rows:
+    """Rows of `requests` of these lines."""
+    conf = config.Conf()
     log = RequestLog("c1", conf.ingest.line_options, conf.payloads.limits, None)
     return unpacked(list(task.to_rows(log)(iter([record_batch(lines)]))), "requests").to_pylist()

@@ -7,6 +7,7 @@ import pytest
 from quotaflow.pipelines.results.groups import group_commits
 from quotaflow.schemas.events import NO_TOPIC_ID
 
+from ....conftest import GOLDEN
 from ....rule_rows import Rows, compute
 from . import golden_groups
 from .group_rows import NOON, commit
@@ -80,3 +81,25 @@ def test_commits_of_real_clients_in_a_transaction_by_hand_and_back() -> None:
         "tx": False,
         "tx-c": False,
     }
+
+
+def test_a_commit_of_4_4_in_a_transaction_names_its_topic_by_id() -> None:
+    lines = (GOLDEN / "versions" / "4.4.0.jsonl").read_bytes().splitlines()
+    commits = [row for row in golden_groups.read(lines) if row["api"] == "TXN_OFFSET_COMMIT"]
+    assert {row["api_version"] for row in commits} == {6}
+    topic = {"topic_id": "_jEemvwXRYWFRSAdicnnTw", "topic": "read", "is_removed": False}
+    named = {"cluster_id": "c1", "event_time": NOON} | topic
+    rows = compute(group_commits.result(), requests=commits, topics=[named])
+    names = ("group_id", "topic", "partition", "commits", "last_offset", "is_transactional")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("version-group", "read", 0, 1, 1, True)
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 69, 100, 113])
+def test_its_refusals_are_by_id_too(code: int) -> None:
+    """GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID and STALE_MEMBER_EPOCH are new in version 6."""
+    requests = [commit(1, {1: 5}, topic_id=ID, errors={1: code}, api="TXN_OFFSET_COMMIT")]
+    (row,) = compute(group_commits.result(), requests=requests)
+    assert (row["topic_id"], row["failed_commits"]) == (ID, int(code > 0))
+    assert (row["error_code"], row["last_offset"]) == ((code, None) if code else (None, 5))

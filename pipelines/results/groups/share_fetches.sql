@@ -1,0 +1,301 @@
+-- What members of share groups acquire, acknowledge and are refused, by minute (KIP-932). A row
+-- without a partition counts whole requests. A broker logs no bytes of SHARE_FETCH.
+WITH parsed AS MATERIALIZED (
+    -- A row is a request.
+    SELECT
+        * EXCLUDE (parts), left(parts.request.memberId, 32_767) AS member_id,
+        parts.request.topics AS requested, parts.response.responses AS answered,
+        json_int(parts.request.shareSessionEpoch) = -1 AS is_last_of_session,
+        json_bigint(parts.request.maxBytes) AS max_bytes,
+        json_int(parts.response.acquisitionLockTimeoutMs) AS lock_timeout_ms
+    FROM (
+        SELECT
+            row_number() OVER () AS request_number, cluster_id, event_time,
+            floored(event_time, 60) AS minute, broker_id, principal, client_id,
+            left(group_id, 32_767) AS group_id, api = 'SHARE_FETCH' AS is_fetch,
+            weight_of(weight) AS requests, coalesce(error_code, 0) AS error_code,
+            coalesce(CAST(round(throttle_time_ms) AS BIGINT), 0) AS throttle_time_ms,
+            -- A broker acknowledges what it received before it answers others.
+            event_time - to_milliseconds(coalesce(total_time_ms, 0)) AS received_time,
+            event_time - to_milliseconds(
+                coalesce(response_queue_time_ms, 0) + coalesce(send_time_ms, 0)) AS answered_time,
+            from_json(json_or_null(body), '{
+                "request": {
+                    "memberId": "VARCHAR", "shareSessionEpoch": "JSON", "maxBytes": "JSON",
+                    "topics": [{"topicId": "VARCHAR", "partitions": [{
+                        "partitionIndex": "JSON", "acknowledgementBatches": [{
+                            "firstOffset": "JSON", "lastOffset": "JSON",
+                            "acknowledgeTypes": ["JSON"]}]}]}]},
+                "response": {
+                    "acquisitionLockTimeoutMs": "JSON",
+                    "responses": [{"topicId": "VARCHAR", "partitions": [{
+                        "partitionIndex": "JSON", "errorCode": "JSON",
+                        "acknowledgeErrorCode": "JSON", "acquiredRecords": [{
+                            "firstOffset": "JSON", "lastOffset": "JSON",
+                            "deliveryCount": "JSON"}]}]}]}
+            }') AS parts
+        FROM requests
+    )
+),
+answers AS MATERIALIZED (
+    -- A row is a partition in an answer. SHARE_ACKNOWLEDGE has one kind of error.
+    SELECT
+        request_number, topic_id, json_int(part.partitionIndex) AS "partition",
+        if(is_fetch, json_int(part.errorCode), 0) AS fetch_error,
+        json_int(if(is_fetch, part.acknowledgeErrorCode, part.errorCode)) AS acknowledge_error,
+        part.acquiredRecords AS acquired
+    FROM (
+        SELECT
+            request_number, is_fetch, left(nullif(t.topicId, $no_topic_id), 32_767) AS topic_id,
+            unnest(t.partitions) AS part
+        FROM (SELECT request_number, is_fetch, unnest(answered) AS t FROM parsed)
+    )
+),
+acquisitions AS MATERIALIZED (
+    -- A row is a range of records that an answer gives to a member.
+    SELECT
+        p.* EXCLUDE (requested, answered), a.topic_id, a."partition", a.first_offset, a.last_offset,
+        a.delivery_count, a.last_offset::HUGEINT - a.first_offset + 1 AS records
+    FROM (
+        SELECT
+            request_number, topic_id, "partition", json_bigint(r.firstOffset) AS first_offset,
+            json_bigint(r.lastOffset) AS last_offset, json_int(r.deliveryCount) AS delivery_count
+        FROM (SELECT request_number, topic_id, "partition", unnest(acquired) AS r FROM answers)
+    ) AS a
+    JOIN parsed AS p USING (request_number)
+    WHERE first_offset BETWEEN 0 AND last_offset
+),
+batches AS MATERIALIZED (
+    -- A row is a range of records that a request acknowledges. One type is for all of them, else
+    -- each has its own. A throttled answer does not say whether the broker took it.
+    SELECT
+        p.* EXCLUDE (requested, answered), b.topic_id, b."partition", b.first_offset, b.last_offset,
+        b.types, b.last_offset::HUGEINT - b.first_offset + 1 AS records,
+        coalesce(a.acknowledge_error, p.error_code) <> 0 AS is_refused
+    FROM (
+        SELECT
+            request_number, topic_id, "partition", json_bigint(b.firstOffset) AS first_offset,
+            json_bigint(b.lastOffset) AS last_offset,
+            [json_int(t) FOR t IN b.acknowledgeTypes] AS types
+        FROM (
+            SELECT
+                request_number, topic_id, json_int(part.partitionIndex) AS "partition",
+                unnest(part.acknowledgementBatches) AS b
+            FROM (
+                SELECT
+                    request_number, left(nullif(t.topicId, $no_topic_id), 32_767) AS topic_id,
+                    unnest(t.partitions) AS part
+                FROM (SELECT request_number, unnest(requested) AS t FROM parsed)
+            )
+        )
+    ) AS b
+    JOIN parsed AS p USING (request_number)
+    LEFT JOIN (
+        SELECT request_number, topic_id, "partition", max(acknowledge_error) AS acknowledge_error
+        FROM answers
+        GROUP BY ALL
+    ) AS a
+        ON a.request_number = b.request_number AND a.topic_id = b.topic_id
+        AND a."partition" = b."partition"
+    WHERE first_offset BETWEEN 0 AND last_offset AND len(b.types) > 0
+),
+redelivered AS (
+    -- A row is a range of records that were delivered before.
+    SELECT *, row_number() OVER () AS redelivery
+    FROM acquisitions
+    WHERE delivery_count > 1
+),
+events AS (
+    -- What befell records of partitions with redeliveries: acquired, released, renewed.
+    SELECT
+        cluster_id, group_id, topic_id, "partition", first_offset, last_offset, event_time,
+        'acquired' AS kind, answered_time AS time, delivery_count, member_id, broker_id, principal,
+        client_id, lock_timeout_ms, requests
+    FROM acquisitions
+    SEMI JOIN redelivered USING (cluster_id, group_id, topic_id, "partition")
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, group_id, topic_id, "partition",
+        if(len(types) = 1, first_offset, first_offset + nth - 1) AS first_offset,
+        if(len(types) = 1, last_offset, first_offset + nth - 1) AS last_offset, event_time,
+        if(type = 2, 'released', 'renewed') AS kind, received_time AS time, requests
+    FROM (
+        SELECT *, unnest(types) AS type, generate_subscripts(types, 1) AS nth
+        FROM batches
+        SEMI JOIN redelivered USING (cluster_id, group_id, topic_id, "partition")
+        WHERE NOT is_refused AND (len(types) = 1 OR len(types) = records)
+    )
+    WHERE type IN (2, 4)
+),
+earlier AS MATERIALIZED (
+    -- A row is an event before a redelivery, of some of its records. Those of ten minutes count:
+    -- a lock takes a minute at most, unless brokers allow more.
+    SELECT
+        r.redelivery, greatest(e.first_offset, r.first_offset) AS first_offset,
+        least(e.last_offset, r.last_offset) AS last_offset,
+        e.* EXCLUDE (cluster_id, group_id, topic_id, "partition", first_offset, last_offset)
+    FROM redelivered AS r
+    JOIN events AS e
+        ON e.cluster_id = r.cluster_id AND e.group_id = r.group_id AND e.topic_id = r.topic_id
+        AND e."partition" = r."partition" AND e.first_offset <= r.last_offset
+        AND e.last_offset >= r.first_offset AND e.time < r.answered_time
+        AND e.event_time >= r.minute - to_seconds($lookback_s)
+    WHERE e.kind <> 'acquired' OR e.delivery_count < r.delivery_count
+),
+pieces AS (
+    -- A row is a part of a redelivered range whose records had the same events.
+    SELECT
+        redelivery, start AS first_offset,
+        lead(start, 1, last_offset + 1) OVER (PARTITION BY redelivery ORDER BY start) - start
+            AS records
+    FROM (
+        SELECT DISTINCT c.redelivery, c.start, r.last_offset
+        FROM (
+            SELECT redelivery, first_offset AS start FROM redelivered
+            UNION ALL
+            SELECT redelivery, unnest([first_offset, last_offset + 1]) FROM earlier
+        ) AS c
+        JOIN redelivered AS r ON r.redelivery = c.redelivery AND c.start <= r.last_offset
+    )
+),
+histories AS (
+    -- A row is such a part, with its delivery before and what the member did about it.
+    SELECT
+        p.redelivery, p.first_offset, p.records,
+        arg_max({time: e.time, delivery_count: e.delivery_count, member_id: e.member_id,
+            broker_id: e.broker_id, principal: e.principal, client_id: e.client_id,
+            lock_timeout_ms: e.lock_timeout_ms, requests: e.requests}, e.time) FILTER (e.kind = 'acquired') AS delivery,
+        max(e.time) FILTER (e.kind = 'released') AS released_time,
+        max(e.time) FILTER (e.kind = 'renewed') AS renewed_time
+    FROM pieces AS p
+    LEFT JOIN earlier AS e
+        ON e.redelivery = p.redelivery
+        AND p.first_offset BETWEEN e.first_offset AND e.last_offset
+    GROUP BY ALL
+),
+closed AS (
+    -- A row is the end of a session, which releases all that the member has of this broker.
+    SELECT cluster_id, group_id, member_id, broker_id, received_time AS time
+    FROM parsed
+    WHERE is_last_of_session
+),
+causes AS (
+    -- Why records were delivered again: lock_timeout, released, or null: no line shows it. Answers
+    -- are logged some time after the lock begins, hence half a second.
+    SELECT
+        h.records, r.minute, r.cluster_id, r.group_id, r.topic_id, r."partition", r.requests,
+        r.member_id, r.broker_id, r.principal, r.client_id, h.delivery, CASE
+            WHEN h.delivery.requests > 1 OR r.requests > 1
+                OR h.delivery.delivery_count IS DISTINCT FROM r.delivery_count - 1 THEN NULL
+            WHEN h.released_time > h.delivery.time OR EXISTS (
+                SELECT 1 FROM closed AS c
+                WHERE c.cluster_id = r.cluster_id AND c.group_id = r.group_id
+                    AND c.member_id = h.delivery.member_id AND c.broker_id = h.delivery.broker_id
+                    AND c.time BETWEEN h.delivery.time AND r.answered_time
+            ) THEN 'released'
+            WHEN r.answered_time - greatest(h.delivery.time, h.renewed_time)
+                >= to_milliseconds(h.delivery.lock_timeout_ms - 500) THEN 'lock_timeout'
+        END AS cause
+    FROM histories AS h
+    JOIN redelivered AS r USING (redelivery)
+),
+clients AS (
+    SELECT DISTINCT
+        cluster_id, principal, coalesce(client_id, '') AS client_id, minute AS event_time,
+        minute + INTERVAL 1 MINUTE AS window_end, 'consumer_byte_rate' AS quota_type
+    FROM parsed
+    WHERE is_fetch
+),
+quotas AS (
+    SELECT *, quota_window_bytes(quota, $refill_s) AS quota_bytes FROM with_limits(clients)
+),
+counted AS (
+    -- Whole requests.
+    SELECT
+        p.cluster_id, p.minute, p.group_id, p.member_id, p.broker_id, p.principal, p.client_id,
+        p.requests * p.is_fetch::INT AS fetches,
+        p.requests * (NOT p.is_fetch)::INT AS acknowledges,
+        p.requests * (p.throttle_time_ms > 0)::INT AS throttled_requests,
+        p.requests * p.throttle_time_ms AS throttle_time_ms, p.throttle_time_ms AS max_throttle_ms,
+        p.requests * (p.error_code <> 0)::INT AS errors,
+        if(p.error_code <> 0, {failed_at: p.event_time, code: p.error_code}, NULL) AS error, p.max_bytes,
+        q.quota_bytes, p.lock_timeout_ms
+    FROM parsed AS p
+    LEFT JOIN quotas AS q
+        ON p.is_fetch AND q.cluster_id = p.cluster_id AND q.event_time = p.minute
+        AND q.principal IS NOT DISTINCT FROM p.principal
+        AND q.client_id = coalesce(p.client_id, '')
+    UNION ALL BY NAME
+    -- Partitions of answers that fail.
+    SELECT
+        p.cluster_id, p.minute, p.group_id, p.member_id, p.broker_id, p.principal, p.client_id,
+        a.topic_id, a."partition",
+        p.requests * (coalesce(a.fetch_error, 0) <> 0)::INT AS errors,
+        p.requests * (coalesce(a.acknowledge_error, 0) <> 0)::INT AS acknowledge_errors,
+        {failed_at: p.event_time, code: coalesce(nullif(a.fetch_error, 0), a.acknowledge_error)} AS error
+    FROM answers AS a
+    JOIN parsed AS p USING (request_number)
+    WHERE a.fetch_error <> 0 OR a.acknowledge_error <> 0
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, minute, group_id, member_id, broker_id, principal, client_id, topic_id,
+        "partition", requests * records AS acquired_records, requests AS acquired_ranges,
+        requests * records * (delivery_count > 1)::INT AS redelivered_records,
+        delivery_count AS max_delivery_count
+    FROM acquisitions
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, minute, group_id, member_id, broker_id, principal, client_id, topic_id,
+        "partition", requests * of_type[1] AS gap_records, requests * of_type[2] AS accepted_records,
+        requests * of_type[3] AS released_records, requests * of_type[4] AS rejected_records,
+        requests * of_type[5] AS renewed_records
+    FROM (
+        SELECT *, [
+            CASE WHEN len(types) > 1 THEN len([t FOR t IN types IF t = n])
+                WHEN types[1] = n THEN records ELSE 0 END FOR n IN range(5)
+        ] AS of_type
+        FROM batches
+        WHERE NOT is_refused
+    )
+    UNION ALL BY NAME
+    -- A time-out counts for the member that had the records.
+    SELECT
+        cluster_id, minute, group_id, delivery.member_id AS member_id,
+        delivery.broker_id AS broker_id, delivery.principal AS principal,
+        delivery.client_id AS client_id, topic_id, "partition", records AS lock_timeouts
+    FROM causes
+    WHERE cause = 'lock_timeout'
+    UNION ALL BY NAME
+    SELECT
+        cluster_id, minute, group_id, member_id, broker_id, principal, client_id, topic_id,
+        "partition", requests * records AS unexplained_redeliveries
+    FROM causes
+    WHERE cause IS NULL
+),
+summed AS (
+    SELECT
+        cluster_id, minute AS event_time, group_id, member_id, topic_id,
+        CAST(NULL AS VARCHAR) AS topic, "partition", broker_id, principal, client_id,
+        coalesce(sum(fetches), 0) AS fetches, coalesce(sum(acknowledges), 0) AS acknowledges,
+        coalesce(sum(throttled_requests), 0) AS throttled_requests,
+        coalesce(sum(throttle_time_ms), 0) AS throttle_time_ms,
+        max(max_throttle_ms) AS max_throttle_time_ms,
+        TRY_CAST(coalesce(sum(acquired_records), 0) AS BIGINT) AS acquired_records,
+        coalesce(sum(acquired_ranges), 0) AS acquired_ranges,
+        TRY_CAST(coalesce(sum(redelivered_records), 0) AS BIGINT) AS redelivered_records,
+        max(max_delivery_count) AS max_delivery_count,
+        TRY_CAST(coalesce(sum(accepted_records), 0) AS BIGINT) AS accepted_records,
+        TRY_CAST(coalesce(sum(released_records), 0) AS BIGINT) AS released_records,
+        TRY_CAST(coalesce(sum(rejected_records), 0) AS BIGINT) AS rejected_records,
+        TRY_CAST(coalesce(sum(renewed_records), 0) AS BIGINT) AS renewed_records,
+        TRY_CAST(coalesce(sum(gap_records), 0) AS BIGINT) AS gap_records,
+        TRY_CAST(coalesce(sum(lock_timeouts), 0) AS BIGINT) AS lock_timeouts,
+        TRY_CAST(coalesce(sum(unexplained_redeliveries), 0) AS BIGINT) AS unexplained_redeliveries,
+        coalesce(sum(errors), 0) AS errors,
+        coalesce(sum(acknowledge_errors), 0) AS acknowledge_errors,
+        max(error).code AS error_code, max(max_bytes) AS max_bytes, min(quota_bytes) AS quota_bytes,
+        max(lock_timeout_ms) AS lock_timeout_ms
+    FROM counted
+    GROUP BY ALL
+)
+SELECT *, CAST(event_time AS DATE) AS event_date FROM with_names(summed, topics_by_id)
