@@ -334,4 +334,5 @@ SHARE_FETCHES = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    empty="while no share group works",
 )

@@ -66,8 +66,8 @@ QUOTA_USAGE = Table(
             "request_count",
             LONG,
             "requests, each in one row: PRODUCE, FETCH and SHARE_FETCH under their bytes, changes "
-            "of topics under mutations, all others under request_percentage, but those that brokers exempt "
-            "from quotas (such as WRITE_TXN_MARKERS)",
+            "of topics under mutations, all others under request_percentage, but those that "
+            "brokers exempt from quotas (such as WRITE_TXN_MARKERS)",
         ),
         Column("throttled_requests", LONG, "those of them that were throttled, by any quota"),
         Column("throttle_time_ms", DOUBLE, "throttle time in their answers, in ms"),

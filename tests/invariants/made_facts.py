@@ -84,6 +84,7 @@ _POOLS: Mapping[str, tuple[Any, ...]] = {
 }
 _APIS = ("PRODUCE", "PRODUCE", "PRODUCE", "FETCH", "INIT_PRODUCER_ID", "METADATA", "SHARE_FETCH")
 _GROUP_APIS = ("OFFSET_COMMIT", "HEARTBEAT", "JOIN_GROUP", "CONSUMER_GROUP_HEARTBEAT")
+_GROUP_APIS += ("SHARE_ACKNOWLEDGE",)
 _POOLS_OF: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "requests": {
         "api": (*_APIS, *_GROUP_APIS, "WRITE_TXN_MARKERS", "END_TXN", "ADD_PARTITIONS_TO_TXN")

@@ -162,9 +162,9 @@ histories AS (
     -- A row is such a part, with its delivery before and what the member did about it.
     SELECT
         p.redelivery, p.first_offset, p.records,
-        arg_max({time: e.time, delivery_count: e.delivery_count, member_id: e.member_id,
+        max({time: e.time, delivery_count: e.delivery_count, member_id: e.member_id,
             broker_id: e.broker_id, principal: e.principal, client_id: e.client_id,
-            lock_timeout_ms: e.lock_timeout_ms, requests: e.requests}, e.time) FILTER (e.kind = 'acquired') AS delivery,
+            lock_timeout_ms: e.lock_timeout_ms, requests: e.requests}) FILTER (e.kind = 'acquired') AS delivery,
         max(e.time) FILTER (e.kind = 'released') AS released_time,
         max(e.time) FILTER (e.kind = 'renewed') AS renewed_time
     FROM pieces AS p

@@ -44,6 +44,26 @@ def happened(second: float, member_id: str, event: str, epoch: int | None, **oth
     return row | others
 
 
+def shared(second: float, partition: int | None, **others: Any) -> Row:
+    """A minute of share_fetches: of a partition, or of whole requests."""
+    minute = at(second // 60 * 60)
+    row = {"event_time": minute, "event_date": minute.date(), **_CLIENT, "group_id": HOSTILE}
+    row |= {"member_id": "s1", "partition": partition, "broker_id": 1}
+    row |= dict.fromkeys(_SHARE_COUNTS, 0)
+    if partition is None:
+        whole = {"fetches": 9, "max_throttle_time_ms": 0, "max_bytes": 52_428_800}
+        return row | whole | {"lock_timeout_ms": 30_000} | others
+    row |= {"topic": "orders", "topic_id": "t1", "acquired_records": 80, "acquired_ranges": 4}
+    return row | {"max_delivery_count": 1, "accepted_records": 80} | others
+
+
+_SHARE_COUNTS = (
+    *("fetches", "acknowledges", "throttled_requests", "throttle_time_ms", "acquired_records"),
+    *("acquired_ranges", "redelivered_records", "accepted_records", "released_records"),
+    *("rejected_records", "renewed_records", "gap_records", "lock_timeouts"),
+    *("unexplained_redeliveries", "errors", "acknowledge_errors"),
+)
+
 GROUPS: dict[str, list[Row]] = {
     "group_members": [
         member(5, "m1"),
@@ -73,6 +93,16 @@ GROUPS: dict[str, list[Row]] = {
         happened(31.5, "m1", "synced", 2),
         happened(31.6, "m2", "synced", 2, client_id=HOSTILE),
         happened(50, "m2", "left", None, client_id=HOSTILE, api="LEAVE_GROUP"),
+    ],
+    "share_fetches": [
+        shared(5, None),
+        shared(5, 0),
+        shared(65, 0, redelivered_records=20, max_delivery_count=3, released_records=10),
+        shared(65, 1, topic=None, topic_id="t9", acknowledge_errors=2, error_code=121),
+        shared(5, None, member_id="s2", client_id=HOSTILE, quota_bytes=200_000)
+        | {"throttled_requests": 1, "throttle_time_ms": 9_658, "max_throttle_time_ms": 9_658},
+        shared(5, 0, member_id="s2", client_id=HOSTILE, lock_timeouts=7),
+        shared(5, None, member_id=None, client_id="no bodies", lock_timeout_ms=None),
     ],
 }
 """Rows by table."""

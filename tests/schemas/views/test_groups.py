@@ -6,9 +6,9 @@ from quotaflow.pipelines.results.groups import group_commits, group_member_event
 
 from ...pipelines.results.groups import golden_groups
 from ...rule_rows import compute
-from .group_rows import APPLICATION, committed, happened, member
+from .group_rows import APPLICATION, committed, happened, member, shared
 from .memory_tables import MemoryTables
-from .view_rows import INSTANCE, Row, at, gauge
+from .view_rows import INSTANCE, Row, at, delta, gauge
 from .view_tables import by_case, picked
 
 
@@ -120,4 +120,73 @@ def test_rebalances_of_an_hour() -> None:
     columns = ("rebalances", "duration_ms", "max_duration_ms", "stopped_ms", "incomplete")
     assert picked([row], *columns, "member_joined", "unknown") == [
         (3, 6_000, 2_000, 4_000, 0, 1, 2)
+    ]
+
+
+BYTES = "consumer.share.fetch.manager.bytes.consumed.total"
+HEALTH: dict[str, tuple[list[Row], str]] = {
+    "throttled": (
+        [shared(5, None, throttled_requests=1), shared(5, 0, lock_timeouts=1)],
+        "throttled",
+    ),
+    "its locks run out": ([shared(5, 0, lock_timeouts=1, errors=1)], "timing_out"),
+    "its acknowledgements are late": ([shared(5, 0, acknowledge_errors=1)], "refused"),
+    "its requests fail": ([shared(5, None, errors=1)], "failing"),
+    "it refuses": ([shared(5, 0, rejected_records=1, released_records=1)], "rejecting"),
+    "it gives back": ([shared(5, 0, released_records=1)], "releasing"),
+    "it gets what others had": ([shared(5, 0, redelivered_records=1)], "redelivered"),
+    "nothing comes": ([shared(5, None)], "idle"),
+    "all is well": ([shared(5, None), shared(5, 0)], "healthy"),
+}
+
+
+@pytest.fixture(scope="module")
+def health() -> dict[str, list[Row]]:
+    cases = {name: {"share_fetches": rows} for name, (rows, _) in HEALTH.items()}
+    return by_case(cases, "SELECT * FROM share_group_health")
+
+
+@pytest.mark.parametrize("case", HEALTH)
+def test_a_member_of_a_share_group_is_in_one_state(health: dict[str, list[Row]], case: str) -> None:
+    (row,) = health[case]
+    assert row["state"] == HEALTH[case][1]
+
+
+def test_bytes_of_a_share_consumer_are_those_that_it_pushes() -> None:
+    client = {"client_id": "own"}
+    instance = {**client, "client_instance_id": "i2"}
+    pushed = [delta(50, 40, 300, BYTES), delta(50, 40, 700, BYTES, **instance)]
+    pushed += [delta(50, 40, 700, BYTES, topic="orders", **instance), delta(3_700, 3_650, 9, BYTES)]
+    members = [shared(5, 0), shared(65, 0, member_id="s2"), shared(5, 0, **client)]
+    members += [shared(5, 0, client_id="silent")]
+    rows = by_case(
+        {"c": {"share_fetches": members, "client_metrics": pushed}},
+        "SELECT * FROM share_group_health",
+    )["c"]
+    names = ("member_id", "bytes_consumed", "bytes_source", "bytes_unknown_reason")
+    assert {row["client_id"] + row["member_id"]: picked([row], *names[1:])[0] for row in rows} == {
+        "owns1": (700, "telemetry", None),
+        "silents1": (None, None, "not_pushed"),
+        "orderss1": (None, None, "shared_client_id"),
+        "orderss2": (None, None, "shared_client_id"),
+    }
+
+
+def test_counts_of_a_member_are_summed_by_hour() -> None:
+    rows = [
+        shared(5, None, max_throttle_time_ms=5, quota_bytes=200_000),
+        shared(65, None, max_throttle_time_ms=7, quota_bytes=100_000, errors=1, error_code=122),
+        shared(5, 0, redelivered_records=20, acknowledge_errors=1, error_code=121),
+        shared(65, 0, topic_id="t9"),
+        shared(3_605, 0),
+    ]
+    first, second = sorted(
+        by_case({"c": {"share_fetches": rows}}, "SELECT * FROM share_group_health")["c"],
+        key=lambda row: row["hour"],
+    )
+    names = ("fetches", "acquired_records", "redelivered_share", "error_code", "quota_bytes")
+    names += ("max_throttle_time_ms", "partitions", "last_minute")
+    assert picked([first, second], *names) == [
+        (18, 160, 0.125, 122, 100_000, 7, 2, at(60)),
+        (0, 80, 0.0, None, None, None, 1, at(3_600)),
     ]

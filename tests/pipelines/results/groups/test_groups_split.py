@@ -8,16 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
+from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.results.groups import (
+    group_commits,
+    group_member_events,
+    group_members,
+    share_fetches,
+)
 
 from ..splits import assert_same_however_split
 from . import golden_groups
 from .group_rows import NOON, Row, commit, heartbeat, left, old_heartbeat, request
+from .share_rows import acknowledge, fetch
 
 MINUTES = 4
 FACTS = 120
 TOPIC_ID = "zMrmuvO5TCuILkVcOS8DCg"
-RESULTS = (group_members.result(), group_commits.result(), group_member_events.result())
+RESULTS = (
+    *(group_members.result(), group_commits.result(), group_member_events.result()),
+    share_fetches.result(QuotasSection()),
+)
 
 
 def made_up(dice: random.Random, number: int) -> Row:
@@ -59,6 +69,22 @@ def made_up(dice: random.Random, number: int) -> Row:
         lambda: request(second, "JOIN_GROUP", {"memberId": member}, joined, **others),
         lambda: request(second, "SYNC_GROUP", {"memberId": member}, {"assignment": "AA"}, **others),
         lambda: request(second, "FETCH", {}, {}, **others),
+        lambda: fetch(
+            second,
+            {(dice.randrange(5), dice.randrange(9)): dice.choice([1, 2, 2, 3]) for _ in range(2)},
+            member,
+            epoch=epoch,
+            acknowledged={(0, 4): [dice.choice([1, 2, 3, 4])]},
+            **others,
+        ),
+        lambda: acknowledge(
+            second,
+            {(0, 2): dice.choices([0, 1, 2, 3, 4], k=dice.choice([1, 2, 3]))},
+            member,
+            dice.choice([0, 0, 121]),
+            epoch=epoch,
+            **others,
+        ),
     )
     return dice.choice(made)()
 

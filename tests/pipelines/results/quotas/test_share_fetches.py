@@ -1,4 +1,4 @@
-"""SHARE_FETCH under quotas: brokers charge its bytes to consumer_byte_rate, and log none (KIP-932)."""
+"""SHARE_FETCH under quotas: brokers charge its bytes to consumer_byte_rate, and log none."""
 
 from typing import Any
 
