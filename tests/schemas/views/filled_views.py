@@ -103,6 +103,16 @@ FILLED: dict[str, list[Row]] = {
         used(11, "consumer_byte_rate", 5e9, **_FREE),
         used(22, "request_percentage", 12.5, quota=50.0, headroom=37.5, is_estimated=True),
         used(22, "controller_mutation_rate", 1.0, broker_id=None),
+        used(
+            22,
+            "consumer_byte_rate",
+            0.0,
+            principal="User:bob",
+            share_fetches=9,
+            is_lower_bound=True,
+        )
+        | {"throttled_requests": 2, "throttle_time_ms": 9_658.0}
+        | {"throttled_by": "consumer_byte_rate", "is_estimated": True},
         used(0, "request_percentage", 8.0, principal="User:" + HOSTILE, quota_bucket_user=HOSTILE),
     ],
     "client_metrics": [

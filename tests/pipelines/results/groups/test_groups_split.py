@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.results.groups import (
     group_commits,
     group_member_events,
