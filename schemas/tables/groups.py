@@ -298,11 +298,18 @@ SHARE_FETCHES = Table(
             "nobody got again is not seen",
         ),
         Column(
+            "throttled_redeliveries",
+            LONG,
+            "inferred: those of redelivered_records whose delivery before was for a throttled "
+            "answer of the group. Brokers acquire records for it, leave them out and keep them "
+            "locked, so no client has seen that delivery, and it counts",
+        ),
+        Column(
             "unexplained_redeliveries",
             LONG,
             "those of redelivered_records of which no line shows why: their delivery before is "
-            "more than ten minutes back or in no line, such as that of a throttled answer, or they "
-            "came again before the lock had run out",
+            "more than ten minutes back or in no line, or they came again before the lock had run "
+            "out",
         ),
         Column("errors", LONG, "requests, or partitions of answers, that failed"),
         Column(

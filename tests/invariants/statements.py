@@ -62,7 +62,7 @@ _ORDERED = (
     *(("cross_rack_cost", "cost"), ("avoidable_cost", "cross_rack_cost")),
     *(("first_partitions", "partitions"), ("offending_minutes", "period_minutes")),
     *(("redelivered_records", "acquired_records"), ("share_fetches", "request_count")),
-    ("unexplained_redeliveries", "redelivered_records"),
+    ("throttled_redeliveries + unexplained_redeliveries", "redelivered_records"),
     ("max_throttle_time_ms", "throttle_time_ms"),
 )
 """Columns of one row of which the first is never more than the second."""

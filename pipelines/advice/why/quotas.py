@@ -152,9 +152,15 @@ def _throttled(row: Row) -> str:
 
 
 def _shares(row: Row) -> str:
-    return (
+    text = (
         f"{row['all_share_fetches']} of them are SHARE_FETCH of share groups: brokers charge their "
         "bytes to consumer_byte_rate and log none, so it used more than is shown here."
+    )
+    if not row["all_throttled_requests"]:
+        return text
+    return (
+        f"{text} A throttled answer counts as a delivery of records that stay locked and reach no "
+        "client (share_group_health.throttled_redeliveries)."
     )
 
 

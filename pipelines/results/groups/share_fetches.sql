@@ -179,14 +179,28 @@ closed AS (
     FROM parsed
     WHERE is_last_of_session
 ),
+throttled AS (
+    -- A row is a throttled answer. The broker acquires records for it, leaves them out, and keeps
+    -- their lock: a delivery that no client sees.
+    SELECT cluster_id, group_id, broker_id, event_time, answered_time AS time
+    FROM parsed
+    WHERE is_fetch AND throttle_time_ms > 0
+),
 causes AS (
-    -- Why records were delivered again: lock_timeout, released, or null: no line shows it. Answers
-    -- are logged some time after the lock begins, hence half a second.
+    -- Why records were delivered again: lock_timeout, released, throttled (the lock of an answer
+    -- that was throttled ran out), or null: no line shows it. Answers are logged some time after the
+    -- lock begins, hence half a second.
     SELECT
         h.records, r.minute, r.cluster_id, r.group_id, r.topic_id, r."partition", r.requests,
         r.member_id, r.broker_id, r.principal, r.client_id, h.delivery, CASE
-            WHEN h.delivery.requests > 1 OR r.requests > 1
-                OR h.delivery.delivery_count IS DISTINCT FROM r.delivery_count - 1 THEN NULL
+            WHEN h.delivery.requests > 1 OR r.requests > 1 THEN NULL
+            WHEN h.delivery.delivery_count IS DISTINCT FROM r.delivery_count - 1 THEN if(EXISTS (
+                SELECT 1 FROM throttled AS t
+                WHERE t.cluster_id = r.cluster_id AND t.group_id = r.group_id
+                    AND t.broker_id = r.broker_id AND t.event_time >= r.minute - to_seconds($lookback_s)
+                    AND t.time > coalesce(h.delivery.time, t.time - INTERVAL 1 SECOND)
+                    AND t.time <= r.answered_time - to_milliseconds(r.lock_timeout_ms - 500)
+            ), 'throttled', NULL)
             WHEN h.released_time > h.delivery.time OR EXISTS (
                 SELECT 1 FROM closed AS c
                 WHERE c.cluster_id = r.cluster_id AND c.group_id = r.group_id
@@ -268,9 +282,10 @@ counted AS (
     UNION ALL BY NAME
     SELECT
         cluster_id, minute, group_id, member_id, broker_id, principal, client_id, topic_id,
-        "partition", requests * records AS unexplained_redeliveries
+        "partition", requests * records * (cause IS NULL)::INT AS unexplained_redeliveries,
+        requests * records * (cause IS NOT NULL)::INT AS throttled_redeliveries
     FROM causes
-    WHERE cause IS NULL
+    WHERE cause IS NULL OR cause = 'throttled'
 ),
 summed AS (
     SELECT
@@ -290,6 +305,7 @@ summed AS (
         TRY_CAST(coalesce(sum(renewed_records), 0) AS BIGINT) AS renewed_records,
         TRY_CAST(coalesce(sum(gap_records), 0) AS BIGINT) AS gap_records,
         TRY_CAST(coalesce(sum(lock_timeouts), 0) AS BIGINT) AS lock_timeouts,
+        TRY_CAST(coalesce(sum(throttled_redeliveries), 0) AS BIGINT) AS throttled_redeliveries,
         TRY_CAST(coalesce(sum(unexplained_redeliveries), 0) AS BIGINT) AS unexplained_redeliveries,
         coalesce(sum(errors), 0) AS errors,
         coalesce(sum(acknowledge_errors), 0) AS acknowledge_errors,

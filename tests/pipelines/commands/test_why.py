@@ -82,6 +82,7 @@ def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     _, out, _ = why({"quota_usage": rows}, "dave")
     assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out
     assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH of share groups" in out
+    assert "A throttled answer counts as a delivery of records that stay locked" in out
     assert "its bucket used at least 0 at broker 2 (0%)" in out
     assert "--add-config consumer_byte_rate=40000" in out
 

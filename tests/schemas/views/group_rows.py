@@ -61,7 +61,7 @@ _SHARE_COUNTS = (
     *("fetches", "acknowledges", "throttled_requests", "throttle_time_ms", "acquired_records"),
     *("acquired_ranges", "redelivered_records", "accepted_records", "released_records"),
     *("rejected_records", "renewed_records", "gap_records", "lock_timeouts"),
-    *("unexplained_redeliveries", "errors", "acknowledge_errors"),
+    *("throttled_redeliveries", "unexplained_redeliveries", "errors", "acknowledge_errors"),
 )
 
 GROUPS: dict[str, list[Row]] = {

@@ -23,6 +23,8 @@
 --   rejected_records: records that it refused, not to be delivered again
 --   renewed_records: records whose lock it prolonged (KIP-1222)
 --   lock_timeouts: records that it let time out, as far as they were delivered again
+--   throttled_redeliveries: redelivered records that came again because an answer with them was
+--     throttled: the broker counts it as a delivery, though no client got them
 --   unexplained_redeliveries: redelivered records of which no line shows why they came again
 --   errors: requests and partitions of answers that failed
 --   acknowledge_errors: acknowledgements that the broker refused
@@ -48,6 +50,7 @@ WITH members AS (
         max(max_delivery_count) AS max_delivery_count, sum(accepted_records) AS accepted_records,
         sum(released_records) AS released_records, sum(rejected_records) AS rejected_records,
         sum(renewed_records) AS renewed_records, sum(lock_timeouts) AS lock_timeouts,
+        sum(throttled_redeliveries) AS throttled_redeliveries,
         sum(unexplained_redeliveries) AS unexplained_redeliveries, sum(errors) AS errors,
         sum(acknowledge_errors) AS acknowledge_errors,
         max(CASE WHEN errors + acknowledge_errors > 0 THEN event_time END) AS failed_at,
@@ -99,8 +102,8 @@ SELECT
     m.fetches, m.acquired_records, m.redelivered_records,
     m.redelivered_records / nullif(CAST(m.acquired_records AS DOUBLE), 0) AS redelivered_share,
     m.max_delivery_count, m.accepted_records, m.released_records, m.rejected_records,
-    m.renewed_records, m.lock_timeouts, m.unexplained_redeliveries, m.errors,
-    m.acknowledge_errors, f.error_code, m.throttled_requests, m.throttle_time_ms,
+    m.renewed_records, m.lock_timeouts, m.throttled_redeliveries, m.unexplained_redeliveries,
+    m.errors, m.acknowledge_errors, f.error_code, m.throttled_requests, m.throttle_time_ms,
     m.max_throttle_time_ms, m.quota_bytes, m.max_bytes, m.lock_timeout_ms,
     CASE WHEN c.members = 1 THEN p.bytes_consumed END AS bytes_consumed,
     CASE WHEN c.members = 1 AND p.bytes_consumed IS NOT NULL THEN 'telemetry' END AS bytes_source,

@@ -78,6 +78,12 @@ def test_records_of_a_minute(case: str) -> None:
 
 
 WHY = ("member_id", "redelivered_records", "lock_timeouts", "unexplained_redeliveries")
+HINDERED = (
+    "member_id",
+    "redelivered_records",
+    "throttled_redeliveries",
+    "unexplained_redeliveries",
+)
 FIRST, AGAIN = fetch(0, {(0, 9): 1}), fetch(31, {(0, 9): 2}, "n")
 REDELIVERIES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
     "a lock ran out": ([FIRST, AGAIN], [("m", 0, 10, 0), ("n", 10, 0, 0)]),
@@ -160,6 +166,37 @@ def test_why_records_come_again(case: str) -> None:
     assert rows_of(requests, *WHY) == expected
 
 
+LIMITED: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
+    "its delivery before was in a throttled answer": ([fetch(0), AGAIN], [("n", 10, 10, 0)]),
+    "to another member": ([fetch(0, member="x"), AGAIN], [("n", 10, 10, 0)]),
+    "that of another group": ([fetch(0, group_id="h"), AGAIN], [("n", 10, 0, 10)]),
+    "at another broker": ([fetch(0, broker_id=2), AGAIN], [("n", 10, 0, 10)]),
+    "too short ago for the lock": ([fetch(20), AGAIN], [("n", 10, 0, 10)]),
+    "after one that a client got": (
+        [FIRST, fetch(1), fetch(59, {(0, 9): 3}, "n")],
+        [("m", 0, 0, 0), ("n", 10, 10, 0)],
+    ),
+    "before one that a client got": (
+        [fetch(0), fetch(1, {(0, 9): 1}), fetch(59, {(0, 9): 3}, "n")],
+        [("m", 0, 0, 0), ("n", 10, 0, 10)],
+    ),
+    "of a record whose lock ran out": (
+        [FIRST, fetch(0.5), AGAIN],
+        [("m", 0, 0, 0), ("n", 10, 0, 0)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIMITED)
+def test_a_throttled_answer_is_a_delivery_that_no_client_sees(case: str) -> None:
+    requests, expected = LIMITED[case]
+    slowed = [
+        row if "acquiredRecords" in row["body"] else row | {"throttle_time_ms": 900.0}
+        for row in requests
+    ]
+    assert rows_of(slowed, *HINDERED) == expected
+
+
 def test_a_delivery_of_more_than_ten_minutes_ago_is_not_looked_for() -> None:
     early, late = fetch(0, {(0, 9): 1}), fetch(600 + 59, {(0, 9): 2}, "n")
     later = fetch(660, {(0, 9): 2}, "n")
@@ -217,3 +254,13 @@ def test_share_consumers_of_a_broker() -> None:
     names = ("fetches", "throttled_requests", "throttle_time_ms", "max_bytes", "lock_timeout_ms")
     assert [whole["java-throttled"][name] for name in names] == [2, 1, 9_658, 52_428_800, 30_000]
     assert whole["java-stops"]["lock_timeout_ms"] == 15_000
+
+
+def test_records_of_a_throttled_group_of_a_broker() -> None:
+    """One consumer under 20,000 bytes/s, without its empty answers: all that came again had been
+    delivered to nobody."""
+    rows = compute(RESULT, requests=golden_groups.requests("share-throttled"))
+    names = ("acquired_records", "redelivered_records", "throttled_redeliveries", "lock_timeouts")
+    names += ("throttled_requests", "throttle_time_ms")
+    totals = {name: sum(row[name] for row in rows) for name in names}
+    assert list(totals.values()) == [812, 424, 424, 0, 5, 29_936]
