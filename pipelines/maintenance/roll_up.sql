@@ -26,7 +26,7 @@ pieces AS (
         coalesce(peak_usage, usage) AS peak_usage,
         request_count, throttled_requests,
         CAST(round(throttle_time_ms * 1e3) AS BIGINT) AS throttle_time_us,
-        is_estimated, is_quota_changed, quota_bucket_usage, share_fetches, is_lower_bound,
+        is_estimated, is_quota_changed, quota_bucket_usage, share_requests, is_lower_bound,
         CAST(NULL AS INT) AS bucket, CAST(NULL AS BIGINT) AS bucket_windows
     FROM quota_usage
     UNION ALL
@@ -46,7 +46,7 @@ by_bucket AS (
         sum(request_count) AS request_count, sum(throttled_requests) AS throttled_requests,
         sum(throttle_time_us) AS throttle_time_us, bool_or(is_estimated) AS is_estimated,
         bool_or(is_quota_changed) AS is_quota_changed,
-        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_fetches) AS share_fetches,
+        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_requests) AS share_requests,
         bool_or(is_lower_bound) AS is_lower_bound, sum(bucket_windows) AS bucket_windows
     FROM pieces
     GROUP BY
@@ -61,7 +61,7 @@ summed AS (
         sum(request_count) AS request_count, sum(throttled_requests) AS throttled_requests,
         sum(throttle_time_us) AS throttle_time_us, bool_or(is_estimated) AS is_estimated,
         bool_or(is_quota_changed) AS is_quota_changed,
-        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_fetches) AS share_fetches,
+        max(quota_bucket_usage) AS quota_bucket_usage, sum(share_requests) AS share_requests,
         bool_or(is_lower_bound) AS is_lower_bound,
         array_sort(collect_list(
             CASE
@@ -122,7 +122,7 @@ SELECT
     n.quota_bucket_client_id, n.quota_bucket_usage, n.quota - n.quota_bucket_usage AS headroom,
     coalesce(n.quota_bucket_usage > n.quota, false) AS is_over, n.enforcement, n.amount,
     CAST(n.period_s AS INT) AS period_s, {length_s} AS rolled_up_s, n.windows, n.peak_usage,
-    n.usage_histogram, u.user_windows, n.share_fetches, n.is_lower_bound
+    n.usage_histogram, u.user_windows, n.share_requests, n.is_lower_bound
 FROM numbered AS n
 LEFT JOIN users AS u
     ON n.nth = 1

@@ -39,7 +39,7 @@ SELECT
     sum(throttled_requests) AS throttled_requests,
     sum(throttle_time_ms) AS throttle_time_ms,
     max(last_window) AS last_window,
-    sum(share_fetches) AS share_fetches,
+    sum(share_requests) AS share_requests,
     sum(sum(throttle_time_ms)) OVER () AS all_throttle_time_ms,
     count(*) OVER () AS of_all
 FROM throttled_clients
@@ -157,7 +157,7 @@ def _throttles(throttled: Sequence[Row]) -> str:
 
 def _shares(throttled: Sequence[Row]) -> Iterator[str]:
     """Who of them reads for share groups: their use is not known."""
-    shares = [row for row in throttled if row["share_fetches"]]
+    shares = [row for row in throttled if row["share_requests"]]
     if shares:
         yield (
             f"Share consumers among them: {texts.names(_client(row) for row in shares)}. Brokers "

@@ -141,7 +141,7 @@ QUOTA_USAGE = Table(
             "quota and period has all of them; null in the others and in rows of one window",
         ),
         Column(
-            "share_fetches",
+            "share_requests",
             LONG,
             "consumer_byte_rate: those of request_count that are SHARE_FETCH. Brokers charge their "
             "bytes and log none, so usage is less than was charged; null as amount",

@@ -61,7 +61,7 @@ _ORDERED = (
     *(("bound_bytes", "max_bytes"), ("filled_fetches", "fetches"), ("starved_fetches", "fetches")),
     *(("cross_rack_cost", "cost"), ("avoidable_cost", "cross_rack_cost")),
     *(("first_partitions", "partitions"), ("offending_minutes", "period_minutes")),
-    *(("redelivered_records", "acquired_records"), ("share_fetches", "request_count")),
+    *(("redelivered_records", "acquired_records"), ("share_requests", "request_count")),
     ("throttled_redeliveries + unexplained_redeliveries", "redelivered_records"),
     ("max_throttle_time_ms", "throttle_time_ms"),
 )

@@ -42,7 +42,7 @@ _EVIDENCE = {
     "throttle_time_ms": "all_throttle_time_ms",
     "throttled_by": "mostly_throttled_by",
     "is_estimated": "is_estimated",
-    "share_fetches": "all_share_fetches",
+    "share_requests": "all_share_requests",
     "is_lower_bound": "is_lower_bound",
     "enforcement": "enforcement",
 }
@@ -57,7 +57,7 @@ _LIMITS = (
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "
     "sum(throttled_requests) OVER (PARTITION BY {who}) AS all_throttled_requests, "
     "sum(throttle_time_ms) OVER (PARTITION BY {who}) AS all_throttle_time_ms, "
-    "sum(share_fetches) OVER (PARTITION BY {who}) AS all_share_fetches, "
+    "sum(share_requests) OVER (PARTITION BY {who}) AS all_share_requests, "
     "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
     "FROM quota_usage WHERE {of_cluster} AND {is_client} AND {in_range}) AS ranked "
@@ -108,7 +108,7 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
 def _limit(scope: Scope, row: Row) -> Finding:
     set_for = None if row["quota"] is None else entity_text(quota_entity(row))
     texts = [_throttled(row)] if row["all_throttled_requests"] else []
-    texts += [_shares(row)] if row["all_share_fetches"] else []
+    texts += [_shares(row)] if row["all_share_requests"] else []
     texts += _bound(scope, row) if set_for else [_unbound(row)]
     return Finding(
         text=" ".join(texts),
@@ -153,7 +153,7 @@ def _throttled(row: Row) -> str:
 
 def _shares(row: Row) -> str:
     text = (
-        f"{row['all_share_fetches']} of them are SHARE_FETCH of share groups: brokers charge their "
+        f"{row['all_share_requests']} of them are SHARE_FETCH of share groups: brokers charge their "
         "bytes to consumer_byte_rate and log none, so it used more than is shown here."
     )
     if not row["all_throttled_requests"]:

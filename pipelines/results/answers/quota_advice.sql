@@ -177,7 +177,7 @@ unlogged AS (
     -- No line has the bytes of SHARE_FETCH, so a first quota from usage would be too low.
     SELECT DISTINCT cluster_id, principal, quota_type
     FROM quota_usage
-    WHERE share_fetches > 0
+    WHERE share_requests > 0
 ),
 advised AS (
     SELECT

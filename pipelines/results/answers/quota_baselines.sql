@@ -96,7 +96,7 @@ of_brokers AS (
 unlogged AS (
     SELECT DISTINCT cluster_id, principal, quota_type
     FROM quota_usage
-    WHERE share_fetches > 0
+    WHERE share_requests > 0
 ),
 busiest AS (
     SELECT

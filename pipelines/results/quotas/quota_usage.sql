@@ -22,7 +22,7 @@ WITH charged AS (
         TRY_CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
         TRY_CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
             AS throttle_us,
-        throttle_time_ms, if(api = 'SHARE_FETCH', weight_of(weight), 0) AS share_fetches,
+        throttle_time_ms, if(api = 'SHARE_FETCH', weight_of(weight), 0) AS share_requests,
         CASE
             WHEN api = 'PRODUCE' THEN 'producer_byte_rate'
             WHEN api IN ('FETCH', 'SHARE_FETCH') THEN 'consumer_byte_rate'
@@ -110,7 +110,7 @@ charges AS (
     -- partitions. A request counts under one kind only.
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        bytes AS amount, weight AS requests, throttle_us, throttle_time_ms, share_fetches,
+        bytes AS amount, weight AS requests, throttle_us, throttle_time_ms, share_requests,
         weight > 1 OR is_unsized AS is_estimated
     FROM charged
     WHERE counted_as IN ('producer_byte_rate', 'consumer_byte_rate')
@@ -119,19 +119,19 @@ charges AS (
         cluster_id, broker_id, principal, client_id, start, 'request_percentage' AS quota_type,
         local_us AS amount, if(counted_as = 'request_percentage', weight, 0) AS requests,
         if(counted_as = 'request_percentage', throttle_us, 0) AS throttle_us,
-        NULL AS throttle_time_ms, 0 AS share_fetches, true AS is_estimated
+        NULL AS throttle_time_ms, 0 AS share_requests, true AS is_estimated
     FROM charged
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        0 AS amount, weight AS requests, throttle_us, throttle_time_ms, share_fetches,
+        0 AS amount, weight AS requests, throttle_us, throttle_time_ms, share_requests,
         answers IS NULL AS is_estimated
     FROM at_controller
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
         coalesce(partitions, 1) AS amount, 0 AS requests, 0 AS throttle_us,
-        NULL AS throttle_time_ms, 0 AS share_fetches, partitions IS NULL AS is_estimated
+        NULL AS throttle_time_ms, 0 AS share_requests, partitions IS NULL AS is_estimated
     FROM mutations
 ),
 windows AS (
@@ -144,7 +144,7 @@ windows AS (
         bool_or(is_estimated) AS is_estimated, sum(requests) AS request_count,
         coalesce(sum(requests) FILTER (throttle_us > 0), 0) AS throttled_requests,
         sum(throttle_us) / 1_000 AS throttle_time_ms,
-        max(charges.throttle_time_ms) AS longest_throttle_ms, sum(share_fetches) AS share_fetches
+        max(charges.throttle_time_ms) AS longest_throttle_ms, sum(share_requests) AS share_requests
     FROM charges
     GROUP BY ALL
 ),
@@ -155,10 +155,10 @@ shared AS (
             AS quota_bucket_usage,
         coalesce(sum(amount) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
             AND to_seconds($rate_period_s) PRECEDING), 0) / per AS usage_before,
-        bool_or(share_fetches > 0) OVER (bucket RANGE BETWEEN CURRENT ROW AND CURRENT ROW)
+        bool_or(share_requests > 0) OVER (bucket RANGE BETWEEN CURRENT ROW AND CURRENT ROW)
             AS is_lower_bound,
         -- A throttle may be of what the window before brought.
-        bool_or(share_fetches > 0) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
+        bool_or(share_requests > 0) OVER (bucket RANGE BETWEEN to_seconds($rate_period_s) PRECEDING
             AND CURRENT ROW) AS is_throttle_of_unlogged
     FROM with_limits(windows)
     WINDOW bucket AS (
@@ -210,7 +210,7 @@ SELECT
     -- Upkeep fills these columns in rows of minutes and hours.
     f.amount, $rate_period_s AS period_s, NULL AS rolled_up_s, 1 AS windows,
     f.amount / f.per AS peak_usage, NULL AS usage_histogram, NULL AS user_windows,
-    f.share_fetches, f.is_lower_bound
+    f.share_requests, f.is_lower_bound
 FROM filled AS f
 LEFT JOIN known_brokers AS k ON k.cluster_id = f.cluster_id AND k.broker_id = f.broker_id
 ASOF LEFT JOIN (FROM broker_configs WHERE is_callback IS NOT NULL) AS c

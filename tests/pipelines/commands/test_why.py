@@ -77,7 +77,7 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
 
 
 def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
-    share = {"quota_type": "consumer_byte_rate", "share_fetches": 9, "is_lower_bound": True}
+    share = {"quota_type": "consumer_byte_rate", "share_requests": 9, "is_lower_bound": True}
     rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]
     _, out, _ = why({"quota_usage": rows}, "dave")
     assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out

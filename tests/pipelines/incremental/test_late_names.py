@@ -51,6 +51,11 @@ COMMIT_BODY = {
     "response": {"topics": [{"topicId": "id1", "partitions": [
         {"partitionIndex": 0, "errorCode": 0}]}]},
 }  # fmt: skip
+SHARE_BODY = {
+    "request": {"groupId": "g", "memberId": "m", "topics": []},
+    "response": {"responses": [{"topicId": "id1", "partitions": [{"partitionIndex": 0,
+        "acquiredRecords": [{"firstOffset": 0, "lastOffset": 4, "deliveryCount": 1}]}]}]},
+}  # fmt: skip
 NAMING_BODY = {"response": {"topics": [{"name": "orders", "topicId": "id1"}]}}
 
 
@@ -84,6 +89,7 @@ FACTS: dict[str, Rows] = {
         request(2, "ALTER_PARTITION", ALTER_BODY),
         request(2, "CONSUMER_GROUP_HEARTBEAT", HEARTBEAT_BODY) | {"group_id": "g"},
         request(2, "OFFSET_COMMIT", COMMIT_BODY) | {"group_id": "g"},
+        request(2, "SHARE_FETCH", SHARE_BODY) | {"group_id": "g"},
         moved(4, "FETCH", part()),
     ],
     FETCHES.name: [

@@ -108,7 +108,7 @@ FILLED: dict[str, list[Row]] = {
             "consumer_byte_rate",
             0.0,
             principal="User:bob",
-            share_fetches=9,
+            share_requests=9,
             is_lower_bound=True,
         )
         | {"throttled_requests": 2, "throttle_time_ms": 9_658.0}

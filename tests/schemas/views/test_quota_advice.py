@@ -429,7 +429,7 @@ BUDGETS: dict[str, tuple[dict[str, list[Row]], dict[str, str | None]]] = {
             "settings": [CAPACITY],
             "quota_usage": [
                 *(
-                    throttled(n, 99.0, 100.0, quota_type="consumer_byte_rate", share_fetches=1)
+                    throttled(n, 99.0, 100.0, quota_type="consumer_byte_rate", share_requests=1)
                     for n in range(4)
                 ),
                 *(
@@ -437,7 +437,7 @@ BUDGETS: dict[str, tuple[dict[str, list[Row]], dict[str, str | None]]] = {
                     for n in range(4)
                 ),
                 used(
-                    9, 0.0, quota_type="consumer_byte_rate", principal="User:bob", share_fetches=1
+                    9, 0.0, quota_type="consumer_byte_rate", principal="User:bob", share_requests=1
                 ),
             ],
         },

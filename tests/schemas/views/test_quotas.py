@@ -91,11 +91,11 @@ STATES: dict[str, tuple[list[Row], str]] = {
         "near",
     ),
     "bytes of share consumers are in no line": (
-        [used(0, "consumer_byte_rate", 0.0, share_fetches=4, is_lower_bound=True)],
+        [used(0, "consumer_byte_rate", 0.0, share_requests=4, is_lower_bound=True)],
         "unknown",
     ),
     "more than the quota without them": (
-        [used(0, "consumer_byte_rate", 1_100.0, share_fetches=4, is_lower_bound=True)],
+        [used(0, "consumer_byte_rate", 1_100.0, share_requests=4, is_lower_bound=True)],
         "over",
     ),
 }

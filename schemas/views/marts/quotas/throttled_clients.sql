@@ -15,7 +15,7 @@
 --   first_window: start of the first window with throttled requests
 --   last_window: start of the last window with throttled requests
 --   broker_count: brokers that throttled
---   share_fetches: those of request_count that are SHARE_FETCH of share groups
+--   share_requests: those of request_count that are SHARE_FETCH of share groups
 SELECT
     cluster_id,
     date_trunc('hour', event_time) AS hour,
@@ -29,7 +29,7 @@ SELECT
     min(event_time) AS first_window,
     max(event_time) AS last_window,
     count(DISTINCT broker_id) AS broker_count,
-    sum(share_fetches) AS share_fetches
+    sum(share_requests) AS share_requests
 FROM quota_usage
 WHERE throttled_requests > 0
 GROUP BY 1, 2, 3, 4, 5, 6

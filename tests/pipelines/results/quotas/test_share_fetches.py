@@ -73,10 +73,10 @@ def test_what_throttled_a_share_consumer(case: str) -> None:
     assert (newest["throttled_by"], newest["throttled_requests"]) == (expected, 1)
 
 
-def test_usage_of_a_bucket_with_share_fetches_is_a_lower_bound() -> None:
+def test_usage_of_a_bucket_with_share_requests_is_a_lower_bound() -> None:
     facts = [shared(1, client_id="sharing"), request(2, "FETCH", **of_bytes(1_100))]
     facts += [request(12, "FETCH", **of_bytes(2_200)), shared(1, principal="User:bob", weight=3.0)]
-    names = ("principal", "client_id", "usage", "share_fetches", "request_count", "is_lower_bound")
+    names = ("principal", "client_id", "usage", "share_requests", "request_count", "is_lower_bound")
     assert sorted(tuple(row[name] for name in names) for row in usage(facts, BYTE_QUOTA)) == [
         ("User:alice", "orders", 100.0, 0, 1, True),
         ("User:alice", "orders", 200.0, 0, 1, False),
