@@ -153,8 +153,8 @@ def _throttled(row: Row) -> str:
 
 def _shares(row: Row) -> str:
     text = (
-        f"{row['all_share_requests']} of them are SHARE_FETCH of share groups: brokers charge their "
-        "bytes to consumer_byte_rate and log none, so it used more than is shown here."
+        f"{row['all_share_requests']} of them are SHARE_FETCH of share groups: brokers charge "
+        "their bytes to consumer_byte_rate and log none, so it used more than is shown here."
     )
     if not row["all_throttled_requests"]:
         return text

@@ -105,6 +105,34 @@ redelivered AS (
     FROM acquisitions
     WHERE delivery_count > 1
 ),
+given_back AS (
+    -- A row is a run of records of a batch that were released, or renewed.
+    SELECT
+        cluster_id, group_id, topic_id, "partition", event_time, received_time AS time, requests,
+        if(type = 2, 'released', 'renewed') AS kind,
+        if(is_of_all, first_of_batch, first_of_batch + min(nth) - 1) AS first_offset,
+        if(is_of_all, last_of_batch, first_of_batch + max(nth) - 1) AS last_offset
+    FROM (
+        SELECT
+            *, len(types) = 1 AS is_of_all,
+            nth - row_number() OVER (PARTITION BY batch, type ORDER BY nth) AS run
+        FROM (
+            SELECT *, unnest(types) AS type, generate_subscripts(types, 1) AS nth
+            FROM (
+                SELECT
+                    *, row_number() OVER () AS batch, first_offset AS first_of_batch,
+                    last_offset AS last_of_batch
+                FROM batches
+                SEMI JOIN redelivered USING (cluster_id, group_id, topic_id, "partition")
+                WHERE NOT is_refused AND (len(types) = 1 OR len(types) = records)
+            )
+        )
+        WHERE type IN (2, 4)
+    )
+    GROUP BY
+        batch, run, type, is_of_all, cluster_id, group_id, topic_id, "partition", event_time,
+        received_time, requests, first_of_batch, last_of_batch
+),
 events AS (
     -- What befell records of partitions with redeliveries: acquired, released, renewed.
     SELECT
@@ -114,18 +142,7 @@ events AS (
     FROM acquisitions
     SEMI JOIN redelivered USING (cluster_id, group_id, topic_id, "partition")
     UNION ALL BY NAME
-    SELECT
-        cluster_id, group_id, topic_id, "partition",
-        if(len(types) = 1, first_offset, first_offset + nth - 1) AS first_offset,
-        if(len(types) = 1, last_offset, first_offset + nth - 1) AS last_offset, event_time,
-        if(type = 2, 'released', 'renewed') AS kind, received_time AS time, requests
-    FROM (
-        SELECT *, unnest(types) AS type, generate_subscripts(types, 1) AS nth
-        FROM batches
-        SEMI JOIN redelivered USING (cluster_id, group_id, topic_id, "partition")
-        WHERE NOT is_refused AND (len(types) = 1 OR len(types) = records)
-    )
-    WHERE type IN (2, 4)
+    FROM given_back
 ),
 earlier AS MATERIALIZED (
     -- A row is an event before a redelivery, of some of its records. Those of ten minutes count:
