@@ -1,15 +1,19 @@
 """Java's share consumers on a real cluster: deliveries, quotas, locks (KIP-932)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines.config import QuotasSection
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.config import QuotasSection, WarehouseSection
 from quotaflow.pipelines.results.groups import share_fetches
 from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..rule_rows import compute
+from ..schemas.views.view_tables import make_tables
 from . import share_scene
 from .share_scene import BYTES_EACH, QUOTA, REFUSED, REFUSES, RETURNED, RETURNS, THROTTLED, Scene
 
@@ -49,14 +53,21 @@ def test_what_members_return_and_refuse_is_counted(scene: Scene) -> None:
     assert returns["throttled_requests"] == refuses["throttled_requests"] == 0
 
 
-def test_a_throttled_share_consumer_is_charged_to_its_quota_of_bytes(scene: Scene) -> None:
+@pytest.fixture(scope="module")
+def usage(scene: Scene) -> list[Row]:
+    """Shared: what the consumers used of their quotas."""
     quota = {"cluster_id": scene.cluster.cluster_id, "event_time": scene.requests[0]["event_time"]}
     quota |= {"user": share_scene.THROTTLED_USER, "config_key": "consumer_byte_rate"}
     quota |= dict.fromkeys(("is_default_user", "is_default_client_id", "is_default_ip"), False)
     quota |= {"quota": float(QUOTA), "is_removed": False}
-    usage = compute(
+    return compute(
         quota_usage.result(QuotasSection()), requests=scene.requests, client_quotas=[quota]
     )
+
+
+def test_a_throttled_share_consumer_is_charged_to_its_quota_of_bytes(
+    scene: Scene, usage: list[Row]
+) -> None:
     throttled = [row for row in usage if row["throttled_requests"]]
     assert {(row["client_id"], row["quota_type"], row["throttled_by"]) for row in throttled} == {
         (THROTTLED, "consumer_byte_rate", "consumer_byte_rate")
@@ -65,6 +76,20 @@ def test_a_throttled_share_consumer_is_charged_to_its_quota_of_bytes(scene: Scen
     # What its quota leaves for one answer is what it got, but for the bytes around records.
     got = counts(scene.requests)[THROTTLED]["acquired_records"] * BYTES_EACH
     assert 0.9 * QUOTA * QuotasSection().refill_s < got < QUOTA * QuotasSection().refill_s
+
+
+@pytest.mark.faults
+def test_why_names_a_share_consumer_under_a_quota_of_bytes(
+    usage: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = Warehouse(WarehouseSection(path=str(tmp_path)))
+    make_tables(warehouse, {"quota_usage": usage})
+    assert execute(["why", THROTTLED, "--set", f"warehouse.path={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert "requests charged to consumer_byte_rate were throttled" in out
+    assert "most likely by its consumer_byte_rate" in out
+    assert "SHARE_FETCH of share groups" in out
+    assert "user ivan may use 20,000 bytes/s of consumer_byte_rate at each broker" in out
 
 
 @pytest.mark.faults
