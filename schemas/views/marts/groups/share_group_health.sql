@@ -57,7 +57,7 @@ WITH members AS (
         sum(throttled_requests) AS throttled_requests, sum(throttle_time_ms) AS throttle_time_ms,
         max(max_throttle_time_ms) AS max_throttle_time_ms, min(quota_bytes) AS quota_bytes,
         max(max_bytes) AS max_bytes, max(lock_timeout_ms) AS lock_timeout_ms,
-        count(DISTINCT CASE WHEN partition IS NOT NULL THEN concat_ws(':', topic_id, partition) END)
+        count(DISTINCT CASE WHEN partition IS NOT NULL THEN concat_ws(':', topic_id, CAST(partition AS STRING)) END)
             AS partitions,
         max(event_time) AS last_minute
     FROM share_fetches
