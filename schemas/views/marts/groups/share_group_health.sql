@@ -28,7 +28,7 @@
 --   unexplained_redeliveries: redelivered records of which no line shows why they came again
 --   errors: requests and partitions of answers that failed
 --   acknowledge_errors: acknowledgements that the broker refused
---   error_code: error code of a failure in the last minute with one; null: none
+--   error_code: error code of the newest failure, of one minute the greatest; null: none failed
 --   throttled_requests: requests that were throttled
 --   throttle_time_ms: sum of their throttle times, in ms
 --   max_throttle_time_ms: longest of them, in ms
@@ -53,28 +53,25 @@ WITH members AS (
         sum(throttled_redeliveries) AS throttled_redeliveries,
         sum(unexplained_redeliveries) AS unexplained_redeliveries, sum(errors) AS errors,
         sum(acknowledge_errors) AS acknowledge_errors,
-        max(CASE WHEN errors + acknowledge_errors > 0 THEN event_time END) AS failed_at,
+        -- The newest, and of one minute the greatest.
+        max_by(error_code, unix_millis(event_time) * 1000 + error_code) AS error_code,
         sum(throttled_requests) AS throttled_requests, sum(throttle_time_ms) AS throttle_time_ms,
         max(max_throttle_time_ms) AS max_throttle_time_ms, min(quota_bytes) AS quota_bytes,
         max(max_bytes) AS max_bytes, max(lock_timeout_ms) AS lock_timeout_ms,
-        count(DISTINCT CASE WHEN partition IS NOT NULL THEN concat_ws(':', topic_id, CAST(partition AS STRING)) END)
-            AS partitions,
+        count(
+            DISTINCT CASE
+                WHEN partition IS NOT NULL
+                    THEN concat_ws(':', topic_id, CAST(partition AS STRING))
+            END
+        ) AS partitions,
         max(event_time) AS last_minute
     FROM share_fetches
     GROUP BY cluster_id, date_trunc('hour', event_time), group_id, member_id, principal, client_id
 ),
-failures AS (
+counted AS (
     SELECT
-        cluster_id, event_time, group_id, member_id, principal, client_id,
-        max(error_code) AS error_code
-    FROM share_fetches
-    WHERE error_code IS NOT NULL
-    GROUP BY cluster_id, event_time, group_id, member_id, principal, client_id
-),
-clients AS (
-    SELECT cluster_id, hour, principal, client_id, count(*) AS members
+        *, count(*) OVER (PARTITION BY cluster_id, hour, principal, client_id) AS same_clients
     FROM members
-    GROUP BY cluster_id, hour, principal, client_id
 ),
 pushed AS (
     SELECT
@@ -103,25 +100,16 @@ SELECT
     m.redelivered_records / nullif(CAST(m.acquired_records AS DOUBLE), 0) AS redelivered_share,
     m.max_delivery_count, m.accepted_records, m.released_records, m.rejected_records,
     m.renewed_records, m.lock_timeouts, m.throttled_redeliveries, m.unexplained_redeliveries,
-    m.errors, m.acknowledge_errors, f.error_code, m.throttled_requests, m.throttle_time_ms,
+    m.errors, m.acknowledge_errors, m.error_code, m.throttled_requests, m.throttle_time_ms,
     m.max_throttle_time_ms, m.quota_bytes, m.max_bytes, m.lock_timeout_ms,
-    CASE WHEN c.members = 1 THEN p.bytes_consumed END AS bytes_consumed,
-    CASE WHEN c.members = 1 AND p.bytes_consumed IS NOT NULL THEN 'telemetry' END AS bytes_source,
+    CASE WHEN m.same_clients = 1 THEN p.bytes_consumed END AS bytes_consumed,
+    CASE WHEN m.same_clients = 1 AND p.bytes_consumed IS NOT NULL THEN 'telemetry' END AS bytes_source,
     CASE
         WHEN p.bytes_consumed IS NULL THEN 'not_pushed'
-        WHEN c.members > 1 THEN 'shared_client_id'
+        WHEN m.same_clients > 1 THEN 'shared_client_id'
     END AS bytes_unknown_reason,
     m.partitions, m.last_minute
-FROM members AS m
-INNER JOIN clients AS c
-    ON c.cluster_id = m.cluster_id AND c.hour = m.hour
-        AND c.principal IS NOT DISTINCT FROM m.principal
-        AND c.client_id IS NOT DISTINCT FROM m.client_id
-LEFT JOIN failures AS f
-    ON f.cluster_id = m.cluster_id AND f.event_time = m.failed_at AND f.group_id = m.group_id
-        AND f.member_id IS NOT DISTINCT FROM m.member_id
-        AND f.principal IS NOT DISTINCT FROM m.principal
-        AND f.client_id IS NOT DISTINCT FROM m.client_id
+FROM counted AS m
 LEFT JOIN pushed AS p
     ON p.cluster_id = m.cluster_id AND p.hour = m.hour
         AND p.principal IS NOT DISTINCT FROM m.principal
