@@ -86,6 +86,19 @@ def test_a_quota_that_throttled_is_not_near_at_the_same_time(warehouse: Warehous
     assert "1 of 2 quotas in use throttled their clients, and 1 came near" in section.sentences[1]
 
 
+def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
+    warehouse: Warehouse,
+) -> None:
+    share = {"throttled_by": "consumer_byte_rate", "share_requests": 9, "is_lower_bound": True}
+    used_up = {"quota_bucket_usage": 0.0, "peak_usage": 0.0, "client_id": "shares"}
+    usage = [used(0, "consumer_byte_rate", 0.0, **(DAVE | used_up | BY_BYTES | share))]
+    make_tables(warehouse, {"pipeline_progress": PROGRESS, "quota_usage": usage})
+    section = quotas.section(scope(warehouse))
+    assert section.sentences[1].startswith("Share consumers among them: shares. Brokers charge")
+    (nearest,) = [part for part in section.grids if part.caption.startswith("Quotas by how full")]
+    assert "at least 0" in " ".join(str(cell) for row in nearest.rows for cell in row)
+
+
 def test_the_report_shows_the_changes_that_a_plan_makes(warehouse: Warehouse) -> None:
     now = datetime.now(UTC)
     content = offenders(("User:mallory", "User:broker"), now - timedelta(minutes=30))

@@ -248,6 +248,12 @@ def throttle(second: float, value: float, **others: Any) -> Row:
             [("i1", "FETCH", 4, 4, 1, 1)],
             id="a consumer",
         ),
+        pytest.param(
+            [gauge(5, "consumer.share.fetch.manager.fetch.throttle.time.max", 9_658)],
+            [request(1, "SHARE_FETCH", throttle_time_ms=9_658.0), request(1, "FETCH")],
+            [("i1", "SHARE_FETCH", 9_658, 9_658, 1, 1)],
+            id="a share consumer",
+        ),
         pytest.param([throttle(5, NAN)], [request(1, "PRODUCE")], [], id="nothing to tell"),
     ],
 )
