@@ -280,7 +280,7 @@ def test_what_was_rolled_up_is_counted(tmp_path: Path) -> None:
 VIEWS = {
     "throttled_clients": (
         "cluster_id, hour, principal, client_id, quota_type, throttled_by, throttled_requests, "
-        "request_count, throttle_time_ms, broker_count"
+        "request_count, throttle_time_ms, broker_count, share_requests"
     ),
     "quota_headroom": "*",
 }
@@ -294,6 +294,7 @@ def test_views_answer_over_rolled_up_rows_as_over_windows(tmp_path: Path) -> Non
         | {"client_id": client, "quota": 90.0, "quota_level": 3, "quota_bucket_user": "alice"}
         | {"throttled_requests": n % 3 // 2, "throttle_time_ms": n % 3 // 2 * 1.5}
         | {"throttled_by": causes[n % 5 % 3] if n % 3 == 2 else None}
+        | {"share_requests": n % 4, "is_lower_bound": n % 4 > 0}
         for n, row in enumerate(days(10))
         for client in ("orders", "clicks")
     ]
