@@ -1,0 +1,117 @@
+"""Pages are in plain English: no riddles, no sentence and no paragraph that is too long."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+MAX_WORDS = 35
+MAX_LINES = 8
+LISTS_OF_WORDS = {"docs/glossary.md"}
+"""Pages that quote the retired words to say what replaces them."""
+
+RIDDLES = {
+    r"\b(fore)?told\b": "use: reports, logs, is known",
+    r"\btells?\b": "use: shows, reports, returns",
+    r"\bheld\b": "use: blocked, limited, has",
+    r"\bmends?\b": "use: fix, repair",
+    r"\b(who|what)ever\b": "use: a person who, all that",
+    r"\banew\b": "use: again",
+    r"\bas (it|they) came\b": "use: unchanged",
+    r"\b(stands|stood)\b": "use: is, was, is set",
+    r"\bas (it|they) stands?\b": "use: unchanged",
+    r"\bof late\b": "use: recently",
+    r"\bamid\b": "use: during, within",
+    r"\bheed(s|ed)?\b": "use: apply, follow",
+    r"\bis so\b": "use: the fact itself",
+    r"\bwhat was not \w+ waits\b": "use: the next run sends the rest",
+    r"((?<=[.:] )|^)Of (it|them|these|this|that)\b": "begin with the subject",
+    r"\bcame by\b": "use: received",
+}
+"""Phrases that hide who does what, each with the plain words for it."""
+
+ALLOWED: dict[str, int] = {}
+"""How many problems a page still has. These numbers may only shrink."""
+
+
+def blocks(page: str) -> Iterator[list[str]]:
+    """Paragraphs, list items, rows of tables and headings, each as its lines."""
+    block: list[str] = []
+    page = re.sub(r"(?ms)^ *```.*?^ *```$", "", page)
+    for line in re.sub(r"(?m)(?<=\n\n)(?: {4,}.*\n)+", "", page).splitlines():
+        starts = re.match(r"\s*([-*|#>]|\d+\.) |\s*\|", line)
+        if (not line.strip() or starts) and block:
+            yield block
+            block = []
+        if line.strip():
+            block.append(line.strip())
+    if block:
+        yield block
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of a paragraph; code counts as one word, a link as its text."""
+    text = re.sub(r"`[^`]*`", "code", text)
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    return re.split(r"(?<=[.!?])[\"')*]*\s+(?=[A-Z\"'(*]|code)", text)
+
+
+def problems(page: str) -> list[str]:
+    """One text for each riddle, long sentence and long paragraph of a page."""
+    texts = []
+    for block in blocks(page):
+        is_row = block[0].startswith("|")
+        text = re.sub(r"^([-*>#]+|\d+\.) ", "", " ".join(block))
+        plain = re.sub(r"`[^`]*`|\]\([^)]*\)", "code", text)
+        texts += [
+            f"{match[0]!r} ({plain_words}): {text[:60]}"
+            for riddle, plain_words in RIDDLES.items()
+            for match in re.finditer(riddle, plain)
+        ]
+        if is_row:
+            continue
+        if len(block) > MAX_LINES:
+            texts.append(f"paragraph of {len(block)} lines: {text[:60]}")
+        texts += [
+            f"sentence of {len(sentence.split())} words: {sentence[:60]}"
+            for sentence in sentences(text)
+            if len(sentence.split()) > MAX_WORDS
+        ]
+    return texts
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - LISTS_OF_WORDS))
+def test_a_page_is_in_plain_english(name: str) -> None:
+    observed = problems(PAGES[name])
+    assert len(observed) <= ALLOWED.get(name, 0), "\n".join(observed)
+    assert len(observed) == ALLOWED.get(name, 0), "the page is better: lower its number in ALLOWED"
+
+
+def test_only_pages_are_allowed_problems() -> None:
+    assert ALLOWED.keys() <= PAGES.keys()
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        pytest.param("The rack is told by nobody.", 1, id="a riddle"),
+        pytest.param("The column `told_rack` is null.", 0, id="code"),
+        pytest.param("| a | it stands |\n", 1, id="a row"),
+        pytest.param("```text\nit is told\n```\n", 0, id="output"),
+        pytest.param("A list.\n\n- Of it nothing.\n", 1, id="an opening"),
+        pytest.param(" ".join(["word"] * 36), 1, id="a long sentence"),
+        pytest.param(" ".join(["word"] * 20) + ". " + " ".join(["Word"] * 20), 0, id="two short"),
+        pytest.param("A line.\n" * 9, 1, id="a long paragraph"),
+        pytest.param("Code.\n\n" + "    told\n" * 9, 0, id="an indented block"),
+        pytest.param("- An item.\n" * 9, 0, id="a list"),
+        pytest.param("| cell |\n" * 9, 0, id="a table"),
+    ],
+)
+def test_a_planted_problem_is_counted(page: str, expected: int) -> None:
+    assert len(problems(page)) == expected
