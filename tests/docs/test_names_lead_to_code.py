@@ -158,6 +158,26 @@ def test_pages_that_a_page_links_exist(name: str) -> None:
     assert sorted(link for link in ours if not (folder / link).exists()) == []
 
 
+def anchors(page: str) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"(?ms)^ *```.*?^ *```$", "", page), re.M)
+    texts = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_headings_that_a_page_links_exist(name: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([\w-]+)\)", PAGES[name])
+    folder = (ROOT / name).parent
+    linked = {(folder / link if link else ROOT / name, anchor) for link, anchor in links}
+    missing = [
+        f"{page.name}#{anchor}"
+        for page, anchor in linked
+        if anchor not in anchors(page.read_text(encoding="utf-8"))
+    ]
+    assert sorted(missing) == []
+
+
 def examples() -> list[tuple[str, list[str], str]]:
     """The worked examples of CONTRIBUTING.md: what is seen, its hops, and what the last one has."""
     rows = re.findall(r"^\| \d+ \| (.*) \| (`.*`) \| `(.*)` \|$", PAGES["CONTRIBUTING.md"], re.M)
