@@ -364,7 +364,7 @@ BLOCKED_REASONS = by_code(
         ),
         Wording(
             "set_by_other",
-            "Left over, and set by somebody whom conf's replication.cleanup_principals lacks.",
+            "Left over, and set by a login that conf's replication.cleanup_principals lacks.",
             ("subject",),
             _set_by_other,
         ),

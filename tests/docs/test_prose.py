@@ -18,7 +18,7 @@ LISTS_OF_WORDS = {"docs/glossary.md"}
 
 RIDDLES = {
     r"\b(fore)?told\b": "use: reports, logs, is known",
-    r"\btells?\b": "use: shows, reports, returns",
+    r"\b(fore)?tells?\b": "use: shows, reports, returns, predicts",
     r"\bheld\b": "use: blocked, limited, has",
     r"\bmends?\b": "use: fix, repair",
     r"\b(who|what)ever\b": "use: a person who, all that",
@@ -32,7 +32,11 @@ RIDDLES = {
     r"\bis so\b": "use: the fact itself",
     r"\bwhat was not \w+ waits\b": "use: the next run sends the rest",
     r"((?<=[.:] )|^)Of (it|them|these|this|that)\b": "begin with the subject",
-    r"\bcame by\b": "use: received",
+    r"\bsomebody\b": "use: a person, another login",
+    r"\b(gave|give[ns]?|giving) back\b": "use: restore, revert",
+    r"\bone sees\b": "use: symptom",
+    r"\bbut for\b": "use: except for",
+    r"\bfor want of\b": "use: because ... is missing",
 }
 """Phrases that hide who does what, each with the plain words for it."""
 
