@@ -9,7 +9,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for path in (
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+        *(ROOT / folder / "README.md" for folder in ("bench", "broker")),
+        *sorted((ROOT / "docs").glob("*.md")),
+    )
 }
 MAX_WORDS = 35
 MAX_LINES = 8
@@ -63,7 +67,7 @@ def sentences(text: str) -> list[str]:
     """Sentences of a paragraph; code counts as one word, a link as its text."""
     text = re.sub(r"`[^`]*`", "code", text)
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
-    return re.split(r"(?<=[.!?])[\"')*]*\s+(?=[A-Z\"'(*]|code)", text)
+    return re.split(r"(?<=[.!?])[\"')*]*\s+(?=[A-Z\d\"'(*]|code)", text)
 
 
 def problems(page: str) -> list[str]:
