@@ -25,6 +25,9 @@ PLAN: tuple[Shown, ...] = (
     ("apply writes it to the cluster, and records each step.", ("apply", "--yes")),
 )
 
+_REQUEST = "event_time,broker_id,api,principal,client_id,total_time_ms,throttle_time_ms"
+_PUSH = "event_time,broker_id,principal,client_id,compression,terminating"
+_POINT = "event_time,principal,client_id,metric,value,unit,kind"
 _RATES = (
     "SELECT principal, sum(new_ids) AS new_ids, max(rate_per_s) AS max_rate_per_s, "
     "min(tokens) AS min_tokens, bool_or(is_violating) AS violated "
@@ -132,13 +135,16 @@ _QUALITY = (
 
 TABLES: tuple[Shown, ...] = (
     ("Meanwhile the changes work. These are the tables of the traffic.", ("tables",)),
-    ("A line of the request log is a row.", ("show", "requests", "--limit", "5")),
+    (
+        "A line of the request log is a row.",
+        ("show", "requests", "--limit", "5", "--columns", _REQUEST),
+    ),
     (
         "A push of telemetry (KIP-714) is a row, with what the broker answered.",
-        ("show", "telemetry_pushes", "--limit", "5"),
+        ("show", "telemetry_pushes", "--limit", "5", "--columns", _PUSH),
     ),
-    ("Its points are rows too.", ("show", "client_metrics", "--limit", "5")),
-    ("One line was torn on its way: it is counted.", ("show", "quarantine")),
+    ("Its points are rows too.", ("show", "client_metrics", "--limit", "5", "--columns", _POINT)),
+    ("One line was torn on its way: it is counted.", ("show", "quarantine", "-x")),
     ("Four users took producer ids faster than 1 a second (KIP-936).", ("sql", _RATES)),
     ("Each has its own cause, and grace's deploy is no offence.", ("sql", _CAUSES)),
     ("mallory makes a producer for each batch.", ("sql", _BURST, "--json")),

@@ -8,7 +8,8 @@ import typer
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -42,8 +43,8 @@ AllDeployments = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command("apply")(apply)
-    app.command("restore")(restore)
+    app.command("apply")(options.with_layout(apply))
+    app.command("restore")(options.with_layout(restore))
 
 
 def apply(
@@ -52,7 +53,7 @@ def apply(
     yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
+    layout: Layout,
 ) -> None:
     """Write the changes of a plan to the cluster: each is recorded, read back and has a lease.
 
@@ -79,7 +80,7 @@ def apply(
     frozen_plan = None if plan_id is None else frozen_plans.load(tables, plan_id)
     if not yes:
         made, outcomes = apply_run.dry_run(settings, tables, frozen_plan, datetime.now(UTC))
-        _show(made, outcomes, as_json=as_json)
+        _show(made, outcomes, layout=layout)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
             raise typer.Exit(plan.CHANGES_WAITING)
@@ -88,7 +89,7 @@ def apply(
         made, outcomes = apply_run.apply_plan(
             settings, frozen_plan, output.note, interrupts.stop_reason(is_over)
         )
-        _show(made, outcomes, as_json=as_json)
+        _show(made, outcomes, layout=layout)
         _exit(_recorded(apply_run.failure_summary(outcomes)), is_over())
 
 
@@ -100,7 +101,7 @@ def restore(
     yes: Yes = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
+    layout: Layout,
 ) -> None:
     """Restore configs whose lease is over to the values from before quotaflow wrote them.
 
@@ -127,41 +128,41 @@ def restore(
     """
     settings = options.conf(conf, overrides)
     if panic:
-        _panic(settings, yes=yes, as_json=as_json, all_deployments=all_deployments)
+        _panic(settings, yes=yes, layout=layout, all_deployments=all_deployments)
     elif all_deployments:
         raise ConfigError("--all-deployments needs --panic")
     elif yes:
-        _restore(settings, everything=everything, as_json=as_json)
+        _restore(settings, everything=everything, layout=layout)
     else:
-        _preview(settings, everything=everything, as_json=as_json)
+        _preview(settings, everything=everything, layout=layout)
 
 
-def _preview(conf: "Conf", *, everything: bool, as_json: bool) -> None:
+def _preview(conf: "Conf", *, everything: bool, layout: Layout) -> None:
     from quotaflow.pipelines.feedback import restore_run  # noqa: PLC0415
 
     preview = restore_run.preview(conf, datetime.now(UTC), everything=everything)
-    _show_preview(preview, as_json=as_json)
+    _show_preview(preview, layout=layout)
 
 
-def _restore(conf: "Conf", *, everything: bool, as_json: bool) -> None:
+def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
     from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
 
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
             conf, output.note, interrupts.stop_reason(is_over), everything=everything
         )
-        _restored(restore_plan, outcomes, as_json=as_json)
+        _restored(restore_plan, outcomes, layout=layout)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
-def _panic(conf: "Conf", *, yes: bool, as_json: bool, all_deployments: bool) -> None:
+def _panic(conf: "Conf", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
     from quotaflow.pipelines.feedback import apply_run, panic_run  # noqa: PLC0415
 
     if not yes:
         previews = panic_run.preview(conf, all_deployments=all_deployments)
         for each in previews:
-            _restored(each.plan, [], as_json=as_json)
+            _restored(each.plan, [], layout=layout)
         if any(each.plan.changes for each in previews):
             output.note("Nothing was written: --yes restores it.")
             raise typer.Exit(plan.CHANGES_WAITING)
@@ -171,7 +172,7 @@ def _panic(conf: "Conf", *, yes: bool, as_json: bool, all_deployments: bool) -> 
             conf, interrupts.stop_reason(is_over), all_deployments=all_deployments
         )
         for each in done:
-            _restored(each.plan, list(each.outcomes), as_json=as_json)
+            _restored(each.plan, list(each.outcomes), layout=layout)
         problems = [
             problem
             for each in done
@@ -180,8 +181,8 @@ def _panic(conf: "Conf", *, yes: bool, as_json: bool, all_deployments: bool) -> 
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
-def _show_preview(preview: "RestorePlan", *, as_json: bool) -> None:
-    _restored(preview, [], as_json=as_json)
+def _show_preview(preview: "RestorePlan", *, layout: Layout) -> None:
+    _restored(preview, [], layout=layout)
     missed = _missed(preview)
     if missed is not None:
         raise FeedbackError(f"{missed}: nothing was written")
@@ -190,11 +191,12 @@ def _show_preview(preview: "RestorePlan", *, as_json: bool) -> None:
         raise typer.Exit(plan.CHANGES_WAITING)
 
 
-def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
+def _show(made: "Plan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
 
-    if as_json:
-        output.lines(values.json_line(each) for each in plan_text.outcome_objects(outcomes))
+    if layout != Layout():
+        objects = plan_text.outcome_objects(outcomes)
+        output.write(objects, plan_text.OUTCOME_COLUMNS, layout)
     else:
         output.lines(plan_text.plan_lines(made))
         output.lines(plan_text.outcome_lines(outcomes))
@@ -202,14 +204,16 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
         output.note(line)
 
 
-def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, as_json: bool) -> None:
+def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
     from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
 
-    if as_json:
+    if layout != Layout() and outcomes:
+        objects = plan_text.outcome_objects(outcomes)
+        output.write(objects, plan_text.OUTCOME_COLUMNS, layout)
+    elif layout != Layout():
         due = plan_text.plan_objects(Plan(restore_plan.changes, ()))
-        objects = plan_text.outcome_objects(outcomes) if outcomes else due
-        output.lines(values.json_line(each) for each in objects)
+        output.write(due, plan_text.PLAN_COLUMNS, layout)
     else:
         output.lines(plan_text.restore_lines(restore_plan))
         output.lines(plan_text.outcome_lines(outcomes))

@@ -8,6 +8,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.quality.check import CheckReport
@@ -34,7 +35,7 @@ Docs = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("check")(check)
+    app.command("check")(options.with_layout(check))
 
 
 def check(
@@ -44,8 +45,7 @@ def check(
     docs: Docs = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Check new rows of the tables against the expectations on them.
 
@@ -58,7 +58,6 @@ def check(
 
     Example: quotaflow check --table requests --since 2h
     """
-    options.one_format(as_json, as_csv)
     now = datetime.now(UTC)
     start = options.since(since, now) if since else None
     settings = options.conf(conf, overrides)
@@ -66,23 +65,23 @@ def check(
 
     request = quality.CheckRequest(tables or [], start, docs)
     report = quality.check(settings, request, now, output.note)
-    _show(report, as_json=as_json, as_csv=as_csv)
+    _show(report, layout)
     _note_counts(report)
     if report.is_critical:
         raise typer.Exit(1)
 
 
-def _show(report: "CheckReport", *, as_json: bool, as_csv: bool) -> None:
+def _show(report: "CheckReport", layout: Layout) -> None:
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
     from quotaflow.schemas.tables.quality import QUALITY_RESULTS  # noqa: PLC0415
 
-    is_for_people = not (as_json or as_csv)
+    is_for_people = not layout.is_for_programs
     chosen = report.failed if is_for_people else report.rows
     rows = values.rows(pa.Table.from_pylist(list(chosen), QUALITY_RESULTS.arrow).to_batches())
     if chosen or not is_for_people:
         names = _NAMES if is_for_people else QUALITY_RESULTS.column_names
-        output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
+        output.write(rows, names, layout, by_importance=False)
 
 
 def _note_counts(report: "CheckReport") -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Annotated
@@ -12,6 +13,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError, nearest
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _STDIN = Path("-")
@@ -23,8 +25,8 @@ class UnreadableFileError(QuotaflowError):
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command("decode")(decode)
-    app.command("parse")(parse)
+    app.command("decode")(options.with_layout(decode))
+    app.command("parse")(options.with_layout(parse))
     app.command("pseudonym")(pseudonym)
 
 
@@ -33,12 +35,15 @@ def decode(
     codec: Annotated[
         str, typer.Option("--codec", help=f"How it is compressed: {' '.join(CODECS)}.")
     ] = "none",
+    *,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
+    layout: Layout,
 ) -> None:
     """Print the data points of one telemetry payload.
 
-    Prints one JSON object per line, with the columns of client_metrics. Uses the pipeline's own
+    Prints one JSON object per line, with the columns of client_metrics, unless another layout is
+    given. Uses the pipeline's own
     decoder and bounds. Needs no JVM. Metrics whose text is not UTF-8 are left out, and counted on
     stderr.
 
@@ -57,21 +62,23 @@ def decode(
         )
     except UnreadableError as error:
         raise UnreadableFileError(f"{file}: {error.reason}: {error.detail}") from None
-    output.lines(values.json_line(row) for row in values.rows(points))
+    output.write(values.rows(points), pushes.COLUMNS, _lines_of_json(layout))
 
 
 def parse(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Lines of the request log; - is stdin.")
     ],
+    *,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
+    layout: Layout,
 ) -> None:
     """Parse lines of a request log to rows of the table requests.
 
-    Prints one JSON object per line. Needs no JVM. Reads the envelope, the bare line, Kafka's own
-    layout, and lines in the JSON of a shipper; a line without a time gets the time of the call.
-    source_offset is the line number.
+    Prints one JSON object per line, unless another layout is given. Needs no JVM. Reads the
+    envelope, the bare line, Kafka's own layout, and lines in the JSON of a shipper; a line without
+    a time gets the time of the call. source_offset is the line number.
     Unreadable lines go to stderr as JSON with the reason, and make the exit code 1. Lines left out
     on purpose (forwarded copies, raft, our own shipper) are counted at the end.
 
@@ -82,7 +89,7 @@ def parse(
         from quotaflow.pipelines.commands import request_lines  # noqa: PLC0415  imports pyarrow
 
         lines = request_lines.Lines(settings, file.name, datetime.now(UTC))
-        output.lines(values.json_line(row) for row in lines.rows(content))
+        output.write(lines.rows(content), request_lines.COLUMNS, _lines_of_json(layout))
     output.note(lines.summary())
     if lines.unreadable:
         raise typer.Exit(1)
@@ -112,6 +119,12 @@ def pseudonym(
             f"{column} is not hidden: privacy.columns are {', '.join(privacy.columns)}"
         )
     output.lines([hidden.pseudonym(column, text)])
+
+
+def _lines_of_json(layout: Layout) -> Layout:
+    """The layout; lines of JSON if no form is given."""
+    is_given = layout.is_for_programs or layout.is_wide or layout.is_vertical
+    return layout if is_given else replace(layout, as_json=True)
 
 
 def _bounded(file: Path, max_bytes: int) -> bytes:

@@ -6,20 +6,21 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 _NAMES = ["state", "subject", "observed", "remedy"]
 
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("doctor")(examine)
+    app.command("doctor")(options.with_layout(examine))
 
 
 def examine(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    *,
+    layout: Layout,
 ) -> None:
     """Check what is missing, and say how to fix it.
 
@@ -28,17 +29,16 @@ def examine(
 
     Example: quotaflow doctor
     """
-    options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  imports pyarrow
 
     findings = []
     for each in doctor.examine(settings):
         findings.append(asdict(each))
-        if not (as_json or as_csv):
+        if layout == Layout():
             output.lines(_text(findings[-1]))
-    if as_json or as_csv:
-        output.write(findings, _NAMES, as_json=as_json, as_csv=as_csv)
+    if layout != Layout():
+        output.write(findings, _NAMES, layout)
     if any(row["state"] == finding.BAD for row in findings):
         raise typer.Exit(1)
 

@@ -8,6 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 Jobs = Annotated[
     list[str] | None,
@@ -56,7 +57,7 @@ MetricsFile = Annotated[
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command("run")(run_jobs)
-    app.command("jobs")(list_jobs)
+    app.command("jobs")(options.with_layout(list_jobs))
 
 
 def run_jobs(
@@ -102,14 +103,13 @@ def run_jobs(
     output.note(f"{rows} rows came in")
 
 
-def list_jobs(as_json: options.AsJson = False, as_csv: options.AsCsv = False) -> None:
+def list_jobs(*, layout: Layout) -> None:
     """List the jobs: what each reads, fills and does.
 
     Starts no JVM.
 
     Example: quotaflow jobs
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415  imports pyspark
 
     names = ["name", "meaning", "reads", "fills"]
@@ -122,4 +122,4 @@ def list_jobs(as_json: options.AsJson = False, as_csv: options.AsCsv = False) ->
         }
         for job in JOBS.values()
     ]
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, names, layout, by_importance=False)

@@ -10,6 +10,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.schemas.kip_metrics import KipMetric
@@ -30,7 +31,7 @@ class NoMatchError(QuotaflowError):
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("metrics")(list_metrics)
+    app.command("metrics")(options.with_layout(list_metrics))
 
 
 _Pattern = Annotated[
@@ -54,8 +55,7 @@ def list_metrics(
     client: _Client = None,
     kind: _Kind = None,
     kip: _Kip = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """List or search metrics: name, unit, kind, clients, meaning, and names of the KIPs.
 
@@ -66,7 +66,6 @@ def list_metrics(
 
     Example: quotaflow metrics throttle time --client librdkafka
     """
-    options.one_format(as_json, as_csv)
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
     _check("--kip", kip, KIPS)
@@ -79,8 +78,8 @@ def list_metrics(
     if kip and not candidates:
         raise NoMatchError(f"{kip} names no metric that fits")
     matches = _matches(candidates, " ".join(pattern or []).lower().split())
-    if as_json or as_csv:
-        output.write((_row(m) for m in matches), COLUMNS, as_json=as_json, as_csv=as_csv)
+    if layout != Layout():
+        output.write((_row(m) for m in matches), COLUMNS, layout)
         return
     # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
     output.lines(line for metric in matches for line in _text(metric))

@@ -1,13 +1,16 @@
 """Options that commands share, and how they are read."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -25,11 +28,21 @@ Overrides = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line: times in UTC, bytes in base64.")
 ]
-AsCsv = Annotated[
+_AsCsv = Annotated[
     bool,
     typer.Option(
         "--csv", help="CSV; text a spreadsheet would run gets a leading ' (JSON is exact)."
     ),
+]
+_Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="NAME,...", help="Only these columns, in this order."),
+]
+_Wide = Annotated[
+    bool, typer.Option("--wide", help="All columns and whole cells, wider than the terminal.")
+]
+_Vertical = Annotated[
+    bool, typer.Option("-x", "--vertical", help="A block per row, with a line per column.")
 ]
 
 Since = Annotated[
@@ -48,10 +61,36 @@ def conf(file: Path | None, overrides: list[str] | None) -> "Conf":
     return load(file, overrides)
 
 
-def one_format(as_json: bool, as_csv: bool) -> None:
-    """Raise ConfigError if both formats are given."""
-    if as_json and as_csv:
-        raise ConfigError("--json and --csv exclude each other: give one")
+def with_layout(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --json, --csv, --columns, --wide and -x in place of its last parameter.
+
+    That is `layout`, a `Layout`.
+    """
+
+    def printing(
+        *,
+        as_json: AsJson = False,
+        as_csv: _AsCsv = False,
+        columns: _Columns = None,
+        wide: _Wide = False,
+        vertical: _Vertical = False,
+        **rest: object,
+    ) -> None:
+        chosen = layout.from_options(
+            as_json=as_json, as_csv=as_csv, columns=columns, is_wide=wide, is_vertical=vertical
+        )
+        command(**rest, layout=chosen)
+
+    def parameters(function: Callable[..., None]) -> list[Parameter]:
+        return list(signature(function, eval_str=True).parameters.values())[:-1]
+
+    listed = [*parameters(command), *parameters(printing)]
+    named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in listed]
+    # Typer reads options from these.
+    vars(printing)["__signature__"] = Signature(named)
+    printing.__annotations__ = {each.name: each.annotation for each in named}
+    printing.__doc__ = command.__doc__
+    return printing
 
 
 def seconds(duration: str) -> int:

@@ -7,7 +7,8 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -27,7 +28,7 @@ ExitZero = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("plan")(show_plan)
+    app.command("plan")(options.with_layout(show_plan))
 
 
 def show_plan(
@@ -37,7 +38,7 @@ def show_plan(
     exit_zero: ExitZero = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
+    layout: Layout,
 ) -> None:
     """Show which configs should change, why, and how.
 
@@ -49,8 +50,8 @@ def show_plan(
 
     Example: quotaflow plan --save --exit-zero
     """
-    if as_json and jikkou:
-        raise ConfigError("--json and --jikkou exclude each other: give one")
+    if jikkou and layout != Layout():
+        raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.feedback import jikkou as jikkou_yaml  # noqa: PLC0415
@@ -61,8 +62,8 @@ def show_plan(
     plan = planning.make(settings, open_tables(settings), now)
     if plan.changes and save:
         _save(settings, plan, now)
-    if as_json:
-        output.lines(values.json_line(change) for change in plan_text.plan_objects(plan))
+    if layout != Layout():
+        output.write(plan_text.plan_objects(plan), plan_text.PLAN_COLUMNS, layout)
     elif jikkou:
         output.lines(jikkou_yaml.documents(plan))
     else:

@@ -30,6 +30,22 @@ _ROW = (
     "evidence_key",
     "priority",
 )
+_CHANGE = (
+    "change_id",
+    "purpose",
+    "operation",
+    "operand",
+    "config_value",
+    "lease_s",
+    "risk",
+    "since",
+    "command",
+    "note",
+)
+PLAN_COLUMNS = (*_ROW, *_CHANGE, "plan_id")
+"""Columns of `plan_objects`."""
+OUTCOME_COLUMNS = (*_ROW, *_CHANGE, "step", "detail")
+"""Columns of `outcome_objects`."""
 _COLUMNS = ["entity", "config", "current", "planned", "lease", "priority"]
 _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 

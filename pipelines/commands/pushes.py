@@ -13,7 +13,7 @@ from quotaflow.pipelines.kafka import record_batches
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.table import STRING
 from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.facts.facts import FactReader
 from quotaflow.udfs.facts.receiver import PushLog
 from quotaflow.udfs.facts.requests import RequestLog
@@ -23,6 +23,8 @@ from quotaflow.udfs.otlp.codecs import UnreadableError
 from quotaflow.udfs.rules.client_metrics import ALL
 
 Row = dict[str, Any]
+COLUMNS = CLIENT_METRICS.column_names
+"""Columns of points."""
 _MAX_REMEMBERED = 1_000
 _CHANGED = 117  # UNKNOWN_SUBSCRIPTION_ID
 

@@ -16,6 +16,8 @@ from quotaflow.udfs.request_log.columns import DOUBTFUL, IMPLAUSIBLE_TIME
 from quotaflow.udfs.request_log.parser import LineParser
 from quotaflow.udfs.request_log.records import RECORDS
 
+COLUMNS = ["cluster_id", *REQUESTS.column_names[1:]]
+"""Columns of the rows."""
 _CHUNK_BYTES = 32 * 1024 * 1024
 _CHUNK_LINES = 20_000
 _HEAD_CHARS = 200

@@ -10,6 +10,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import grid, output, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -24,34 +25,45 @@ _COLUMNS = [
     *("late_1h", "quarantined_1h", "state"),
 ]
 
+_FIELDS = (
+    *("job", "last_trigger", "last_batch", "duration_ms", "batch_id", "rows_per_s"),
+    *("newest_event", "behind_offsets", "behind_bytes", "behind_s", "rows_in", "rows_late"),
+    *("rows_quarantined", "state_rows", "state_bytes", "problems"),
+)
+"""Fields of JobHealth, which imports pyarrow."""
+
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("status")(status)
+    app.command("status")(options.with_layout(status))
 
 
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every 5 s until Ctrl-C.")] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
+    *,
+    layout: Layout,
 ) -> None:
     """Show the health of each job, who writes to the tables, and what waits for an operator.
 
     Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
-    something is past a bound of conf's section health, for cron.
+    something is past a bound of conf's section health, for cron. --json has all of it as one
+    object; --csv, --columns, --wide and -x have a row per job, with exact values.
 
     Example: quotaflow status --watch
     """
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
 
-    if watch and not as_json:
+    if watch and layout == Layout():
         _watch(settings)
         return
     report = health.read(settings, datetime.now(UTC))
-    if as_json:
+    if layout.as_json and layout.columns is None:
         output.lines([values.json_line(_plain(report))])
+    elif layout != Layout():
+        output.write([_plain_job(job) for job in report.jobs], _FIELDS, layout)
     else:
         output.lines(_lines(report))
     if not report.is_well:
@@ -143,17 +155,22 @@ def _ago(moment: datetime | None, now: datetime) -> str | None:
 
 def _plain(report: "HealthReport") -> dict[str, Any]:
     """The report as JSON's own types."""
-
-    def plain(value: Any) -> Any:
-        match value:
-            case datetime():
-                return value.isoformat().replace("+00:00", "Z")
-            case dict():
-                return {key: plain(each) for key, each in value.items()}
-            case list() | tuple():
-                return [plain(each) for each in value]
-            case _:
-                return value
-
-    whole: dict[str, Any] = plain(asdict(report))
+    whole: dict[str, Any] = _as_json(asdict(report))
     return whole | {"is_well": report.is_well}
+
+
+def _plain_job(job: "JobHealth") -> dict[str, Any]:
+    plain: dict[str, Any] = _as_json(asdict(job))
+    return plain
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case dict():
+            return {key: _as_json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_as_json(each) for each in value]
+        case _:
+            return value

@@ -9,6 +9,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 
 class Dialect(StrEnum):
@@ -20,17 +21,17 @@ class Dialect(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command("tables")(list_tables)
-    app.command("show")(show)
-    app.command("sql")(sql)
+    app.command("tables")(options.with_layout(list_tables))
+    app.command("show")(options.with_layout(show))
+    app.command("sql")(options.with_layout(sql))
     app.command("ddl")(print_ddl)
 
 
 def list_tables(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    *,
+    layout: Layout,
 ) -> None:
     """List the tables: rows, newest event, size, meaning.
 
@@ -39,12 +40,11 @@ def list_tables(
 
     Example: quotaflow tables
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
     tables_reader = answers.open_reader(options.conf(conf, overrides))
     rows = answers.extents(tables_reader)
-    output.write(rows, answers.EXTENT, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, answers.EXTENT, layout, by_importance=False)
 
 
 def show(
@@ -62,8 +62,7 @@ def show(
     ] = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Show rows of a table or view, newest first.
 
@@ -71,17 +70,16 @@ def show(
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
     name = answers.checked_name(table)
-    max_rows = limit if limit is not None or as_json or as_csv else answers.NEWEST_ROWS
+    max_rows = limit if limit is not None or layout.is_for_programs else answers.NEWEST_ROWS
     start = options.since(since, datetime.now(UTC)) if since else None
     tables_reader = answers.open_reader(options.conf(conf, overrides))
     columns = tables_reader.columns(name)
     query = answers.select(name, columns, start, where, max_rows)
     rows = answers.rows(tables_reader.query(query), query)
-    output.write(rows, columns, as_json=as_json, as_csv=as_csv)
+    output.write(rows, columns, layout)
 
 
 def sql(
@@ -97,8 +95,7 @@ def sql(
     ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Answer one SQL query over tables and views.
 
@@ -112,7 +109,6 @@ def sql(
 
     Example: quotaflow sql - --csv < hourly.sql
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
     settings = options.conf(conf, overrides)
@@ -120,12 +116,12 @@ def sql(
     if spark:
         from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
 
-        limit = None if as_json or as_csv else output.MAX_ROWS_ON_TERMINAL + 1
+        limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
         answer = spark_reader.query(settings, text, limit, output.note)
     else:
         answer = answers.open_reader(settings).query(text)
     names, rows = list(answer.schema.names), answers.rows(answer, text)
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, names, layout, by_importance=False)
 
 
 def print_ddl(

@@ -8,6 +8,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.move_advice import MoveAdvice
@@ -34,7 +35,7 @@ File = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("throttle-advice")(throttle_advice)
+    app.command("throttle-advice")(options.with_layout(throttle_advice))
 
 
 def throttle_advice(
@@ -42,8 +43,7 @@ def throttle_advice(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     *,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Advise a throttle for a move of replicas, and how long the move takes (KIP-73).
 
@@ -54,7 +54,6 @@ def throttle_advice(
 
     Example: quotaflow throttle-advice move.json
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.advice import move_advice  # noqa: PLC0415  pydantic
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
@@ -63,7 +62,7 @@ def throttle_advice(
     settings, targets = options.conf(conf, overrides), reassignment_file.read(file)
     advice = move_advice.advise(answers.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
-    output.write(rows, COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, COLUMNS, layout, by_importance=False)
     for line in _messages(advice, file, Connection.from_conf(settings)):
         output.note(line)
 

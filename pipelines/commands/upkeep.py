@@ -9,6 +9,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 From = Annotated[str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time.")]
 Until = Annotated[
@@ -22,7 +23,7 @@ Slice = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command("upkeep")(upkeep)
+    app.command("upkeep")(options.with_layout(upkeep))
     app.command("rebuild")(rebuild)
     app.command("backfill")(backfill)
 
@@ -41,8 +42,7 @@ def upkeep(
     ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Remove rows past their retention, roll up old windows, compact and delete files.
 
@@ -58,7 +58,6 @@ def upkeep(
 
     Example: quotaflow upkeep requests --set upkeep.retention_days.requests=14
     """
-    options.one_format(as_json, as_csv)
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.maintenance.upkeep import (  # noqa: PLC0415  imports pyspark
         UpkeepOutcome,
@@ -71,7 +70,7 @@ def upkeep(
     done = run_upkeep(settings, chosen, now, output.note, skipped=left_out, dry=dry_run)
     names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
-    output.write(rows, names, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, names, layout, by_importance=False)
 
 
 def _check_tables(names: list[str]) -> None:

@@ -7,11 +7,12 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
 
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("what-if")(what_if)
+    app.command("what-if")(options.with_layout(what_if))
 
 
 def what_if(
@@ -31,8 +32,7 @@ def what_if(
     since: options.Since = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Replay new producer ids under a producer_ids_rate (KIP-936): who would have waited.
 
@@ -42,7 +42,6 @@ def what_if(
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.commands import quota_replay  # noqa: PLC0415  imports pyarrow
 
     start = options.since(since, datetime.now(UTC)) if since else None
@@ -50,6 +49,6 @@ def what_if(
         options.conf(conf, overrides), producer_ids_rate, principal, start
     )
     rows = (source.row() for source in sources)
-    output.write(rows, quota_replay.COLUMNS, as_json=as_json, as_csv=as_csv, by_importance=False)
+    output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)
     for line in quota_replay.summaries(sources):
         output.note(line)

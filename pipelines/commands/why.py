@@ -8,6 +8,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.why.answer import Answer
@@ -52,7 +53,7 @@ Lookback = Annotated[str, typer.Option("--for", help="How far back from the end:
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("why")(why)
+    app.command("why")(options.with_layout(why))
 
 
 def why(
@@ -62,8 +63,7 @@ def why(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     *,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    layout: Layout,
 ) -> None:
     """Show what is wrong with a client, group, topic or address, why, and what to do.
 
@@ -75,7 +75,6 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    options.one_format(as_json, as_csv)
     from quotaflow.pipelines.advice.why import answer  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
@@ -90,8 +89,8 @@ def why(
         settings.kafka.cluster_id,
         Connection.from_conf(settings),
     )
-    if as_json or as_csv:
-        output.write(rows(answered), COLUMNS, as_json=as_json, as_csv=as_csv)
+    if layout != Layout():
+        output.write(rows(answered), COLUMNS, layout)
         return
     output.lines(map(values.visible, _screen(answered)))
 

@@ -1,4 +1,4 @@
-"""Prints the output of commands: rows to stdout as a table, JSON or CSV; the rest to stderr."""
+"""Prints the output of commands: rows to stdout in a layout; the rest to stderr."""
 
 import csv
 import io
@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from quotaflow.pipelines.terminal import grid, values
+from quotaflow.pipelines.terminal.layout import Layout
 
 MAX_ROWS_ON_TERMINAL = 1_000
 
@@ -19,18 +20,18 @@ MAX_ROWS_ON_TERMINAL = 1_000
 def write(
     rows: Iterable[dict[str, Any]],
     names: Sequence[str],
+    layout: Layout,
     *,
-    as_json: bool = False,
-    as_csv: bool = False,
     by_importance: bool = True,
 ) -> None:
-    """Print rows as JSON or CSV, else as a table that fits the terminal."""
-    if as_json:
-        lines(values.json_line(row) for row in rows)
-    elif as_csv:
-        lines(_csv(rows, names))
+    """Print rows in a layout. Raises ConfigError for a column that they do not have."""
+    chosen = layout.chosen(names)
+    if layout.as_json:
+        lines(values.json_line(layout.object(row)) for row in rows)
+    elif layout.as_csv:
+        lines(_csv(rows, chosen))
     else:
-        _table(rows, names, by_importance=by_importance)
+        _table(rows, chosen, layout, by_importance=by_importance and layout.columns is None)
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -87,13 +88,16 @@ def _csv_line(cells: Sequence[str]) -> str:
     return line.getvalue()
 
 
-def _table(rows: Iterable[dict[str, Any]], names: Sequence[str], *, by_importance: bool) -> None:
+def _table(
+    rows: Iterable[dict[str, Any]], names: Sequence[str], layout: Layout, *, by_importance: bool
+) -> None:
     fetched = list(islice(rows, MAX_ROWS_ON_TERMINAL + 1))
     shown = fetched[:MAX_ROWS_ON_TERMINAL]
-    drawn, left_out = grid.draw(shown, names, by_importance=by_importance)
-    lines(drawn)
-    if left_out:
-        note(f"no room for {', '.join(left_out)}: --json has every column")
+    drawing = grid.draw(shown, names, layout, by_importance=by_importance)
+    lines(drawing.lines)
+    if drawing.left_out:
+        left_out = ", ".join(drawing.left_out)
+        note(f"no room for {left_out}: -x, --wide or --columns NAME,... shows them")
     if len(fetched) > len(shown):
         note(f"only the first {len(shown)} rows are shown: --json and --csv have all")
     if not fetched:

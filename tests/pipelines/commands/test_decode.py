@@ -29,6 +29,17 @@ def test_every_codec_gives_the_points_of_the_payload(
     assert list(plain[0]) == CLIENT_METRICS.column_names
 
 
+def test_points_have_the_layouts_of_other_rows(
+    capsys: pytest.CaptureFixture[str], golden: Path
+) -> None:
+    file = str(golden / "otlp/java-cons-bob.data.bin")
+    whole = points(capsys, file)
+    assert points(capsys, file, "--json") == whole
+    assert execute(["decode", file, "--csv", "--columns", "metric,kind"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["metric,kind", *(f"{row['metric']},{row['kind']}" for row in whole)]
+
+
 def test_a_payload_may_come_on_stdin(
     capsys: pytest.CaptureFixture[str], golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

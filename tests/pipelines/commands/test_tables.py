@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.terminal import grid
 from quotaflow.pipelines.warehouse import spark_reader, views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -83,10 +84,18 @@ def test_bytes_are_base64(
 
 
 def test_a_terminal_shows_hostile_text_harmlessly(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    fill: Fill,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(grid, "screen_width", lambda: 120)
     fill(
-        "requests", [{"event_time": NOON, "client_id": HOSTILE, "principal": "User:" + "x" * 9999}]
+        "requests",
+        [
+            {"event_time": NOON, "client_id": HOSTILE, "principal": f"User:{i}" + "x" * 9999}
+            for i in range(2)
+        ],
     )
     text = run(capsys, warehouse, "show", "requests")
     assert all(line.isprintable() for line in text.splitlines())
