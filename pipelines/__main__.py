@@ -15,6 +15,7 @@ from quotaflow.pipelines.commands import (
     apply,
     capture,
     check,
+    completion,
     decode,
     doctor,
     init,
@@ -24,6 +25,7 @@ from quotaflow.pipelines.commands import (
     plan,
     release,
     report,
+    sections,
     snapshot,
     status,
     tables,
@@ -51,6 +53,7 @@ def app() -> typer.Typer:
     """The commands of this package."""
     commands = typer.Typer(
         name="quotaflow",
+        cls=sections.Sections,
         help=(
             "What Kafka brokers say about their clients, as tables, explanations and safe config "
             "changes. Exit codes: 0 done, 1 failed, 2 wrong use or conf, 3 the plan has changes "
@@ -84,6 +87,7 @@ def app() -> typer.Typer:
         init,
         status,
         doctor,
+        completion,
     ):
         group.register(commands)
     return commands

@@ -1,0 +1,95 @@
+"""What a shell completes, and the sections of the help."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.__main__ import app, execute
+from quotaflow.pipelines.commands import sections
+
+from ...documented_commands import ROOT
+
+_BASH = """
+source "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_quotaflow
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("completion") / "quotaflow"
+    with pytest.MonkeyPatch.context() as patch:
+        written = file.open("w", encoding="utf-8")
+        patch.setattr("sys.stdout", written)
+        assert execute(["completion", "bash"]) == 0
+        written.close()
+    return file
+
+
+def completed(script: Path, *words: str) -> list[str]:
+    process = subprocess.run(
+        ["bash", "-c", _BASH, "bash", str(script), "quotaflow", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert process.stderr == ""
+    return process.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["sho"], ["show"], id="a command"),
+        pytest.param(["--ver"], ["--version"], id="an option of all"),
+        pytest.param(["show", "--col"], ["--columns"], id="an option"),
+        pytest.param(["show", "quota_usa"], ["quota_usage"], id="a table"),
+        pytest.param(["show", "requests", "--wid"], ["--wide"], id="an option after a table"),
+        pytest.param(["ddl", "--dialect", ""], ["spark", "duckdb"], id="a value"),
+        pytest.param(["ddl", "--dialect", "d"], ["duckdb"], id="a part of a value"),
+        pytest.param(["report", "--out", "x"], [], id="a file, which bash completes itself"),
+        pytest.param(["completion", "z"], ["zsh"], id="an argument"),
+        pytest.param(["nothing", "x"], [], id="no command"),
+    ],
+)
+def test_bash_completes(script: Path, words: list[str], expected: list[str]) -> None:
+    assert completed(script, *words) == expected
+
+
+def test_bash_knows_every_command(script: Path) -> None:
+    own = {command.name for command in app().registered_commands}
+    assert set(completed(script, "")) >= own
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_commands_options_and_tables(
+    capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    assert execute(["completion", shell]) == 0
+    printed = capsys.readouterr().out
+    for word in ("throttle-advice", "columns", "quota_usage", "duckdb"):
+        assert word in printed
+
+
+def test_the_sections_of_the_help_are_those_of_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    of_page = {
+        title: set(re.findall(r"^quotaflow ([a-z-]+)", text, re.M))
+        for title, text in re.findall(r"(?ms)^## (.+?)\n(.*?)(?=^## |\Z)", page)
+    }
+    for title, names in sections.SECTIONS.items():
+        assert of_page[title] == set(names) - {"demo"}, title
+    assert execute([]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"\n{title}:\n" in printed for title in sections.SECTIONS)
+    assert "Other:" not in printed
+    assert "..." not in printed.replace("[ARGS]...", "")
