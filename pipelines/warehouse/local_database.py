@@ -10,10 +10,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
 
+_T = TypeVar("_T")
 _BATCH_ROWS = 65_536
+_INTERRUPT_EVERY_S = 0.1
 _MAX_TEMP_GIB = 20
 _TYPES = {
     **{"string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR"},
@@ -106,10 +109,8 @@ class LocalDatabase:
         """
         cursor = self._cursor()
         clock = _Clock(cursor, self.timeout_s)
-        with clock.running():
-            # The relation is bound, and not executed yet.
-            relation = cursor.sql(sql)
-            batches = relation.to_arrow_reader(_BATCH_ROWS)
+        # The relation is bound, and not executed yet.
+        batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
         return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
 
@@ -232,43 +233,41 @@ def _plain(
     batches: pa.RecordBatchReader, schema: pa.Schema, clock: "_Clock"
 ) -> Iterator[pa.RecordBatch]:
     while True:
-        with clock.running():
-            batch = next(batches, None)
+        batch = clock.run(lambda: next(batches, None))
         if batch is None:
             return
         yield arrow_types.plain_batch(batch, schema)
 
 
 class _Clock:
-    """Interrupts a query that works longer than its limit, without the time of who reads it."""
+    """Interrupts a query that works longer than its limit, or at Ctrl-C.
+
+    The time of who reads it does not count. DuckDB does not notice signals while it works. So it
+    works in another thread, and the caller's thread waits, where Python does notice them.
+    """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, limit_s: float) -> None:
         self.cursor = cursor
         self.limit_s = limit_s
         self.left_s = float(limit_s)
-        self.is_over = False
+        self._worker = ThreadPoolExecutor(1)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        timer = threading.Timer(max(self.left_s, 0), self._interrupt)
-        timer.daemon = True
+    def run(self, work: Callable[[], _T]) -> _T:
+        """What `work` returns. Raises what it raises, and QueryError once the time is over."""
         started = time.monotonic()
-        timer.start()
+        future = self._worker.submit(work)
         try:
-            yield
-        except duckdb.InterruptException:
-            if not self.is_over:
-                raise
+            wait([future], max(self.left_s, 0))
+            is_over = not future.done()
+        finally:
+            # A query that has not begun yet forgets an interrupt.
+            while not future.done():
+                self.cursor.interrupt()
+                wait([future], _INTERRUPT_EVERY_S)
+        self.left_s -= time.monotonic() - started
+        if is_over:
             raise QueryError(
                 f"stopped after {self.limit_s} s: narrow it, or allow more with "
                 "--set warehouse.query_timeout_s=SECONDS"
-            ) from None
-        finally:
-            timer.cancel()
-            # A thread that drops the last reference while Python ends would abort the process.
-            timer.join()
-            self.left_s -= time.monotonic() - started
-
-    def _interrupt(self) -> None:
-        self.is_over = True
-        self.cursor.interrupt()
+            )
+        return future.result()

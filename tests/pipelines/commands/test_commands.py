@@ -178,6 +178,17 @@ def test_ctrl_c_ends_cleanly() -> None:
     assert errors.splitlines() == [b"stopped"]
 
 
+def test_ctrl_c_ends_a_query_that_gives_no_rows_yet(tmp_path: Path) -> None:
+    query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+    place = ["--set", f"warehouse.path={tmp_path}"]
+    with subprocess.Popen([*QUOTAFLOW, "sql", query, *place], stderr=subprocess.PIPE) as process:
+        time.sleep(3)  # until it computes
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert errors.splitlines() == [b"stopped"]
+
+
 @pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])
 def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str) -> None:
     code = (
