@@ -54,7 +54,7 @@ class ViewColumn:
 class View:
     """A view: what its head says, and its query in Spark's SQL.
 
-    `columns` has all columns, in the order of the query.
+    `columns` has all columns, in the order of the query; `folder` is the last one of its file.
     """
 
     name: str
@@ -65,6 +65,7 @@ class View:
     sql: str
     needs: str
     empty: str = ""
+    folder: str = ""
 
     @property
     def comment(self) -> str:

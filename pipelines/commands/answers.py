@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NEWEST_ROWS = 20
-EXTENT = ["name", "rows", "last_event_time", "size_bytes", "meaning"]
+EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "meaning"]
 
 
 def open_reader(conf: Conf) -> Reader:
@@ -29,7 +29,7 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
     """One row per table with its rows, newest event and size; then one per view."""
     tables = [_extent(tables_reader, name) for name in TABLES]
     view_rows = [
-        {"name": name, "meaning": f"view: {view.comment}"}
+        {"name": name, "kind": "view", "meaning": view.comment}
         for name, view in sorted(views.load().items())
     ]
     return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
@@ -133,6 +133,7 @@ def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
     last = extent.last_event_time_us
     return {
         "name": name,
+        "kind": "table",
         "rows": extent.rows,
         "last_event_time": None if last is None else values.iso(last, "us"),
         "size_bytes": extent.size_bytes,

@@ -9,7 +9,18 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Set up": ("init", "doctor", "capture", "completion", "demo"),
     "Fill tables": ("jobs", "run", "snapshot", "backfill"),
     "Read tables": (
-        *("tables", "show", "sql", "ddl", "why", "what-if", "report", "status", "metrics"),
+        *(
+            "tables",
+            "describe",
+            "show",
+            "sql",
+            "ddl",
+            "why",
+            "what-if",
+            "report",
+            "status",
+            "metrics",
+        ),
     ),
     "Change configs": (
         *("plan", "apply", "restore", "adopt", "release", "throttle-advice", "troubleshoot"),

@@ -1,6 +1,5 @@
-"""The commands tables, show, sql and ddl: read tables without a JVM."""
+"""The commands tables, describe, show and ddl: read tables without a JVM."""
 
-import sys
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -8,8 +7,10 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import grid, output
 from quotaflow.pipelines.terminal.layout import Layout
+
+_PIPE_WIDTH = 100
 
 
 class Dialect(StrEnum):
@@ -22,29 +23,71 @@ class Dialect(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command("tables")(options.with_layout(list_tables))
+    app.command("describe")(options.with_layout(describe))
     app.command("show")(options.with_layout(show))
-    app.command("sql")(options.with_layout(sql))
     app.command("ddl")(print_ddl)
 
 
 def list_tables(
+    word: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[WORD]...", help="Words that a name, or a meaning, must have; all without one."
+        ),
+    ] = None,
+    *,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    *,
     layout: Layout,
 ) -> None:
-    """List the tables: rows, newest event, size, meaning.
+    """List tables and views by area, or search them and their columns.
 
-    Needs no JVM. A table without a number of rows does not exist yet: `quotaflow jobs` says which
-    job fills it.
+    Needs no JVM. A table that is not made yet has no rows: `quotaflow jobs` says which job fills
+    it. With words it shows tables, views and columns that have all of them in their name or
+    meaning; the search ignores case, and reads no table.
 
     Example: quotaflow tables
-    """
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
-    tables_reader = answers.open_reader(options.conf(conf, overrides))
-    rows = answers.extents(tables_reader)
-    output.write(rows, answers.EXTENT, layout, by_importance=False)
+    Example: quotaflow tables throttle time
+    """
+    from quotaflow.pipelines.commands import answers, catalogue  # noqa: PLC0415  import pyarrow
+
+    width = grid.screen_width()
+    if word:
+        hits = catalogue.search(word)
+        if layout == Layout():
+            output.lines(catalogue.hit_lines(hits, width or _PIPE_WIDTH))
+        else:
+            output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
+        return
+    rows = catalogue.extents(answers.open_reader(options.conf(conf, overrides)))
+    if layout == Layout() and width is not None:
+        output.lines(catalogue.by_area(rows, width))
+    else:
+        output.write(rows, answers.EXTENT, layout, by_importance=False)
+
+
+def describe(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or view: see `tables`.")],
+    *,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    layout: Layout,
+) -> None:
+    """Describe a table or view: what a row is, what fills it, and what each column means.
+
+    Needs no JVM. A view has the types of its columns once the tables that it reads are made.
+
+    Example: quotaflow describe quota_usage
+    """
+    from quotaflow.pipelines.commands import answers, catalogue  # noqa: PLC0415  import pyarrow
+
+    name = answers.checked_name(table)
+    rows = catalogue.columns(answers.open_reader(options.conf(conf, overrides)), name)
+    if layout == Layout():
+        output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
+    else:
+        output.write(rows, catalogue.COLUMNS, layout, by_importance=False)
 
 
 def show(
@@ -80,48 +123,6 @@ def show(
     query = answers.select(name, columns, start, where, max_rows)
     rows = answers.rows(tables_reader.query(query), query)
     output.write(rows, columns, layout)
-
-
-def sql(
-    query: Annotated[
-        str,
-        typer.Argument(
-            metavar="SQL", help="One query over tables and views; - reads it from stdin."
-        ),
-    ],
-    *,
-    spark: Annotated[
-        bool, typer.Option("--spark", help="Spark's dialect, in a local Spark session (a JVM).")
-    ] = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
-    layout: Layout,
-) -> None:
-    """Answer one SQL query over tables and views.
-
-    Needs no JVM, and cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES,
-    SUMMARIZE, EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK. Conf
-    bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
-
-    Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
-
-    Example: quotaflow sql "DESCRIBE requests"
-
-    Example: quotaflow sql - --csv < hourly.sql
-    """
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-
-    settings = options.conf(conf, overrides)
-    text = sys.stdin.read() if query == "-" else query
-    if spark:
-        from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
-
-        limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
-        answer = spark_reader.query(settings, text, limit, output.note)
-    else:
-        answer = answers.open_reader(settings).query(text)
-    names, rows = list(answer.schema.names), answers.rows(answer, text)
-    output.write(rows, names, layout, by_importance=False)
 
 
 def print_ddl(

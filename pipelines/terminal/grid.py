@@ -106,6 +106,11 @@ def screen_width() -> int | None:
     return shutil.get_terminal_size(_FALLBACK_SIZE).columns if sys.stdout.isatty() else None
 
 
+def bold(text: str) -> str:
+    """The text in bold, where stdout is a terminal."""
+    return typer.style(text, bold=True) if sys.stdout.isatty() else text
+
+
 def _exact(_name: str, value: Any) -> str:
     return values.text(value)
 
@@ -139,7 +144,7 @@ def _table(
     gap = " " * _GAP
     columns = [_column(name, cells[name], rows) for name in names]
     head, *body = [gap.join(parts).rstrip() for parts in zip(*columns, strict=True)] or [""]
-    return [typer.style(head, bold=True) if sys.stdout.isatty() else head, *body]
+    return [bold(head), *body]
 
 
 def _column(name: str, cells: list[str], rows: Sequence[dict[str, Any]]) -> list[str]:

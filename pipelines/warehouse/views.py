@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
@@ -17,9 +18,11 @@ _TEXT = re.compile(r"'(?:[^']|'')*'")
 @cache
 def load() -> Mapping[str, View]:
     """Every view by name, each after the views it reads. Raises ViewHeadError."""
-    files = sorted(_files(resources.files("quotaflow.schemas.views")), key=lambda file: file.name)
+    root = resources.files("quotaflow.schemas.views")
+    files = sorted(_files(root), key=lambda each: each[1].name)
+    folders = {file.name.removesuffix(".sql"): folder.name for folder, file in files}
     parts = {
-        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for file in files
+        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for _, file in files
     }
     reads = {name: set(names_in(sql, parts)) - {name} for name, (_, sql) in parts.items()}
     described = {
@@ -30,17 +33,18 @@ def load() -> Mapping[str, View]:
     for name in TopologicalSorter(reads).static_order():
         head, sql = parts[name]
         sources = {source: described[source] for source in names_in(sql, described)}
-        loaded[name] = parse(name, head, sql, sources)
+        loaded[name] = replace(parse(name, head, sql, sources), folder=folders[name])
         described[name] = {column.name: column.comment for column in loaded[name].columns}
     return loaded
 
 
-def _files(folder: Traversable) -> Iterator[Traversable]:
+def _files(folder: Traversable) -> Iterator[tuple[Traversable, Traversable]]:
+    """Each view's folder and file."""
     for each in folder.iterdir():
         if each.is_dir():
             yield from _files(each)
         elif each.name.endswith(".sql"):
-            yield each
+            yield folder, each
 
 
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:

@@ -52,3 +52,11 @@ TABLES: dict[str, Table] = {
     for table in vars(module).values()
     if isinstance(table, Table)
 }
+
+MODULE_OF_TABLE: dict[str, str] = {
+    table.name: module.__name__.rpartition(".")[2]
+    for module in _MODULES
+    for table in vars(module).values()
+    if isinstance(table, Table)
+}
+"""The name of the module that declares each table."""

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -47,6 +48,62 @@ def test_tables_lists_all_with_what_they_hold(
     assert rows["quarantine"]["last_event_time"] == "2026-11-21T12:00:00.000000Z"
     assert rows["requests"]["rows"] is None
     assert "quarantine" in run(capsys, warehouse, "tables")
+
+
+def test_a_terminal_lists_tables_by_area_with_their_meaning(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    fill: Fill,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grid, "screen_width", lambda: 100)
+    fill("quarantine", [{"event_time": NOON}] * 12_345)
+    lines = run(capsys, warehouse, "tables").splitlines()
+    (header,) = (line for line in lines if line.startswith("The pipeline: "))
+    listed = lines[lines.index(header) + 1 :]
+    assert listed[0].split()[:4] == ["quarantine", "12,345", "2026-11-21", "12:00"]
+    assert max(map(len, lines)) <= 100
+    assert {line.split()[0] for line in lines if re.match("  [a-z]", line)} == {
+        *TABLES,
+        *views.load(),
+    }
+
+
+def test_a_word_finds_tables_and_columns_by_name_and_meaning(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    rows = objects(run(capsys, warehouse, "tables", "THROTTLE", "time", "--json"))
+    hits = {(row["name"], row["column"]) for row in rows}
+    assert {("requests", "throttle_time_ms"), ("throttled_clients", "throttle_time_ms")} <= hits
+    text = run(capsys, warehouse, "tables", "throttle", "time")
+    assert "\n    throttle_time_ms  throttle time in the answer\n" in text
+
+
+def test_a_word_that_nothing_has_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["tables", "quota_usge"]) == 1
+    assert "did you mean quota_usage?" in capsys.readouterr().err
+
+
+def test_a_table_and_a_view_are_described(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, fill: Fill
+) -> None:
+    rows = objects(run(capsys, warehouse, "describe", "requests", "--json"))
+    assert rows[0] == {
+        "column": "cluster_id",
+        "type": "STRING",
+        "meaning": TABLES["requests"].columns[0].comment,
+    }
+    assert [row["column"] for row in rows] == TABLES["requests"].column_names
+    assert "filled by   quotaflow run ingest_request_log" in run(
+        capsys, warehouse, "describe", "requests"
+    )
+    unmade = objects(run(capsys, warehouse, "describe", "topic_ids", "--json"))
+    assert {row["type"] for row in unmade} == {None}
+    fill("topics", [{"topic": "a"}])
+    fill("topic_names", [{"topic": "a"}])
+    made = objects(run(capsys, warehouse, "describe", "topic_ids", "--json"))
+    assert {row["type"] for row in made if row["column"] == "topic"} == {"STRING"}
+    assert "reads " in run(capsys, warehouse, "describe", "topic_ids")
 
 
 def test_show_prints_valid_json_whatever_a_client_sent(
@@ -165,6 +222,22 @@ def test_a_query_may_come_from_stdin(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 1 AS n;\n-- the end\n"))
     assert objects(run(capsys, warehouse, "sql", "-", "--json")) == [{"n": 1}]
+
+
+def test_a_query_may_come_from_a_file(
+    capsys: pytest.CaptureFixture[str],
+    warehouse: Warehouse,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "q.sql"
+    file.write_text("SELECT 2 AS n;\n", encoding="utf-8")
+    assert objects(run(capsys, warehouse, "sql", "-f", str(file), "--json")) == [{"n": 2}]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 3 AS n"))
+    assert objects(run(capsys, warehouse, "sql", "--json")) == [{"n": 3}]
+    assert execute(["sql", "SELECT 1", "-f", str(file)]) == 2
+    assert execute(["sql", "-f", str(tmp_path / "nowhere.sql")]) == 2
+    assert "cannot read" in capsys.readouterr().err
 
 
 def test_sql_keeps_the_order_and_names_of_its_columns(

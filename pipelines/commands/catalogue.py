@@ -1,0 +1,232 @@
+"""What the commands tables and describe say about tables and views."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from quotaflow.pipelines.commands import answers
+from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError, nearest
+from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.terminal import grid, readable, values
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.schemas import levels
+from quotaflow.schemas.areas import AREAS, OTHER, Area, areas
+from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.view import View
+
+HITS = ["name", "area", "column", "meaning"]
+COLUMNS = ["column", "type", "meaning"]
+_VIEW = "view"
+_MIN_MEANING = 30
+_GAP = "  "
+
+
+class NoMatchError(QuotaflowError):
+    """No table, view or column has the given words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A table or view whose name or meaning has the words, or one of its columns that has them."""
+
+    name: str
+    column: str | None
+    meaning: str
+
+    def row(self) -> dict[str, Any]:
+        """The hit as a row of HITS."""
+        area = area_of(self.name).title
+        return {"name": self.name, "area": area, "column": self.column, "meaning": self.meaning}
+
+
+@cache
+def _areas() -> dict[str, Area]:
+    all_views = views.load()
+    return areas(all_views, {name: views.sources(view) for name, view in all_views.items()})
+
+
+def area_of(name: str) -> Area:
+    """The area of a table or view."""
+    return _areas()[name]
+
+
+def by_area(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    """Rows of `extents` as a section per area: name, rows, newest event, and what a row is."""
+    wide = max(len(row["name"]) for row in rows)
+    for area in (*AREAS, OTHER):
+        own = [row for row in rows if row["area"] == area.title]
+        if own:
+            yield from _wrapped(f"{area.title}: {area.meaning}", width, "", is_bold=True)
+            for row in own:
+                yield from _extent_lines(row, wide, width)
+            yield ""
+
+
+def _extent_lines(row: dict[str, Any], wide: int, width: int) -> Iterator[str]:
+    rows = _VIEW if row["kind"] == _VIEW else _count(row["rows"])
+    newest = readable.whole("time", row["last_event_time"] or "")[:16]
+    head = f"  {row['name']:<{wide}}{_GAP}{rows:>11}{_GAP}{newest:<16}{_GAP}"
+    meaning = _first_sentence(row["meaning"]).removeprefix("One row per ")
+    if width - len(head) < _MIN_MEANING:
+        yield head.rstrip()
+        yield from _wrapped(meaning, width, " " * 6)
+        return
+    first, *rest = _lines(meaning, width - len(head), max_lines=2, placeholder=" …") or [""]
+    yield f"{head}{first}".rstrip()
+    yield from (f"{' ' * len(head)}{line}" for line in rest)
+
+
+def _count(rows: int | None) -> str:
+    return "not made" if rows is None else f"{rows:,}"
+
+
+def _wrapped(text: str, width: int, indent: str, *, is_bold: bool = False) -> Iterator[str]:
+    lines = _lines(text, width, initial_indent=indent, subsequent_indent=indent)
+    return (grid.bold(line) if is_bold else line for line in lines)
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")
+
+
+def _lines(text: str, width: int, **how: Any) -> list[str]:
+    """Lines of a text in which no name with a hyphen is cut."""
+    return textwrap.wrap(text, width, break_on_hyphens=False, **how)
+
+
+def search(words: Iterable[str]) -> list[Hit]:
+    """What has all words, in its name or its meaning. Raises NoMatchError if nothing has."""
+    lowered = [word.lower() for text in words for word in text.split()]
+    described: dict[str, Table | View] = {**TABLES, **views.load()}
+    order = [area.title for area in (*AREAS, OTHER)]
+    hits = [
+        hit
+        for name, each in sorted(
+            described.items(), key=lambda entry: order.index(area_of(entry[0]).title)
+        )
+        for hit in _hits(name, each, lowered)
+    ]
+    if not hits:
+        listed = " and ".join(map(repr, lowered))
+        near = nearest("_".join(lowered), list(described)) if lowered else ""
+        hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
+        raise NoMatchError(f"no table, view or column has {listed} in its name or meaning{hint}")
+    return hits
+
+
+def _hits(name: str, each: Table | View, words: list[str]) -> Iterator[Hit]:
+    if _has(f"{name} {each.comment}", words):
+        yield Hit(name, None, each.comment)
+    for column in each.columns:
+        if _has(f"{column.name} {column.comment}", words):
+            yield Hit(name, column.name, column.comment)
+
+
+def _has(text: str, words: list[str]) -> bool:
+    lowered = text.lower()
+    return all(word in lowered or word in lowered.replace("_", " ") for word in words)
+
+
+def hit_lines(hits: Sequence[Hit], width: int) -> Iterator[str]:
+    """Hits as text: each table once, with its meaning, and below it the columns that match."""
+    described: dict[str, Table | View] = {**TABLES, **views.load()}
+    for name in dict.fromkeys(hit.name for hit in hits):
+        meaning = _first_sentence(described[name].comment)
+        yield from _entry(name, meaning, width, "", is_bold=True)
+        for hit in hits:
+            if hit.name == name and hit.column is not None:
+                yield from _entry(hit.column, hit.meaning, width, "    ")
+
+
+def _entry(
+    name: str, meaning: str, width: int, indent: str, *, is_bold: bool = False
+) -> Iterator[str]:
+    first, *rest = _lines(
+        f"{name}  {meaning}", width, initial_indent=indent, subsequent_indent=f"{indent}    "
+    )
+    head = f"{indent}{name}"
+    yield (grid.bold(head) if is_bold else head) + first[len(head) :]
+    yield from rest
+
+
+def columns(reader: Reader, name: str) -> list[dict[str, Any]]:
+    """A row of COLUMNS for each column; the types of a view are null while it has no tables."""
+    table = TABLES.get(name)
+    if table is not None:
+        types = {column.name: sql_type(column.type) for column in table.columns}
+    else:
+        types = _view_types(reader, name)
+    described: dict[str, Table | View] = {**TABLES, **views.load()}
+    return [
+        {"column": each.name, "type": types.get(each.name), "meaning": each.comment}
+        for each in described[name].columns
+    ]
+
+
+def _view_types(reader: Reader, name: str) -> dict[str, str]:
+    try:
+        schema = reader.query(f"SELECT * FROM {name} LIMIT 0").schema
+    except NeverMadeError:
+        return {}
+    types = {}
+    for field in schema:
+        try:
+            types[field.name] = sql_type(field.type)
+        except KeyError:  # a type that no table has
+            types[field.name] = str(field.type).upper()
+    return types
+
+
+def description(name: str, rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
+    """A table or view as text: what it is, how it is filled, and its columns."""
+    table, view = TABLES.get(name), views.load().get(name)
+    comment = table.comment if table else view.comment if view else ""
+    yield from _entry(name, comment, width, "", is_bold=True)
+    yield ""
+    facts = {"area": area_of(name).title, **(_of_table(table) if table else _of_view(view))}
+    for label, fact in facts.items():
+        if fact:
+            yield from _lines(f"{label:<12}{fact}", width, subsequent_indent=" " * 12)
+    yield ""
+    wide = max(len(row["column"]) for row in rows)
+    for row in rows:
+        shown = " ".join(filter(None, [_short(row["type"]), "-", row["meaning"]]))
+        line = f"{row['column']:<{wide}}  {values.visible(shown)}"
+        yield from _lines(line, width, subsequent_indent=" " * (wide + 2))
+
+
+def _short(type_name: str | None) -> str | None:
+    """A type without the fields of structs, which JSON and CSV have."""
+    if type_name is None or "STRUCT<" not in type_name:
+        return type_name
+    return "ARRAY<STRUCT>" if type_name.startswith("ARRAY<") else "STRUCT"
+
+
+def _of_table(table: Table) -> dict[str, str]:
+    return {
+        "key": ", ".join(table.key),
+        "time": table.time,
+        "filled by": f"quotaflow {fillers.filler(table.name)}",
+        "needs": levels.IN_WORDS[levels.of_table(table.name)],
+        "empty": table.empty,
+        "read by": ", ".join(_readers(table.name)),
+    }
+
+
+def _of_view(view: View | None) -> dict[str, str]:
+    assert view is not None
+    return {"reads": ", ".join(views.sources(view)), "read by": ", ".join(_readers(view.name))}
+
+
+def _readers(name: str) -> list[str]:
+    """The views that read a table or view."""
+    return [each.name for each in views.load().values() if name in views.sources(each)]
+
+
+def extents(reader: Reader) -> list[dict[str, Any]]:
+    """`answers.extents`, each with its area."""
+    return [row | {"area": area_of(row["name"]).title} for row in answers.extents(reader)]

@@ -1,0 +1,96 @@
+"""The command sql: queries over tables and views, one or a shell of them."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.config import Conf
+
+Query = Annotated[
+    str | None,
+    typer.Argument(metavar="[SQL]", help="One query over tables and views; - reads it from stdin."),
+]
+File = Annotated[
+    Path | None, typer.Option("-f", "--file", metavar="FILE", help="Read the query from this file.")
+]
+Spark = Annotated[
+    bool, typer.Option("--spark", help="Spark's dialect, in a local Spark session (a JVM).")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("sql")(options.with_layout(sql))
+
+
+def sql(
+    query: Query = None,
+    *,
+    file: File = None,
+    spark: Spark = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    layout: Layout,
+) -> None:
+    """Answer one SQL query over tables and views, or open a shell for many.
+
+    Without a query it reads one from stdin; on a terminal it is a shell with a history: a query
+    ends with ;, Tab completes, Ctrl-C cancels a query, Ctrl-D ends, and \\? shows the rest.
+
+    Needs no JVM, and cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES,
+    SUMMARIZE, EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK. Conf
+    bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
+
+    Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
+
+    Example: quotaflow sql -f hourly.sql --csv
+
+    Example: quotaflow sql
+    """
+    settings = options.conf(conf, overrides)
+    text = _text(query, file)
+    if text is None and spark:
+        raise ConfigError("--spark needs a query: the shell is DuckDB's")
+    if text is None:
+        from quotaflow.pipelines.commands import sql_shell  # noqa: PLC0415  imports pyarrow
+
+        sql_shell.run(settings, layout)
+    else:
+        answer(settings, text, layout, spark=spark)
+
+
+def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) -> None:
+    """Print the rows of one query. Raises as `Reader.query`."""
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+
+    if spark:
+        from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
+
+        limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
+        batches = spark_reader.query(settings, text, limit, output.note)
+    else:
+        batches = answers.open_reader(settings).query(text)
+    names, rows = list(batches.schema.names), answers.rows(batches, text)
+    output.write(rows, names, layout, by_importance=False)
+
+
+def _text(query: str | None, file: Path | None) -> str | None:
+    """The text of the query; None for a shell."""
+    if query is not None and file is not None:
+        raise ConfigError("a query and --file exclude each other: give one")
+    if file is not None and file != Path("-"):
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read {file}: {error}") from None
+    if query is None and file is None and sys.stdin.isatty():
+        return None
+    return sys.stdin.read() if query in (None, "-") else query

@@ -1,0 +1,84 @@
+"""The shell of `quotaflow sql`, on a terminal as a person uses it."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...delta_tables import NOON, Fill
+
+ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b;"
+
+
+class Terminal:
+    """A shell in a pseudo-terminal."""
+
+    def __init__(self, warehouse: Warehouse, home: Path) -> None:
+        self._mine, theirs = pty.openpty()
+        place = ["--set", f"warehouse.path={warehouse.conf.folder}"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "quotaflow.pipelines", "sql", *place],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "QUOTAFLOW_HOME": str(home), "TERM": "dumb"},
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def types(self, text: str) -> None:
+        os.write(self._mine, text.encode())
+
+    def shows(self, text: str) -> str:
+        """What came up to and with `text`."""
+        shown, deadline = "", time.monotonic() + 60
+        while text not in shown:
+            assert time.monotonic() < deadline, shown
+            if select.select([self._mine], [], [], 1)[0]:
+                shown += os.read(self._mine, 65536).decode()
+        return shown
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._mine)
+
+
+@pytest.fixture
+def terminal(warehouse: Warehouse, fill: Fill, tmp_path: Path) -> Iterator[Terminal]:
+    fill("requests", [{"event_time": NOON, "api": "FETCH"}, {"event_time": NOON, "api": "FETCH"}])
+    opened = Terminal(warehouse, tmp_path / "home")
+    yield opened
+    opened.close()
+
+
+def test_a_shell_answers_cancels_and_ends(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.shows("quotaflow> ")
+    terminal.types("SELECT api, count(*) AS n\n")
+    terminal.shows("...> ")
+    terminal.types("FROM requests GROUP BY api;\n")
+    assert "FETCH  2" in terminal.shows("quotaflow> ")
+    terminal.types("SELECT nope FROM requests;\n")
+    assert "no column nope (known: " in terminal.shows("quotaflow> ")
+    terminal.types("SELECT * FROM traffic;\n")
+    assert "run request_results --once" in terminal.shows("quotaflow> ")
+    terminal.types(f"{ENDLESS}\n")
+    time.sleep(1.5)
+    os.kill(terminal.process.pid, 2)
+    assert "cancelled" in terminal.shows("quotaflow> ")
+    terminal.types("\\x\n\\s throttle time\n\\d quota_usage\nSELECT 7 AS after;\n")
+    shown = terminal.shows("after  7")
+    assert "filled by" in shown
+    terminal.types("\x04")
+    assert terminal.process.wait(timeout=30) == 0
+    history = tmp_path / "home" / "sql_history"
+    assert ENDLESS in history.read_text(encoding="utf-8")
+    assert history.stat().st_mode & 0o077 == 0
