@@ -57,6 +57,12 @@ class QueryError(QuotaflowError):
     """A query that cannot be answered, with the SQL engine's message in one line."""
 
 
+class WrongQueryError(QueryError):
+    """A query that is no SQL, or that names a table, column or function that is not there."""
+
+    exit_code = 2
+
+
 def nearest(name: str, candidates: Sequence[str]) -> str:
     """The end of an error on a wrong name: the candidate most like it, or all of them."""
     near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)

@@ -1,12 +1,17 @@
 """The command doctor: what is missing here, and how to fix it."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.doctor.finding import Finding
 
 _NAMES = ["state", "subject", "observed", "remedy"]
 
@@ -32,8 +37,9 @@ def examine(
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  imports pyarrow
 
-    findings = []
-    for each in doctor.examine(settings):
+    findings: list[dict[str, str]] = []
+    checks = doctor.examine(settings)
+    while (each := _next(checks)) is not None:
         findings.append(asdict(each))
         if layout == Layout():
             output.lines(_text(findings[-1]))
@@ -41,6 +47,11 @@ def examine(
         output.write(findings, _NAMES, layout)
     if any(row["state"] == finding.BAD for row in findings):
         raise typer.Exit(1)
+
+
+def _next(checks: "Iterator[Finding]") -> "Finding | None":
+    with progress.shown("checking; a broker that does not answer takes up to 20 s"):
+        return next(checks, None)
 
 
 def _text(finding: dict[str, str]) -> list[str]:

@@ -7,7 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def show_plan(
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    plan = planning.make(settings, open_tables(settings), now)
+    with progress.shown("computing what should change"):
+        plan = planning.make(settings, open_tables(settings), now)
     if plan.changes and save:
         _save(settings, plan, now)
     if layout != Layout():

@@ -1,7 +1,7 @@
 """The command report: the tables as one HTML file."""
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -9,18 +9,21 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, progress
+
+_STDOUT = Path("-")
+_DEFAULT_LENGTH = timedelta(days=1)
 
 Out = Annotated[
     Path,
-    typer.Option("--out", metavar="FILE", help="File to write; an existing one is replaced."),
+    typer.Option("--out", metavar="FILE", help="File to write or replace; - is stdout."),
 ]
 Since = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From this long before the newest event (6h, 7d), or an ISO time.",
+        help="From 6h ago, or an ISO time [a day before the newest event].",
     ),
 ]
 Cluster = Annotated[
@@ -38,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     out: Out = Path("quotaflow-report.html"),
-    since: Since = "1d",
+    since: Since = None,
     cluster: Cluster = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
@@ -52,6 +55,8 @@ def report(
     Example: quotaflow report --out today.html
 
     Example: quotaflow report --since 6h --out shift.html
+
+    Example: quotaflow report --out - | mail --content-type=text/html team
     """
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
@@ -61,16 +66,31 @@ def report(
 
     settings = options.conf(conf, overrides)
     reader, now = answers.open_reader(settings), datetime.now(UTC)
-    newest_events = scope.clusters(reader)
-    # While the tables have no cluster, the one that conf pins is not there either.
-    cluster_id = scope.choose_cluster(
-        newest_events, cluster or (settings.kafka.cluster_id if newest_events else None)
-    )
-    until = min(newest_events.get(cluster_id, now), now)
-    start = options.since(since, until)
-    of_cluster = scope.Scope(reader, cluster_id, start, until, now, settings)
-    _replace(out, render_report(of_cluster))
+    with progress.shown("writing the report"):
+        newest_events = scope.clusters(reader)
+        # While the tables have no cluster, the one that conf pins is not there either.
+        cluster_id = scope.choose_cluster(
+            newest_events, cluster or (settings.kafka.cluster_id if newest_events else None)
+        )
+        start, until = covered(since, newest_events.get(cluster_id, now), now)
+        text = render_report(scope.Scope(reader, cluster_id, start, until, now, settings))
+    if out == _STDOUT:
+        output.lines([text])
+        return
+    _replace(out, text)
     output.lines([f"wrote {out}"])
+
+
+def covered(since: str | None, newest: datetime, now: datetime) -> tuple[datetime, datetime]:
+    """The start and end of a report: `since` counts from now; the end is the newest event.
+
+    If nothing came since the start, the end is now. Raises ConfigError as `options.since`.
+    """
+    until = min(newest, now)
+    if since is None:
+        return until - _DEFAULT_LENGTH, until
+    start = options.since(since, now)
+    return start, until if until > start else now
 
 
 def _replace(out: Path, text: str) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) 
         limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
         batches = spark_reader.query(settings, text, limit, output.note)
     else:
-        batches = answers.open_reader(settings).query(text)
+        with progress.shown("computing"):
+            batches = answers.open_reader(settings).query(text)
     names, rows = list(batches.schema.names), answers.rows(batches, text)
     output.write(rows, names, layout, by_importance=False)
 

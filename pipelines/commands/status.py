@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import grid, output, values
+from quotaflow.pipelines.terminal import grid, output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _COLUMNS = [
 _FIELDS = (
     *("job", "last_trigger", "last_batch", "duration_ms", "batch_id", "rows_per_s"),
     *("newest_event", "behind_offsets", "behind_bytes", "behind_s", "rows_in", "rows_late"),
-    *("rows_quarantined", "state_rows", "state_bytes", "problems"),
+    *("rows_quarantined", "state_rows", "state_bytes", "problems", "silent_s"),
 )
 """Fields of JobHealth, which imports pyarrow."""
 
@@ -59,7 +59,8 @@ def status(
     if watch and layout == Layout():
         _watch(settings)
         return
-    report = health.read(settings, datetime.now(UTC))
+    with progress.shown("reading tables and checkpoints"):
+        report = health.read(settings, datetime.now(UTC))
     if layout.as_json and layout.columns is None:
         output.lines([values.json_line(_plain(report))])
     elif layout != Layout():
@@ -110,8 +111,12 @@ def _summary(report: "HealthReport") -> Iterator[str]:
     yield ""
     yield from (f"! {job.job}: {line}" for job in report.jobs for line in job.problems)
     yield from (f"! {line}" for line in report.problems)
+    silent = [job for job in report.jobs if job.silent_s is not None and not job.problems]
+    for job in silent:
+        since = values.duration(job.silent_s or 0)
+        yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
     if report.is_well:
-        yield "all is well"
+        yield "nothing is past a bound" if silent else "all is well"
 
 
 def _plan(report: "HealthReport") -> str:
@@ -136,7 +141,7 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
         "rows_1h": job.rows_in,
         "late_1h": job.rows_late,
         "quarantined_1h": job.rows_quarantined,
-        "state": "well" if not job.problems else "unwell",
+        "state": "unwell" if job.problems else "well" if job.silent_s is None else "silent",
     }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import grid, output
+from quotaflow.pipelines.terminal import grid, output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 
 _PIPE_WIDTH = 100
@@ -60,7 +60,8 @@ def list_tables(
         else:
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
-    rows = catalogue.extents(answers.open_reader(options.conf(conf, overrides)))
+    with progress.shown("reading sizes"):
+        rows = catalogue.extents(answers.open_reader(options.conf(conf, overrides)))
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
     else:
@@ -121,7 +122,9 @@ def show(
     tables_reader = answers.open_reader(options.conf(conf, overrides))
     columns = tables_reader.columns(name)
     query = answers.select(name, columns, start, where, max_rows)
-    rows = answers.rows(tables_reader.query(query), query)
+    with progress.shown("computing"):
+        batches = tables_reader.query(query)
+    rows = answers.rows(batches, query)
     output.write(rows, columns, layout)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
@@ -82,13 +82,14 @@ def why(
     settings = options.conf(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
     period = answer.Period(until, timedelta(seconds=options.seconds(lookback)))
-    answered = answer.why(
-        answers.open_reader(settings),
-        name,
-        period,
-        settings.kafka.cluster_id,
-        Connection.from_conf(settings),
-    )
+    with progress.shown("asking the tables"):
+        answered = answer.why(
+            answers.open_reader(settings),
+            name,
+            period,
+            settings.kafka.cluster_id,
+            Connection.from_conf(settings),
+        )
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)
         return

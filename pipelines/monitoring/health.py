@@ -32,6 +32,16 @@ _NEWEST_PLAN = """
     SELECT plan_id, event_time AS planned_at, count(*) AS changes
     FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
 """
+_USUAL_GAPS = """
+    SELECT job, quantile_cont(gap_s, 0.9) AS gap_s
+    FROM (
+        SELECT job, epoch(event_time - lag(event_time) OVER (PARTITION BY job ORDER BY event_time))
+            AS gap_s
+        FROM query_progress
+        WHERE event_time > {}
+    )
+    GROUP BY job
+"""
 _OPEN_BATCHES = (
     "SELECT max(event_time) AS at FROM config_changes "
     "WHERE (purpose = 'apply' OR direction = 'give_back') AND plan_id = {}"
@@ -80,7 +90,9 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         for row in _rows(reader, _FAILED_ANSWERS)
     }
     free = free_shares(conf)
-    jobs = tuple(job_health.job_health(facts, now, conf.health) for facts in _jobs(reader, conf))
+    jobs = tuple(
+        job_health.job_health(facts, now, conf.health) for facts in _jobs(reader, conf, now)
+    )
     return HealthReport(
         at=now,
         jobs=jobs,
@@ -140,8 +152,10 @@ def _problems(
             yield f"the disk of the {name} has {share:.0%} free ({bound}): make room"
 
 
-def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
+def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
+    gaps = _rows(reader, _USUAL_GAPS.format(literal(now - timedelta(days=1))))
+    usual = {row["job"]: row["gap_s"] for row in gaps}
     rows = {
         row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
     }
@@ -151,7 +165,12 @@ def _jobs(reader: Reader, conf: Conf) -> Iterator[JobFacts]:
         checkpoint = by_job.get(job)
         lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
         yield JobFacts(
-            job, rows.get(job, {}), checkpoint, _unread(reader, checkpoint, tables), tuple(lines)
+            job,
+            rows.get(job, {}),
+            checkpoint,
+            _unread(reader, checkpoint, tables),
+            tuple(lines),
+            usual.get(job),
         )
 
 

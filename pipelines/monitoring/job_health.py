@@ -11,13 +11,17 @@ from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 SNAPSHOT = "snapshot"
+_GAPS = 3
+_MIN_SILENCE_S = 120
+"""Longer than a run needs to start, and than its progress waits to be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
     """What is known about a job: its row of job_health, its checkpoint, and unread files.
 
-    `not_up_to_date` are messages about results whose rule failed.
+    `not_up_to_date` are messages about results whose rule failed. `usual_gap_s` is the time between
+    two triggers that nine of ten did not exceed in the last day; None if it had not two.
     """
 
     job: str
@@ -25,11 +29,15 @@ class JobFacts:
     checkpoint: Checkpoint | None = None
     unread: UnreadFiles | None = None
     not_up_to_date: tuple[str, ...] = ()
+    usual_gap_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class JobHealth:
-    """The health of one job. Row counts are those of its last hour of work."""
+    """The health of one job. Row counts are those of its last hour of work.
+
+    `silent_s` is the time since its last trigger, if that is longer than it usually is; else None.
+    """
 
     job: str
     last_trigger: datetime | None
@@ -47,6 +55,7 @@ class JobHealth:
     state_rows: int | None
     state_bytes: int | None
     problems: tuple[str, ...]
+    silent_s: float | None = None
 
 
 def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHealth:
@@ -70,6 +79,7 @@ def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHeal
         state_rows=row.get("state_rows"),
         state_bytes=row.get("state_bytes"),
         problems=tuple(_problems(facts, behind_s, now, bounds)),
+        silent_s=_silent_s(facts, now),
     )
 
 
@@ -105,9 +115,21 @@ def _problems(
     yield from facts.not_up_to_date
 
 
-def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:
+def _silent_s(facts: JobFacts, now: datetime) -> float | None:
+    last = _utc(facts.row.get("last_trigger"))
+    if not _is_scheduled(facts) or last is None or facts.usual_gap_s is None:
+        return None
+    silent_s = (now - last).total_seconds()
+    return silent_s if silent_s > max(_GAPS * facts.usual_gap_s, _MIN_SILENCE_S) else None
+
+
+def _is_scheduled(facts: JobFacts) -> bool:
     """Only queries and snapshots run on a schedule; other commands run by hand."""
-    if facts.checkpoint is None and facts.job != SNAPSHOT:
+    return facts.checkpoint is not None or facts.job == SNAPSHOT
+
+
+def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:
+    if not _is_scheduled(facts):
         return
     last = _utc(facts.row.get("last_trigger"))
     if last is None:

@@ -4,6 +4,8 @@ import atexit
 import logging
 import os
 import pwd
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -154,15 +156,40 @@ def _check_user() -> None:
 
 @contextmanager
 def _output_to_stderr() -> Iterator[None]:
-    """Send the stdout of processes started within to stderr: Delta's VACUUM prints to it."""
+    """Send the stdout of processes started within to stderr: Delta's VACUUM prints to it.
+
+    On a terminal both go through a filter that leaves out a warning of each JVM that Spark starts,
+    about which nobody can do anything.
+    """
     sys.stdout.flush()
-    ours = os.dup(_STDOUT)
-    os.dup2(_STDERR, _STDOUT)
+    before = {stream: os.dup(stream) for stream in (_STDOUT, _STDERR)}
+    end = _filtered() if os.isatty(_STDERR) else None
+    for stream in before:
+        os.dup2(_STDERR if end is None else end, stream)
     try:
         yield
     finally:
-        os.dup2(ours, _STDOUT)
-        os.close(ours)
+        for stream, ours in before.items():
+            os.dup2(ours, stream)
+            os.close(ours)
+        if end is not None:
+            os.close(end)
+
+
+def _filtered() -> int | None:
+    """A pipe to stderr without that warning; None where there is no filter.
+
+    The filter ends when the last process that has the pipe does. Ctrl-C does not reach it, because
+    it is a session of its own.
+    """
+    sed = shutil.which("sed")
+    if sed is None:
+        return None
+    mine, theirs = os.pipe()
+    command = [sed, "-u", "/^WARNING: Using incubator modules: /d"]
+    subprocess.Popen(command, stdin=mine, stdout=_STDERR, start_new_session=True)
+    os.close(mine)
+    return theirs
 
 
 def settings(

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from quotaflow.pipelines.terminal import grid, values
+from quotaflow.pipelines.terminal import grid, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 
 MAX_ROWS_ON_TERMINAL = 1_000
@@ -51,6 +51,7 @@ def lines_while_read(texts: Iterable[str]) -> None:
 def _printed(texts: Iterable[str]) -> bool:
     try:
         for text in texts:
+            progress.clear()
             sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
@@ -65,12 +66,14 @@ def note(text: str) -> None:
 
     A closed terminal is no error: work goes on, restores above all.
     """
+    progress.clear()
     with suppress(OSError):
         typer.echo(values.visible(text), err=True)
 
 
 def error(text: str) -> None:
     """Print an error as one line to stderr."""
+    progress.clear()
     prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
     with suppress(OSError):
         typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from quotaflow.pipelines.errors import ConfigError, QueryError, nearest
+from quotaflow.pipelines.errors import ConfigError, WrongQueryError, nearest
 
 _QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _TABLE_FUNCTIONS = {"generate_series", "json_each", "json_tree", "range", "unnest"}
@@ -58,8 +58,8 @@ def check_encoding(sql: str) -> None:
 def checked(sql: str, declared: frozenset[str]) -> Query:
     """The query of a text. `declared` are the names of tables and views.
 
-    Raises ConfigError for a text that is not one query or does more than to read, and QueryError
-    for one that cannot be parsed or names an unknown table.
+    Raises ConfigError for a text that is not one query or does more than to read, and
+    WrongQueryError for one that cannot be parsed or names an unknown table.
     """
     check_encoding(sql)
     explained = _EXPLAIN.match(sql)
@@ -74,7 +74,7 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
                 *schemas, name = (part.lower() for part in node["qualified_name"]["path"])
                 describes_all |= _check_schema(schemas, name)
                 if not schemas and name not in ctes and name not in declared:
-                    raise QueryError(f"no table {name}{nearest(name, sorted(declared))}")
+                    raise WrongQueryError(f"no table {name}{nearest(name, sorted(declared))}")
                 names |= set() if schemas else {name}
             case "SHOW_REF":
                 describes_all |= node["query"] is None
@@ -95,7 +95,7 @@ def _parsed(sql: str) -> Any:
     except duckdb.Error as error:
         if _first_word(sql).upper() not in _QUERY_WORDS:
             raise ConfigError(_only_queries(_first_word(sql))) from None
-        raise QueryError(one_line(error)) from None
+        raise WrongQueryError(one_line(error)) from None
     if len(statements) > 1:
         raise ConfigError(f"only one query is run at a time, and this has {len(statements)}")
     if not statements or statements[0].type.name != "SELECT":
@@ -103,7 +103,7 @@ def _parsed(sql: str) -> Any:
     ((text,),) = parser.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     tree = json.loads(text)
     if tree["error"]:
-        raise QueryError(one_line(tree["error_message"]))
+        raise WrongQueryError(one_line(tree["error_message"]))
     return tree["statements"]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.errors import ConfigError, QueryError, nearest
+from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -135,7 +135,9 @@ def engine_errors(sql: str) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, DeltaError, ArrowException, OSError) as error:
-        raise QueryError(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}") from None
+        is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
+        kind = WrongQueryError if is_wrong else QueryError
+        raise kind(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}") from None
 
 
 def _no_column(message: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, QueryError
+from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
@@ -62,7 +62,8 @@ def answer(
     """
     # Spark would log the whole stack of a wrong query; QueryError says it in one line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    from pyspark.errors import PySparkException  # noqa: PLC0415  after the session's own check
+    # After the session's own check.
+    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
 
     try:
         register(spark, warehouse, sql, registered)
@@ -70,7 +71,9 @@ def answer(
         return (rows if limit is None else rows.limit(limit)).toArrow().to_reader()
     except PySparkException as error:
         message = str(error).strip().splitlines()
-        raise QueryError(message[0] if message else type(error).__name__) from None
+        # Those that Spark cannot parse are errors of analysis too.
+        kind = WrongQueryError if isinstance(error, AnalysisException) else QueryError
+        raise kind(message[0] if message else type(error).__name__) from None
 
 
 def register_empty(

@@ -49,7 +49,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(
             "show requests", 1, "quotaflow run ingest_request_log --once", id="never made"
         ),
-        pytest.param("sql select", 1, "error:", id="half a query"),
+        pytest.param("sql select", 2, "error:", id="half a query"),
+        pytest.param("sql FROM/**/requets", 2, "did you mean requests?", id="a table of a query"),
+        pytest.param("sql SELECT(nope)", 2, "nope", id="a column of a query"),
         pytest.param("sql drop", 2, "only queries", id="no query"),
         pytest.param("run", 2, "exactly one of --once and --every", id="how often"),
         pytest.param("run --once --every 10s", 2, "exactly one of", id="both"),

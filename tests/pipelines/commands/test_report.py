@@ -1,10 +1,12 @@
 """`quotaflow report`: where it writes, and what it says when it cannot."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import report
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
@@ -24,6 +26,30 @@ def test_a_second_report_takes_the_place_of_the_first(
         assert capsys.readouterr().out == f"wrote {out}\n"
         assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["today.html"]
+
+
+def test_a_page_goes_to_stdout(
+    warehouse: Warehouse,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_table(warehouse, PIPELINE_PROGRESS, [])
+    monkeypatch.chdir(tmp_path)
+    command = ["report", "--out", "-", "--set", f"warehouse.path={warehouse.conf.path}"]
+    assert execute(command) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("<!DOCTYPE html>")
+    assert printed.rstrip().endswith("</html>")
+    assert not (tmp_path / "-").exists()
+
+
+def test_since_counts_from_now_and_a_report_without_it_from_the_newest_event() -> None:
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    hour = timedelta(hours=1)
+    assert report.covered("6h", now - hour, now) == (now - 6 * hour, now - hour)
+    assert report.covered("6h", now - 9 * hour, now) == (now - 6 * hour, now)
+    assert report.covered(None, now - 9 * hour, now) == (now - 33 * hour, now - 9 * hour)
 
 
 def test_where_it_cannot_write_is_one_error(

@@ -316,7 +316,7 @@ def test_views_answer_alike_in_spark(
                 f"warehouse.path={warehouse.conf.folder}",
             ]
         )
-        == 1
+        == 2
     )
     assert "UNRESOLVED_COLUMN" in capsys.readouterr().err
     assert spark_reader.__doc__

@@ -1,5 +1,6 @@
 """The health of a job: each bound of conf, from both sides."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,23 @@ NOON_MS = int(NOON.timestamp() * 1_000)
 def job_facts(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -> JobFacts:
     values_by_column = {"last_trigger": NOON, "newest_event_time": NOON} | row
     return JobFacts(job, values_by_column, CHECKPOINT if job != "snapshot" else None, unread)
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "usual_gap_s", "expected"),
+    [
+        pytest.param(119, 10.0, None, id="no longer than a start takes"),
+        pytest.param(121, 10.0, 121.0, id="longer than it usually is"),
+        pytest.param(121, 60.0, None, id="it triggers once a minute"),
+        pytest.param(500, None, None, id="nobody knows how it usually is"),
+    ],
+)
+def test_silence_is_measured_by_what_is_usual(
+    silent_s: int, usual_gap_s: float | None, expected: float | None
+) -> None:
+    facts = job_facts(last_trigger=NOON - timedelta(seconds=silent_s))
+    health = job_health.job_health(replace(facts, usual_gap_s=usual_gap_s), NOON, BOUNDS)
+    assert (health.silent_s, health.problems) == (expected, ())
 
 
 @pytest.mark.parametrize(
