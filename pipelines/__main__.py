@@ -16,6 +16,7 @@ from quotaflow.pipelines.commands import (
     capture,
     check,
     completion,
+    conf,
     decode,
     doctor,
     init,
@@ -90,6 +91,7 @@ def app() -> typer.Typer:
         status,
         doctor,
         completion,
+        conf,
     ):
         group.register(commands)
     return commands

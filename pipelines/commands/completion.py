@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import decode, metrics, tables
+from quotaflow.pipelines.commands import conf, decode, metrics, tables
 from quotaflow.pipelines.terminal import output
 
 
@@ -22,6 +22,7 @@ class Shell(StrEnum):
 
 _LISTED: dict[str, tuple[str, ...]] = {
     "SHELL": tuple(Shell),
+    "ACTION": tuple(conf.Action),
     "--dialect": tuple(tables.Dialect),
     "--codec": decode.CODECS,
     "--client": metrics.CLIENTS,

@@ -6,7 +6,7 @@ from typing import Any
 import typer.core
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Set up": ("init", "doctor", "capture", "completion", "demo"),
+    "Set up": ("init", "conf", "doctor", "capture", "completion", "demo"),
     "Fill tables": ("jobs", "run", "snapshot", "backfill"),
     "Read tables": (
         *(

@@ -41,9 +41,9 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.rules.pseudonym import ADDRESS
 
 # Values of these are text for Kafka and Spark: 0123 or no must stay as they are written.
-_TEXT_MAPS = {("kafka", "properties"), ("spark", "conf"), ("warehouse", "store")}
+TEXT_MAPS = {("kafka", "properties"), ("spark", "conf"), ("warehouse", "store")}
 _MAPS = {
-    *_TEXT_MAPS,
+    *TEXT_MAPS,
     ("ingest", "sampling"),
     ("producer_ids", "quotas"),
     ("replication", "brokers"),
@@ -85,7 +85,7 @@ def override(values: dict[str, Any], pair: str) -> None:
     The name of an entry of a map may be in quotes, so that it can have = in it.
     """
     key, (section, name, leaf), text = _split(pair)
-    is_text = leaf is not None and (section, name) in _TEXT_MAPS
+    is_text = leaf is not None and (section, name) in TEXT_MAPS
     path = [section] if leaf is None else [section, name]
     holder = values
     for part in path:
@@ -199,13 +199,18 @@ class Conf(Section):
         return self
 
 
+def packaged() -> Path:
+    """The file of conf that is read where none is given."""
+    return Path(str(resources.files("quotaflow.conf") / "local.yaml"))
+
+
 def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
     """Read conf from a YAML file (the packaged local.yaml without one), then apply key=value pairs.
 
     Raises ConfigError with every problem at once, each naming the key, the value and the bound, and
     whether the file has it or a pair made it.
     """
-    source = file or Path(str(resources.files("quotaflow.conf") / "local.yaml"))
+    source = file or packaged()
     values = read(source)
     of_file = deepcopy(values)
     for pair in overrides or []:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config import logins, stores
+from quotaflow.pipelines.config import kafka_names, logins, stores
 from quotaflow.pipelines.config.base import Principal, Section
 from quotaflow.pipelines.config.secrets import REFERENCES, literal_secret_problem, principal
 
@@ -19,6 +19,9 @@ _MOST_PORT = 65_535
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
     """The texts of all problems of these properties. A reference is valid until it is looked up."""
+    for name in properties:
+        if right := kafka_names.near(name):
+            yield f"Kafka has no property {name} (did you mean {right}?)"
     servers = properties.get("bootstrap.servers")
     if servers is not None and (problem := servers_problem(servers)):
         yield f"bootstrap.servers: {problem}"

@@ -3,6 +3,7 @@
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.config import kafka_names
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka import admin
 
@@ -188,3 +189,25 @@ def test_a_protocol_may_be_small_as_for_kafka(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("QF_P", "ssl")
     properties = {"bootstrap.servers": "b:1", "security.protocol": "env:QF_P"}
     assert admin.options(properties)["security_protocol"] == "SSL"
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("bootstrap.server", "bootstrap.servers"),
+        ("bootstrap_servers", "bootstrap.servers"),
+        ("security.protocl", "security.protocol"),
+        ("sasl.mechanisms", "sasl.mechanism"),
+        ("ssl.truststore.locaton", "ssl.truststore.location"),
+    ],
+)
+def test_a_typo_in_a_name_has_the_right_one(name: str, right: str) -> None:
+    with pytest.raises(ValueError, match=rf"no property {name} \(did you mean {right}\?\)"):
+        config.KafkaSection(properties={name: "x"})
+
+
+@pytest.mark.parametrize(
+    "name", ["my.plugin.url", "aws.region", "client.dns.lookup", "sasl.oauthbearer.method"]
+)
+def test_a_name_of_a_plugin_is_taken(name: str) -> None:
+    assert kafka_names.near(name) is None

@@ -1,0 +1,76 @@
+"""The command conf: checks and shows conf, and prints its schema for editors."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout
+
+_COLUMNS = ["key", "value", "source"]
+
+
+class Action(StrEnum):
+    """What `conf` does."""
+
+    CHECK = "check"
+    SHOW = "show"
+    SCHEMA = "schema"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("conf")(options.with_layout(conf_command))
+
+
+def conf_command(
+    action: Annotated[Action, typer.Argument(metavar="ACTION", help="check, show or schema.")],
+    prefix: Annotated[
+        str | None,
+        typer.Argument(metavar="[PREFIX]", help="With show: only keys that begin so: kafka."),
+    ] = None,
+    *,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+    layout: Layout,
+) -> None:
+    """Check conf, show where each value comes from, or print its JSON Schema.
+
+    check reads no cluster and no secret, and names every problem; exit code 2: there is one. show
+    has the values that commands use, each from --set, from a line of the file, or by default;
+    secrets stay references. schema is for editors of YAML: write it to a file beside conf.yaml, and
+    begin conf.yaml with the line `# yaml-language-server: $schema=quotaflow.schema.json`.
+
+    Example: quotaflow conf check --conf setup/conf.yaml
+
+    Example: quotaflow conf show kafka --conf setup/conf.yaml
+
+    Example: quotaflow conf schema > setup/quotaflow.schema.json
+    """
+    if prefix is not None and action is not Action.SHOW:
+        raise ConfigError(f"{prefix}: only `conf show` takes the beginning of keys")
+    if action is Action.SCHEMA:
+        from quotaflow.pipelines.config import schema  # noqa: PLC0415  --help needs no pydantic
+
+        output.lines([json.dumps(schema.schema(), indent=2)])
+        return
+    settings = options.conf(conf, overrides)
+    from quotaflow.pipelines.config import origins  # noqa: PLC0415  --help needs no pydantic
+
+    shown = list(origins.origins(settings, conf, overrides))
+    if action is Action.CHECK:
+        given = sum(origin.source != origins.DEFAULT for origin in shown)
+        output.lines([f"conf is valid: {given} values are given, the others are defaults"])
+        return
+    rows: list[dict[str, Any]] = [
+        {"key": each.key, "value": values.plain(each.value), "source": each.source}
+        for each in shown
+        if each.key.startswith(prefix or "")
+    ]
+    if not rows:
+        raise ConfigError(f"no key of conf begins with {prefix}: `quotaflow conf show` lists all")
+    output.write(rows, _COLUMNS, layout, by_importance=False)
