@@ -21,9 +21,11 @@ COMMANDS = {
     "sql, SHOW TABLES": ("sql", "SHOW TABLES"),
     "show, a table": ("show", "requests", "--limit", "5"),
     "show, a view": ("show", "quota_headroom", "--limit", "5"),
+    "tables": ("tables",),
+    "tables, a search": ("tables", "throttle"),
     "plan": ("plan",),
     "status": ("status",),
-    "report": ("report", "--out", "/dev/null"),
+    "report": ("report", "--out", "-"),
 }
 _CHANGES_WAIT = 3
 # What `status` says of tables that no job has filled for a while.

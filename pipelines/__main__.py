@@ -3,7 +3,6 @@
 import errno
 import io
 import sys
-from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
@@ -101,6 +100,8 @@ def add_others(commands: typer.Typer, arguments: list[str]) -> None:
     """Add commands of other packages, unless one of our own is called, which saves time."""
     own = [command.name for command in commands.registered_commands]
     if not arguments or arguments[0] not in own:
+        from importlib.metadata import entry_points  # noqa: PLC0415  only for these commands
+
         for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
             try:
                 entry.load()(commands)
@@ -186,6 +187,8 @@ def main() -> None:
 
 def _print_version(is_given: bool) -> None:
     if is_given:
+        from importlib.metadata import version  # noqa: PLC0415  only here
+
         output.lines([f"quotaflow {version('quotaflow')}"])
         raise typer.Exit
 

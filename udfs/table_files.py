@@ -9,15 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from quotaflow.schemas.table import LONG, STRING
 from quotaflow.udfs.stores import Store, key_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 FILE = pa.schema(
     [
@@ -67,6 +68,8 @@ class _Bounds:
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Widen the bounds by further rows."""
+        import pyarrow.compute as pc  # noqa: PLC0415  readers of tables do without it
+
         self.nulls += column.null_count
         bounds = pc.min_max(column)
         least, greatest = (_value(bounds[name]) for name in ("min", "max"))
@@ -91,7 +94,7 @@ class TableFile:
     _name: str = ""
     _size: int = 0
     _file: IO[bytes] | pa.NativeFile | None = None
-    _writer: pq.ParquetWriter | None = None
+    _writer: "pq.ParquetWriter | None" = None
     _bounds: dict[str, _Bounds] = field(default_factory=dict)
 
     def __enter__(self) -> "TableFile":
@@ -115,6 +118,8 @@ class TableFile:
             self._file = self.target.open(self._name)
             # Readers of Delta need no statistics of Parquet: nested columns would cost most.
             indexed: Any = list(self.target.indexed)
+            import pyarrow.parquet as pq  # noqa: PLC0415  readers of tables do without it
+
             self._writer = pq.ParquetWriter(
                 self._file,
                 self.target.schema,

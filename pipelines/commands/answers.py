@@ -1,7 +1,9 @@
 """The queries of the commands that read tables, and their answers as rows."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.config import Conf
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NEWEST_ROWS = 20
+_AT_ONCE = 4
 EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "meaning"]
 
 
@@ -27,7 +30,8 @@ def open_reader(conf: Conf) -> Reader:
 
 def extents(tables_reader: Reader) -> list[dict[str, Any]]:
     """One row per table with its rows, newest event and size; then one per view."""
-    tables = [_extent(tables_reader, name) for name in TABLES]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tables = list(pool.map(partial(_extent, tables_reader), TABLES))
     view_rows = [
         {"name": name, "kind": "view", "meaning": view.comment}
         for name, view in sorted(views.load().items())

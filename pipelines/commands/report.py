@@ -94,12 +94,19 @@ def covered(since: str | None, newest: datetime, now: datetime) -> tuple[datetim
 
 
 def _replace(out: Path, text: str) -> None:
-    """Replace the file in one step, so that a reader always sees a whole report."""
+    """Replace the file in one step, so that a reader always sees a whole report.
+
+    What is no file, such as a device or a pipe, is written to, and stays what it is.
+    """
+    is_file = out.is_file() or not out.exists()
     new = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         try:
-            new.write_text(text, encoding="utf-8")
-            new.replace(out)
+            if is_file:
+                new.write_text(text, encoding="utf-8")
+                new.replace(out)
+            else:
+                out.write_text(text, encoding="utf-8")
         finally:
             new.unlink(missing_ok=True)
     except OSError as error:

@@ -112,12 +112,19 @@ def _column(column: Any, name: str) -> list[Any]:
 
 def _with_counts(column: "pa.Array") -> "pa.Array":
     """The same with times as numbers."""
-    counted = _counted(column.type)
-    if counted == column.type:
+    if not _has_time(column.type):
         return column
+    counted = _counted(column.type)
     # A cast imports pyarrow.compute, which takes a tenth of the time of a short command.
     is_plain = not column.type.num_fields
     return column.view(counted) if is_plain else column.cast(counted)
+
+
+def _has_time(type_: "pa.DataType") -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    fields = (type_.field(index).type for index in range(type_.num_fields))
+    return pa.types.is_timestamp(type_) or any(map(_has_time, fields))
 
 
 def _counted(type_: "pa.DataType") -> "pa.DataType":

@@ -67,6 +67,40 @@ def of_version(table: "DeltaTable", folder: Path | str, time: str) -> list[DataF
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedExtent:
+    """The rows of a version, the newest time in microseconds since 1970, and its bytes.
+
+    Spark cuts times to milliseconds, so the newest may be later by less than one.
+    """
+
+    rows: int
+    last_us: int | None
+    size_bytes: int
+
+
+def recorded_extent(table: "DeltaTable", folder: Path | str, time: str) -> RecordedExtent | None:
+    """What the log says; None if a writer recorded no counts or times.
+
+    Raises as `of_version`.
+    """
+    check_features(table, folder)
+    stream: Any = table.get_add_actions(flatten=True)
+    actions: Any = pa.RecordBatchReader.from_stream(stream).read_all()
+    if not actions.num_rows:
+        return RecordedExtent(0, None, 0)
+    needed = ("num_records", f"max.{time}", f"null_count.{time}")
+    if not set(needed) <= set(actions.column_names):
+        return None
+    rows, nulls = (actions[name].to_pylist() for name in (needed[0], needed[2]))
+    times = _as_numbers(actions[needed[1]])
+    for count, newest, without in zip(rows, times, nulls, strict=True):
+        if count is None or (newest is None and without != count):
+            return None
+    newest_us = max((each for each in times if each is not None), default=None)
+    return RecordedExtent(sum(rows), newest_us, sum(actions["size_bytes"].to_pylist()))
+
+
 def _as_numbers(times: pa.ChunkedArray) -> list[Any]:
     """Times as microseconds: Python's datetimes lack some years, and Arrow makes them by pandas."""
     if times.type != _MICROSECONDS:

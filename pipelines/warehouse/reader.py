@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from quotaflow.pipelines.warehouse.delta_files import RecordedExtent
     from quotaflow.pipelines.warehouse.local_database import LocalDatabase
 
 _NO_COLUMN = re.compile(r'column "([^"]+)" not found')
@@ -83,10 +85,15 @@ class Reader:
         return [column for column in TABLES[name].column_names if column in live]
 
     def extent(self, name: str) -> TableSummary:
-        """Rows, newest event_time and bytes of the newest version of a table."""
+        """Rows, newest event_time and bytes of the newest version of a table.
+
+        By its log, where that has them: then the time may lack less than a millisecond.
+        """
         if not self.is_made(name):
             return TableSummary()
         time = TABLES[name].time
+        if (recorded := self._recorded(name, time)) is not None:
+            return TableSummary(recorded.rows, recorded.last_us, recorded.size_bytes)
         sql = f"SELECT count(*) AS rows, max({time}) AS last FROM {name}"
         with engine_errors(sql):
             rows, last = self.query(sql).read_all().columns
@@ -94,6 +101,18 @@ class Reader:
             sizes = actions["size_bytes"].to_pylist()
         # As a number: a wrong clock may give years that Python's datetime does not have.
         return TableSummary(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
+
+    def _recorded(self, name: str, time: str) -> "RecordedExtent | None":
+        from quotaflow.pipelines.warehouse import delta_files  # noqa: PLC0415  imports pyarrow
+
+        place = self.warehouse.place
+        with engine_errors(name):
+            table = place.open(name)
+            try:
+                check_readable(name, table.metadata().configuration)
+            except SchemaVersionError as error:
+                raise ConfigError(str(error)) from None
+            return delta_files.recorded_extent(table, place.path(name), time)
 
     def query(self, sql: str) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.

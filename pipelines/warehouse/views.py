@@ -49,8 +49,13 @@ def _files(folder: Traversable) -> Iterator[tuple[Traversable, Traversable]]:
 
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
     """The `names` that occur as words in a SQL text (outside of its strings), in their order."""
-    words = set(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
+    words = _words(sql)
     return [name for name in names if name in words]
+
+
+@cache
+def _words(sql: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", _TEXT.sub("", sql).lower()))
 
 
 def read_by(names: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -1,5 +1,7 @@
 """`quotaflow report`: where it writes, and what it says when it cannot."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -42,6 +44,18 @@ def test_a_page_goes_to_stdout(
     assert printed.startswith("<!DOCTYPE html>")
     assert printed.rstrip().endswith("</html>")
     assert not (tmp_path / "-").exists()
+
+
+def test_a_pipe_is_written_to_and_not_replaced(warehouse: Warehouse, tmp_path: Path) -> None:
+    make_table(warehouse, PIPELINE_PROGRESS, [])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        page = other.submit(pipe.read_text, "utf-8")
+        command = ["report", "--out", str(pipe), "--set", f"warehouse.path={warehouse.conf.path}"]
+        assert execute(command) == 0
+        assert page.result().startswith("<!DOCTYPE html>")
+    assert pipe.is_fifo()
 
 
 def test_since_counts_from_now_and_a_report_without_it_from_the_newest_event() -> None:

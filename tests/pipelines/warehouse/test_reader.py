@@ -3,13 +3,17 @@
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -43,6 +47,27 @@ def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
     assert (extent.rows, extent.last_event_time_us) == (3, newest_us)
     assert extent.size_bytes is not None
     assert extent.size_bytes > 0
+
+
+def test_the_extent_is_that_of_the_rows_where_the_log_lacks_it(
+    warehouse: Warehouse, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill("quarantine", [{"event_time": NOON}, {"event_time": None}])
+    fill("quarantine", [{"event_time": None}])
+    reader = Reader(warehouse)
+    by_log = reader.extent("quarantine")
+    assert by_log.rows == 3
+    assert by_log.last_event_time_us == int(NOON.timestamp()) * 1_000_000
+    monkeypatch.setattr(delta_files, "recorded_extent", lambda *_: None)
+    assert reader.extent("quarantine") == by_log
+
+
+def test_a_log_without_counts_or_times_has_no_extent(tmp_path: Path) -> None:
+    rows = pa.table({"event_time": pa.array([NOON], pa.timestamp("us", "UTC"))})
+    unindexed = {"delta.dataSkippingNumIndexedCols": "0"}
+    deltalake.write_deltalake(tmp_path, rows, configuration=unindexed)
+    table = deltalake.DeltaTable(tmp_path)
+    assert delta_files.recorded_extent(table, tmp_path, "event_time") is None
 
 
 def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None:
