@@ -23,7 +23,7 @@ class Area:
 AREAS = (
     Area(
         "Requests and fetches",
-        "what brokers logged: each request, each fetch, and how much fetches bring",
+        "each request and fetch that brokers logged, and how much fetches bring",
         ("requests", "fetches", "fetch_sizes"),
     ),
     Area(
