@@ -24,8 +24,11 @@ from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 
 from ..documented_commands import PAGES, in_blocks, words
 
-READ_TABLES = {"tables", "show", "sql", "ddl", "metrics", "jobs", "why", "what-if"}
-WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode"}
+READ_TABLES = {
+    *("tables", "describe", "show", "sql", "ddl", "metrics", "jobs", "why", "what-if"),
+    "completion",
+}
+WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode", "completion"}
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOOK_S = 40
 # Codes that say what was found, beside 0: what is missing, changes that wait, no such plan.
