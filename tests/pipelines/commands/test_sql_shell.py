@@ -22,6 +22,7 @@ class Terminal:
     """A shell in a pseudo-terminal."""
 
     def __init__(self, warehouse: Warehouse, home: Path) -> None:
+        self._unread = ""
         self._mine, theirs = pty.openpty()
         place = ["--set", f"warehouse.path={warehouse.conf.folder}"]
         self.process = subprocess.Popen(
@@ -38,13 +39,14 @@ class Terminal:
         os.write(self._mine, text.encode())
 
     def shows(self, text: str) -> str:
-        """What came up to and with `text`."""
-        shown, deadline = "", time.monotonic() + 60
-        while text not in shown:
-            assert time.monotonic() < deadline, shown
+        """What came up to and with `text`; what is behind it stays for the next call."""
+        deadline = time.monotonic() + 60
+        while text not in self._unread:
+            assert time.monotonic() < deadline, self._unread
             if select.select([self._mine], [], [], 1)[0]:
-                shown += os.read(self._mine, 65536).decode()
-        return shown
+                self._unread += os.read(self._mine, 65536).decode(errors="replace")
+        shown, _, self._unread = self._unread.partition(text)
+        return shown + text
 
     def close(self) -> None:
         self.process.kill()
@@ -77,6 +79,8 @@ def test_a_shell_answers_cancels_and_ends(terminal: Terminal, tmp_path: Path) ->
     terminal.types("\\x\n\\s throttle time\n\\d quota_usage\nSELECT 7 AS after;\n")
     shown = terminal.shows("after  7")
     assert "filled by" in shown
+    # Before the prompt the terminal, not the shell, would take the key.
+    terminal.shows("quotaflow> ")
     terminal.types("\x04")
     assert terminal.process.wait(timeout=30) == 0
     history = tmp_path / "home" / "sql_history"
