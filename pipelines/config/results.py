@@ -12,7 +12,7 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
-    """The price of a GiB: produced, consumed, and the surcharge between racks.
+    """The price of a GiB: produced, consumed, and the surcharges between racks and of remote reads.
 
     What has no price adds nothing to a cost. Without any price a cost is null.
     """
@@ -21,6 +21,7 @@ class PricesSection(Section):
     produced_per_gib: Price | None = None
     consumed_per_gib: Price | None = None
     cross_rack_per_gib: Price | None = None
+    remote_read_per_gib: Price | None = None
 
 
 def _by_network(racks: dict[str, str]) -> dict[str, str]:

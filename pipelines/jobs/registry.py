@@ -36,6 +36,7 @@ from quotaflow.pipelines.results.reads import (
     offset_lookups,
     preferred_replicas,
     rack_traffic,
+    remote_reads,
     replica_offsets,
 )
 from quotaflow.pipelines.results.replication import (
@@ -151,6 +152,7 @@ def _fetch_results(conf: Conf) -> tuple[Result, ...]:
         replica_lag.result(),
         replica_offsets.result(),
         fetch_faults.result(),
+        remote_reads.result(),
     )
 
 

@@ -31,6 +31,7 @@ from quotaflow.pipelines.reasons.producer_id_bursts import (
 )
 from quotaflow.pipelines.reasons.read_problems import READ_STEPS, read_step
 from quotaflow.pipelines.reasons.rebalances import TRIGGERS, rebalance_trigger
+from quotaflow.pipelines.reasons.remote_read_advice import REMOTE_READ_STEPS, remote_read_step
 from quotaflow.pipelines.reasons.replica_advice import REPLICA_STEPS, replica_step
 from quotaflow.pipelines.reasons.without_telemetry import NO_TELEMETRY, telemetry_step
 from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
@@ -44,6 +45,7 @@ __all__ = [
     "READ_STEPS",
     "REASONS",
     "RECOMMENDATIONS",
+    "REMOTE_READ_STEPS",
     "REPLICA_STEPS",
     "TRACES",
     "TRADE_OFFS",
@@ -60,6 +62,7 @@ __all__ = [
     "reason",
     "rebalance_trigger",
     "recommendation",
+    "remote_read_step",
     "replica_step",
     "telemetry_step",
     "trace",
@@ -75,6 +78,7 @@ WORDINGS = {
     ("fetch_advice", "trade_off"): TRADE_OFFS,
     ("fetch_advice", "advice"): FETCH_STEPS,
     ("replica_advice", "advice"): REPLICA_STEPS,
+    ("remote_read_advice", "advice"): REMOTE_READ_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,
     ("rebalances", "trigger"): TRIGGERS,

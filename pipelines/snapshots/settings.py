@@ -15,6 +15,7 @@ KEYS = (
     "prices.produced_per_gib",
     "prices.consumed_per_gib",
     "prices.cross_rack_per_gib",
+    "prices.remote_read_per_gib",
     "quotas.percentile",
     "quotas.headroom",
     "quotas.advice_days",

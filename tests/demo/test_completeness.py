@@ -46,6 +46,8 @@ def test_few_objects_may_be_empty() -> None:
     assert rightly_empty - completeness.FILLED == {
         *("default_quota_proposals", "feedback_locks", "log_start_divergence"),
         "leftover_proposals",
+        # The demo has no remote storage.
+        *("remote_reads", "remote_reads_by_hour", "remote_read_advice"),
         # The demo has no application of Kafka Streams: the live tests have.
         "streams_applications",
         # Nor has it a share group, and they have.

@@ -366,6 +366,28 @@ TRIGGERS: dict[str, Case] = {
     ),
     "unknown": (TRIGGER, "nothing in the request log shows what caused it"),
 }
+REMOTE_READ = {
+    **{"client_id": "reader", "principal": "User:bob", "topic": "orders", "broker_id": 1},
+    **{"read_age_ms": 9_000_000, "local_retention_ms": 3_600_000, "recommended_ms": 10_800_000},
+    **{"extra_local_bytes": 5e9, "fetch_quota": 150_000, "empty_time_ms_per_hour": 90_500.0},
+}
+REMOTE_READ_STEPS: dict[str, Case] = {
+    "read_sooner": (
+        REMOTE_READ,
+        "let reader of User:bob read orders sooner: records are 2.5 hours old then, and on disk "
+        "for 1.0",
+    ),
+    "raise_local_retention": (
+        REMOTE_READ,
+        "set local.retention.ms of orders to 10800000, which is 3600000 now: that takes 5.0 GB "
+        "more of brokers' disks",
+    ),
+    "raise_remote_fetch_quota": (
+        REMOTE_READ,
+        "raise remote.log.manager.fetch.max.bytes.per.second of broker 1, which is 150000: clients "
+        "waited 90.5 s per hour",
+    ),
+}
 CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("desired_configs", "reason_code"): REASONS,
     ("desired_configs", "blocked_reason"): BLOCKED,
@@ -375,6 +397,7 @@ CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("fetch_advice", "trade_off"): TRADE_OFFS,
     ("fetch_advice", "advice"): FETCH_STEPS,
     ("replica_advice", "advice"): REPLICA_STEPS,
+    ("remote_read_advice", "advice"): REMOTE_READ_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,
     ("rebalances", "trigger"): TRIGGERS,

@@ -110,6 +110,17 @@ ANSWERS: tuple[Answer, ...] = (
     ),
     _answer(reads.RACK_PAIRS, {"rack_traffic": _TWO_DAYS, "preferred_replicas": _TWO_DAYS}),
     _answer(
+        reads.REMOTE_READ_ADVICE,
+        {
+            "remote_reads": _A_DAY,
+            "traffic": _A_DAY,
+            # What it reads of their views comes from snapshots.
+            "replica_offsets": _TEN_MINUTES,
+            "fetch_sizes": _A_WEEK,
+            "pipeline_progress": _TWO_WEEKS,
+        },
+    ),
+    _answer(
         reads.READ_PROBLEMS,
         {"fetch_faults": _TWO_DAYS, "offset_lookups": _TWO_DAYS, "preferred_replicas": _A_DAY},
     ),

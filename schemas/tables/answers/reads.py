@@ -46,6 +46,93 @@ RACK_PAIRS = Table(
 )
 
 
+REMOTE_READ_ADVICE = Table(
+    name="remote_read_advice",
+    comment=(
+        "One row per step that would spare reads of remote storage, or waits for it, by the last "
+        "day (KIP-405, KIP-956). read_sooner and raise_local_retention are two ways to spare the "
+        "same reads. Reads of brokers and of this pipeline ask for no step "
+        "(protected_principals.is_internal)."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column(
+            "advice",
+            STRING,
+            "read_sooner (the client reads records later than its topic keeps them on disk), "
+            "raise_local_retention (keep the records of a topic on disk until they are read) or "
+            "raise_remote_fetch_quota (clients waited while a broker was over its quota of remote "
+            "reads)",
+        ),
+        Column("principal", STRING, "client of read_sooner, as Kafka prints it; null: another"),
+        Column("client_id", STRING, "its client.id: untrusted text; null: another step"),
+        Column("topic", STRING, "topic that is read; null: raise_remote_fetch_quota"),
+        Column("broker_id", INT, "broker of raise_remote_fetch_quota; null: another step"),
+        Column("bytes_per_hour", DOUBLE, "record bytes read from remote storage, per hour"),
+        Column("fetches_per_hour", DOUBLE, "answers with them, per hour"),
+        Column(
+            "empty_time_ms_per_hour",
+            DOUBLE,
+            "time that clients waited for empty answers, in ms per hour",
+        ),
+        Column(
+            "read_age_ms",
+            LONG,
+            "greatest age of records when they were read, in ms, as exact as snapshots are close; "
+            "null: see unknown_reason",
+        ),
+        Column(
+            "local_retention_ms",
+            LONG,
+            "how long the topic keeps records on disk: local.retention.ms, or retention.ms where "
+            "it is -2; -1: no limit by time; null: not known, or another step",
+        ),
+        Column(
+            "local_retention_bytes",
+            LONG,
+            "its local.retention.bytes, or retention.bytes where it is -2; -1: no limit; null: "
+            "not known, or another step",
+        ),
+        Column(
+            "recommended_ms",
+            LONG,
+            "raise_local_retention: local.retention.ms that would keep the records on disk, in "
+            "whole hours; null: not known, or another step",
+        ),
+        Column(
+            "extra_local_bytes",
+            DOUBLE,
+            "raise_local_retention: bytes more on the disks of all replicas, if local_retention_ms "
+            "is what limits them; null: not known, or another step",
+        ),
+        Column(
+            "fetch_quota",
+            LONG,
+            "raise_remote_fetch_quota: the quota of the broker, in bytes per second; null: another "
+            "step, or several_quotas",
+        ),
+        Column(
+            "unknown_reason",
+            STRING,
+            "older_than_ends (the records are older than the first end of their partition that a "
+            "snapshot saw) or several_quotas (it was altered); null: all is known",
+        ),
+        Column(
+            "saved_cost_per_hour",
+            DOUBLE,
+            "cost of bytes_per_hour, in currency; null: conf has no price, or nothing is saved",
+        ),
+        Column("currency", STRING, "currency of the prices, as conf names it"),
+        Column("since", TIMESTAMP, "first minute that counts"),
+        Column("until", TIMESTAMP, "last minute that counts"),
+    ),
+    key=("cluster_id", "advice", "principal", "client_id", "topic", "broker_id"),
+    time="until",
+    clustering=("until", "advice"),
+    empty="while remote_reads has no rows of users' clients",
+)
+
+
 READ_PROBLEMS = Table(
     name="read_problems",
     comment=(

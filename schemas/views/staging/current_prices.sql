@@ -8,6 +8,7 @@
 --   produced_per_gib: price of a GiB that clients produce, in currency
 --   consumed_per_gib: price of a GiB that clients consume, in currency
 --   cross_rack_per_gib: price of a GiB that crosses racks, in currency
+--   remote_read_per_gib: price of a GiB that clients read from remote storage, in currency
 SELECT
     cluster_id,
     max(CASE WHEN setting = 'prices.currency' THEN setting_value END) AS currency,
@@ -16,7 +17,9 @@ SELECT
     max(CASE WHEN setting = 'prices.consumed_per_gib' THEN CAST(setting_value AS DOUBLE) END)
         AS consumed_per_gib,
     max(CASE WHEN setting = 'prices.cross_rack_per_gib' THEN CAST(setting_value AS DOUBLE) END)
-        AS cross_rack_per_gib
+        AS cross_rack_per_gib,
+    max(CASE WHEN setting = 'prices.remote_read_per_gib' THEN CAST(setting_value AS DOUBLE) END)
+        AS remote_read_per_gib
 FROM (
     SELECT
         *,

@@ -29,6 +29,7 @@ from .view_rows import (
     moved,
     push,
     quota,
+    read_remotely,
     reassigned,
     replica_minute,
     replicated,
@@ -231,6 +232,7 @@ FILLED: dict[str, list[Row]] = {
         setting("prices.produced_per_gib", 1.0),
         setting("prices.consumed_per_gib", 2.0),
         setting("prices.cross_rack_per_gib", 8.0),
+        setting("prices.remote_read_per_gib", 4.0),
         setting("quotas.advised_users", "*"),
         setting("replication.stale_throttle_s", 60),
         setting("replication.network_bytes_per_s", 1e6),
@@ -278,6 +280,10 @@ FILLED: dict[str, list[Row]] = {
         fetched(65, 64, 2**20, replica_id=2, principal="User:broker", max_bytes_fetches=60),
         fetched(65, 64, 2**20, client_id="full", filled_fetches=9, starved_fetches=9),
         fetched(65, 64, 2**20, client_id="large", oversized_batches=1),
+    ],
+    "remote_reads": [
+        read_remotely(5, 2**30, topic=HOSTILE, min_fetch_offset=150),
+        read_remotely(65, 2**20, client_id=HOSTILE, empty_fetches=4, over_quota_fetches=4),
     ],
     "rack_traffic": [
         crossed(5, 2**30),

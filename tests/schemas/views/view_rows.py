@@ -224,6 +224,16 @@ def fetched(second: float, fetches: int, size: int, **others: Any) -> Row:
     return row | others
 
 
+def read_remotely(second: float, size: int, **others: Any) -> Row:
+    """A minute of remote_reads: two answers from remote storage."""
+    minute = at(second // 60 * 60)
+    row = {"cluster_id": "c1", "event_date": minute.date(), "event_time": minute, "broker_id": 1}
+    row |= {"principal": "User:alice", "client_id": "orders", "topic": "orders"}
+    row |= {"partition": 0, "fetches": 2, "bytes": size, "fetch_time_ms": 20.0, "empty_fetches": 0}
+    row |= {"over_quota_fetches": 0, "empty_time_ms": 0.0, "min_fetch_offset": 50}
+    return row | {"local_log_start_offset": 90, "fetch_quota": None} | others
+
+
 def crossed(second: float, size: int, **others: Any) -> Row:
     """A minute of rack_traffic: read in az-b of a broker in az-a."""
     minute = at(second // 60 * 60)

@@ -14,6 +14,7 @@ from quotaflow.pipelines.results.reads import (
     offset_lookups,
     preferred_replicas,
     rack_traffic,
+    remote_reads,
     replica_offsets,
 )
 from quotaflow.udfs.rules.replica import RACK_AWARE
@@ -70,6 +71,12 @@ def made_up_fetch(dice: random.Random) -> Row:
         replica_id=dice.choice([None, None, None, 3]),
         api_version=dice.choice([8, 17]),
         client_software_version=dice.choice(["1", "2"]),
+        response_bytes=dice.choice([0, 0, 1_000]),
+        session_id=dice.choice([0, 7]),
+        session_partitions=1,
+        source_topic="log",
+        source_partition=0,
+        source_offset=dice.randrange(2**60),
     )
 
 
@@ -100,11 +107,18 @@ def made_up_body(dice: random.Random, api: str) -> str | None:
 def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
     """What snapshots saw change, in and after the minutes; one key changes once a time."""
     snapshots: dict[str, list[Row]] = {"topics": [], "replicas": [], "brokers": [], "configs": []}
+    snapshots["partition_offsets"] = []
     for second in (60, 100, 150, 230, 300):
         is_removed = dice.random() < 0.2
         n = dice.choice([1, 2])
         topic = {"topic_id": f"id{n}", "topic": f"t{n}"}
         snapshots["topics"].append(seen(second, **topic) | {"is_removed": is_removed})
+        snapshots["partition_offsets"] += [
+            seen(second, topic=name, partition=partition, log_start_offset=0)
+            | {"local_log_start_offset": dice.choice([None, 70, 80, 90])}
+            for name in ("t1", "t2", "t3")
+            for partition in (0, 1)
+        ]
         led = {"is_leader": dice.random() < 0.5, "is_in_sync": dice.random() < 0.7}
         snapshots["replicas"] += [
             replica(id_, second, **topic, partition=partition)
@@ -129,6 +143,7 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
         fetch_faults.result(),
         rack_traffic.result(RACKS),
         offset_lookups.result(),
+        remote_reads.result(),
     ],
     ids=lambda result: result.table.name,
 )

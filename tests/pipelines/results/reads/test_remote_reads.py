@@ -1,0 +1,150 @@
+"""Reads from remote storage: what is below the local start, and which empty answers waited for it.
+
+The sequences of the first two tests are those of a broker of Kafka 4.3.1 with LocalTieredStorage.
+"""
+
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.results.reads import remote_reads
+
+from .replica_rows import BEFORE, Row, answered, at, computed, fetch, minute, seen
+
+LOCAL_START, END = 4_077, 8_000
+TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
+COUNTS = ("fetches", "bytes", "empty_fetches", "over_quota_fetches")
+
+
+def starts(second: float = BEFORE, local: int | None = LOCAL_START, **others: Any) -> Row:
+    """Offsets of the partition, as a snapshot saw them."""
+    row = {"topic": "orders", "partition": 0, "log_start_offset": 0, "log_end_offset": END}
+    return seen(second, **row, local_log_start_offset=local) | others
+
+
+def quota(value: str | None, second: float = BEFORE, **others: Any) -> Row:
+    """The remote fetch quota of broker 1."""
+    key = "remote.log.manager.fetch.max.bytes.per.second"
+    row = seen(second, entity_type="broker", entity_name="1", config_key=key, config_value=value)
+    return row | others
+
+
+def read(second: float, offset: int, size: int, **others: Any) -> Row:
+    """A fetch that asks for one offset of the partition."""
+    part = answered(size, fetch_offset=offset, high_watermark=END)
+    return fetch(second, 1, part, **timed(second, size) | others)
+
+
+def timed(second: float, size: int) -> Row:
+    """What every answer has. An empty one took max_wait_ms."""
+    row = {"response_bytes": size, "throttle_time_ms": 0.0, "session_id": 0, "session_epoch": -1}
+    row |= {"local_time_ms": 1.0, "remote_time_ms": 2.0 if size else 500.0, "session_partitions": 1}
+    return row | {"source_topic": "log", "source_partition": 0, "source_offset": int(second * 1e3)}
+
+
+def in_session(second: float, epoch: int, offset: int | None = None, size: int = 0) -> Row:
+    """A fetch of a session; an empty answer names no partition."""
+    session = {"session_id": 7, "session_epoch": epoch}
+    if offset is None:
+        return fetch(second, 1, **timed(second, 0) | session)
+    return read(second, offset, size, **session)
+
+
+def rows_of(*facts: Row, **lookups: list[Row]) -> list[Row]:
+    """The rows of these fetches."""
+    given = {"topics": [TOPIC], "partition_offsets": [starts()]} | lookups
+    return computed(remote_reads.result(), fetches=list(facts), **given)
+
+
+def counts(row: Row) -> tuple[int, ...]:
+    return tuple(row[name] for name in COUNTS)
+
+
+SESSION = [
+    in_session(7.182, 0, 0, 300_000),
+    *(in_session(7.710 + 0.505 * n, 1 + n) for n in range(4)),
+    in_session(9.234, 5, 286, 300_000),
+    *(in_session(9.741 + 0.505 * n, 6 + n) for n in range(4)),
+    in_session(11.284, 10, 577, 300_000),
+]
+
+
+def test_a_session_that_waits_for_the_quota() -> None:
+    (row,) = rows_of(*SESSION, configs=[quota("150000")])
+    assert counts(row) == (3, 900_000, 8, 8)
+    assert (row["fetch_time_ms"], row["empty_time_ms"]) == (9.0, 8 * 501.0)
+    assert (row["min_fetch_offset"], row["local_log_start_offset"]) == (0, LOCAL_START)
+    assert (row["fetch_quota"], row["topic"]) == (150_000, "orders")
+
+
+def test_without_a_session_an_empty_answer_names_its_offset() -> None:
+    facts = [read(1, 0, 100_000), read(1.6, 96, 0), read(1.61, 96, 100_000)]
+    (row,) = rows_of(*facts, configs=[quota("50000")])
+    assert counts(row) == (2, 200_000, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("configs", "expected"),
+    [
+        pytest.param([], (None, 0), id="no snapshot has the quota"),
+        pytest.param([quota("9223372036854775807")], (None, 0), id="Kafka's default is none"),
+        pytest.param([quota("1000000")], (1_000_000, 0), id="the broker is far below it"),
+        pytest.param([quota("1000", entity_name="2")], (None, 0), id="another broker's"),
+        pytest.param([quota("150000"), quota("1000000", 5)], (1_000_000, 0), id="it was raised"),
+    ],
+)
+def test_why_an_answer_is_empty(configs: list[Row], expected: tuple[int | None, int]) -> None:
+    (row,) = rows_of(*SESSION, configs=configs)
+    assert (row["fetch_quota"], row["over_quota_fetches"]) == expected
+    assert row["empty_fetches"] == 8
+
+
+@pytest.mark.parametrize(
+    ("facts", "offsets"),
+    [
+        pytest.param([read(1, LOCAL_START, 9)], [starts()], id="at the local start"),
+        pytest.param([read(1, 5, 9)], [starts(2)], id="before the first snapshot"),
+        pytest.param([read(1, 5, 9)], [starts(local=0)], id="all is on disk"),
+        pytest.param([read(1, 5, 9)], [starts(local=None)], id="the broker does not say it"),
+        pytest.param([read(1, 5, 9)], [starts(), starts(0, is_removed=True)], id="removed"),
+        pytest.param([read(1, 5, 9)], [starts(partition=1)], id="another partition"),
+        pytest.param([read(1, 5, 9, replica_id=2)], [starts()], id="a follower"),
+        pytest.param([read(1, 5, 0, error_code=41)], [starts()], id="refused"),
+        pytest.param([read(1, 5, 0, throttle_time_ms=9.0)], [starts()], id="a client quota"),
+        pytest.param(
+            [fetch(1, 1, answered(9, fetch_offset=5, high_watermark=20), **timed(1, 9))],
+            [starts()],
+            id="the topic was made again",
+        ),
+        pytest.param(
+            [fetch(1, 1, answered(0, fetch_offset=5, error_code=1), **timed(1, 0))],
+            [starts()],
+            id="out of range",
+        ),
+    ],
+)
+def test_what_is_no_remote_read(facts: list[Row], offsets: list[Row]) -> None:
+    assert rows_of(*facts, partition_offsets=offsets) == []
+
+
+@pytest.mark.parametrize(
+    ("waiting", "empty"),
+    [
+        pytest.param({}, 1, id="it waited"),
+        pytest.param({"session_partitions": 0}, 0, id="the partition was left out"),
+        pytest.param({"session_id": 8}, 0, id="another session"),
+        pytest.param({"throttle_time_ms": 3.0}, 0, id="a client quota emptied it"),
+        pytest.param({"partitions": [answered(0, preferred_read_replica=2)]}, 0, id="a redirect"),
+        pytest.param({"event_time": at(-70)}, 0, id="more than a minute ago"),
+    ],
+)
+def test_which_empty_answers_wait(waiting: Row, empty: int) -> None:
+    (row,) = rows_of(in_session(1, 1) | waiting, in_session(2, 2, 5, 90))
+    assert row["empty_fetches"] == empty
+
+
+def test_an_answer_with_two_partitions_divides_its_time() -> None:
+    two = [answered(4, fetch_offset=1, high_watermark=END, partition=n) for n in (0, 1)]
+    one = fetch(60, 1, *two, **timed(60, 8))
+    rows = rows_of(one, partition_offsets=[starts(), starts(partition=1)])
+    assert [(minute(row), row["fetch_time_ms"], row["bytes"]) for row in rows] == [(1, 1.5, 4)] * 2
