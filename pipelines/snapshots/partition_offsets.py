@@ -1,7 +1,7 @@
 """`partition_offsets`: where partitions start and end, from their leaders (ListOffsets)."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 from quotaflow.pipelines.kafka import offsets
@@ -15,6 +15,21 @@ _OPTIONAL = {
     "local_log_start_offset": offsets.local_log_starts,
     "last_tiered_offset": offsets.last_tiered,
 }
+
+
+REMOTE_STORAGE = "remote.storage.enable"
+
+
+def tiered(topic_configs: Iterable[Row | UnansweredPart], topology: Topology) -> set[Partition]:
+    """The partitions of topics with remote storage (KIP-405)."""
+    topics = {
+        row["entity_name"]
+        for row in topic_configs
+        if not isinstance(row, UnansweredPart)
+        and row["config_key"] == REMOTE_STORAGE
+        and row["config_value"] == "true"
+    }
+    return {each for led in topology.leaders.values() for each in led if each[0] in topics}
 
 
 def observe(

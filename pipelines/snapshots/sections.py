@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 
-from quotaflow.pipelines.kafka.cluster_state import ClusterState
+from quotaflow.pipelines.kafka.cluster_state import ClusterState, Partition
 from quotaflow.pipelines.snapshots import (
     client_quotas,
     configs,
@@ -87,6 +87,17 @@ class ClusterObserver:
         """Configs of client-metrics resources."""
         return list(self.hidden(configs.of_client_metrics(self.state)))
 
+    @cached_property
+    def topic_configs(self) -> list[Row | UnansweredPart]:
+        """Configs that are set on topics."""
+        return list(configs.of_topics(self.state, self.topology))
+
+    @property
+    def read_partitions(self) -> set[Partition]:
+        """Partitions whose offsets are asked for: that a group reads, or with remote storage."""
+        of_groups = group_offsets.partitions_of(self.group_offsets)
+        return of_groups | partition_offsets.tiered(self.topic_configs, self.topology)
+
     def hidden(self, rows: Iterable[Row | UnansweredPart]) -> Iterator[Row | UnansweredPart]:
         """Quotas, or configs of client-metrics resources, with pseudonyms for clients."""
         names = self.pseudonyms
@@ -102,7 +113,7 @@ class ClusterObserver:
         """Configs of all client-metrics resources, topics and brokers."""
         return chain(
             self.client_metrics,
-            configs.of_topics(self.state, self.topology),
+            self.topic_configs,
             configs.of_brokers(self.state, self.brokers),
         )
 
@@ -141,9 +152,7 @@ _OBSERVED: Mapping[str, Callable[[ClusterObserver], ObservedRows]] = {
     "group_offsets": lambda observer: collect(GROUP_OFFSETS, observer.group_offsets),
     "partition_offsets": lambda observer: collect(
         PARTITION_OFFSETS,
-        partition_offsets.observe(
-            observer.state, observer.topology, group_offsets.partitions_of(observer.group_offsets)
-        ),
+        partition_offsets.observe(observer.state, observer.topology, observer.read_partitions),
     ),
     "client_subscriptions": _subscriptions,
     "settings": lambda observer: collect(

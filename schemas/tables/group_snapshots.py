@@ -111,8 +111,8 @@ GROUP_OFFSETS = Table(
 
 PARTITION_OFFSETS = Table(
     name="partition_offsets",
-    comment="One row per change of the offsets of a partition that some group has an offset in, "
-    "when a snapshot saw it (ListOffsets)",
+    comment="One row per change of the offsets of a partition that some group has an offset in, or "
+    "of a topic with remote storage, when a snapshot saw it (ListOffsets)",
     columns=(
         CLUSTER_ID,
         SNAPSHOT_TIME,

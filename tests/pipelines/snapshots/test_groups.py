@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.kafka.cluster_state import ClusterState
+from quotaflow.pipelines.kafka.cluster_state import TOPIC, ClusterState
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
@@ -12,6 +12,7 @@ from quotaflow.udfs.rules.pseudonym import Pseudonyms
 from ..kafka.fake_cluster import (
     CLUSTER_AUTHORIZATION_FAILED,
     NOT_LEADER,
+    ON_TOPIC,
     MadeCluster,
 )
 from ..kafka.fake_groups import MadeGroup, MadeMember
@@ -146,6 +147,17 @@ def test_only_partitions_with_an_offset_of_a_group_are_read() -> None:
     names = ("topic", "partition", "log_start_offset", "log_end_offset")
     assert picked(rows, *names) == {("a", 0, 0, 52), ("a", 1, 0, 100), ("b", 0, 0, 100)}
     assert picked(rows, "local_log_start_offset", "last_tiered_offset") == {(10, 9)}
+    assert gaps == []
+
+
+def test_partitions_with_remote_storage_are_read_without_a_group() -> None:
+    remote = {"c": [("remote.storage.enable", "true", ON_TOPIC)]}
+    remote |= {"d": [("remote.storage.enable", "false", ON_TOPIC)]}
+    made = MadeCluster(
+        topics={"c": 2, "d": 1}, configs={(TOPIC, name): given for name, given in remote.items()}
+    )
+    rows, gaps = seen(made, "partition_offsets")
+    assert picked(rows, "topic", "partition") == {("c", 0), ("c", 1)}
     assert gaps == []
 
 
