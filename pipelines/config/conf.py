@@ -25,9 +25,11 @@ from quotaflow.pipelines.config.ingest import (
 from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.config.plan import DEFAULT_EXCLUDED, PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (
+    CLIENT_ID_RACKS,
     PricesSection,
     ProducerIdsSection,
     QuotasSection,
+    RackPatterns,
     Racks,
     ResultsSection,
 )
@@ -159,6 +161,7 @@ class Conf(Section):
     results: ResultsSection = ResultsSection()
     prices: PricesSection = PricesSection()
     racks: Racks = Field(default_factory=dict)
+    rack_patterns: RackPatterns = Field(default_factory=lambda: list(CLIENT_ID_RACKS))
     replication: ReplicationSection = ReplicationSection()
     plan: PlanSection = PlanSection()
     feedback: FeedbackSection = FeedbackSection()

@@ -1,5 +1,6 @@
 """Sections of conf that results use: lateness, prices, racks, quotas and producer-id quotas."""
 
+import re
 from ipaddress import ip_network
 from typing import Annotated
 
@@ -41,6 +42,33 @@ def _by_network(racks: dict[str, str]) -> dict[str, str]:
 
 Racks = Annotated[dict[str, Annotated[str, Field(min_length=1)]], AfterValidator(_by_network)]
 """Rack by network (CIDR): the narrowest network with a client's address counts."""
+
+
+CLIENT_ID_RACKS = ("warpstream_az=([^,;& ]+)", "diskless_az=([^,;& ]+)")
+"""Client ids that name a rack as WarpStream's and Aiven's clients do."""
+_MAX_PATTERN_CHARS = 200
+
+
+def _regex(pattern: str) -> str:
+    """A regular expression of RE2, whose time grows with the length of the text alone."""
+    import duckdb  # noqa: PLC0415  it takes a tenth of a second to import
+
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        raise ValueError(f"{pattern[:20]!r}... has more than {_MAX_PATTERN_CHARS} characters")
+    try:
+        duckdb.execute("SELECT regexp_extract('', $1, 1)", [pattern])
+        groups = re.compile(pattern).groups
+    except (duckdb.Error, re.error):
+        groups = 0
+    if not groups:
+        raise ValueError(
+            f"{pattern!r} is no regular expression of RE2 with a group, such as az=([a-z0-9-]+)"
+        )
+    return pattern
+
+
+RackPatterns = Annotated[list[Annotated[str, AfterValidator(_regex)]], Field(max_length=10)]
+"""Patterns whose first group is the rack in a client id: the first that matches counts."""
 
 
 class ResultsSection(Section):

@@ -91,6 +91,7 @@ CURRENT_STATE_TABLES = {
     "replication_proposals",
     "reassignments",
     "rack_pairs",
+    "producer_rack_advice",
     "remote_read_advice",
     "read_problems",
     "top_talkers",

@@ -128,10 +128,10 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
         producer_id_uses.result(),
         producer_id_rates.result(conf.producer_ids),
         address_clients.result(),
-        traffic.result(conf.racks),
+        traffic.result(conf.racks, conf.rack_patterns),
         topic_names.result(),
         quota_usage.result(conf.quotas),
-        rack_traffic.result(conf.racks),
+        rack_traffic.result(conf.racks, conf.rack_patterns),
         reassignment_changes.result(),
         config_alterations.result(),
         replication_traffic.result(),
@@ -147,7 +147,7 @@ def _request_results(conf: Conf) -> tuple[Result, ...]:
 
 def _fetch_results(conf: Conf) -> tuple[Result, ...]:
     return (
-        preferred_replicas.result(conf.racks),
+        preferred_replicas.result(conf.racks, conf.rack_patterns),
         fetch_sizes.result(conf.quotas),
         replica_lag.result(),
         replica_offsets.result(),

@@ -29,6 +29,10 @@ from quotaflow.pipelines.reasons.producer_id_bursts import (
     cure,
     recommendation,
 )
+from quotaflow.pipelines.reasons.producer_rack_advice import (
+    PRODUCER_RACK_STEPS,
+    producer_rack_step,
+)
 from quotaflow.pipelines.reasons.read_problems import READ_STEPS, read_step
 from quotaflow.pipelines.reasons.rebalances import TRIGGERS, rebalance_trigger
 from quotaflow.pipelines.reasons.remote_read_advice import REMOTE_READ_STEPS, remote_read_step
@@ -42,6 +46,7 @@ __all__ = [
     "FETCH_STEPS",
     "MAX_NAME_CHARS",
     "NO_TELEMETRY",
+    "PRODUCER_RACK_STEPS",
     "READ_STEPS",
     "REASONS",
     "RECOMMENDATIONS",
@@ -58,6 +63,7 @@ __all__ = [
     "burst",
     "cure",
     "fetch_step",
+    "producer_rack_step",
     "read_step",
     "reason",
     "rebalance_trigger",
@@ -78,6 +84,7 @@ WORDINGS = {
     ("fetch_advice", "trade_off"): TRADE_OFFS,
     ("fetch_advice", "advice"): FETCH_STEPS,
     ("replica_advice", "advice"): REPLICA_STEPS,
+    ("producer_rack_advice", "advice"): PRODUCER_RACK_STEPS,
     ("remote_read_advice", "advice"): REMOTE_READ_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,

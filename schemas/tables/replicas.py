@@ -26,8 +26,15 @@ PREFERRED_REPLICAS = Table(
         EVENT_DATE,
         MINUTE,
         *CLIENT[:2],
-        Column("client_rack", STRING, "client.rack, or the rack conf's racks give its address"),
+        Column("client_rack", STRING, "client.rack, or the rack that conf gives its address or id"),
         Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the consumer sends none"),
+        Column(
+            "rack_source",
+            STRING,
+            "how client_rack is known: request (client.rack of a FETCH), address (conf's racks) or "
+            "client_id (claimed by the client id, by conf's rack_patterns); null: it is not known, "
+            "or the row is older",
+        ),
         NAMED_TOPIC_ID,
         NAMED_TOPIC,
         PARTITION,
@@ -130,9 +137,16 @@ RACK_TRAFFIC = Table(
             "client_rack",
             STRING,
             "rack of the other side: a consumer's client.rack, the broker.rack of a follower, else "
-            "the rack conf's racks give the client's address; null: not known",
+            "the rack that conf gives the client's address or id; null: not known",
         ),
         Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client sends none"),
+        Column(
+            "rack_source",
+            STRING,
+            "how client_rack is known: request (client.rack of a FETCH), address (conf's racks), "
+            "client_id (claimed by the client id, by conf's rack_patterns) or broker (broker.rack "
+            "of a follower); null: it is not known, or the row is older",
+        ),
         Column("broker_id", INT, "broker that took or gave the records"),
         Column("broker_rack", STRING, "broker.rack of it"),
         Column("requests", LONG, "requests with records"),

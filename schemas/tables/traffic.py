@@ -31,10 +31,17 @@ TRAFFIC = Table(
             "client_rack",
             STRING,
             "client.rack of a consumer that sends it (KIP-392), else the rack of the client's "
-            "address by conf's racks; null: not known",
+            "address or client id by conf's racks; null: not known",
         ),
         Column("bytes", LONG, "record bytes, as compressed by the producer"),
         Column("is_rack_inferred", BOOLEAN, "client_rack is that of conf: the client sends none"),
+        Column(
+            "rack_source",
+            STRING,
+            "how client_rack is known: request (client.rack of a FETCH), address (conf's racks) or "
+            "client_id (claimed by the client id, by conf's rack_patterns); null: it is not known, "
+            "or the row is older",
+        ),
         Column(
             "broker_rack",
             STRING,

@@ -39,6 +39,7 @@ NOT_FILLED = {
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
     *("moving_replicas", "leftover_proposals", "group_assignments", "share_fetches"),
     *("remote_reads", "remote_read_advice"),
+    *("remote_reads", "remote_read_advice", "producer_rack_advice"),
 }
 """By what cannot be read, by plan and apply, by check, by advice that nobody needs here, and by a
 snapshot that falls into a move, or that finds members that have not left yet. The share consumer

@@ -366,6 +366,26 @@ TRIGGERS: dict[str, Case] = {
     ),
     "unknown": (TRIGGER, "nothing in the request log shows what caused it"),
 }
+PRODUCER = {
+    **{"client_id": "app", "principal": "User:bob", "topic": "orders", "client_rack": "az-b"},
+    "rack_source": "client_id",
+}
+PRODUCER_RACK_STEPS: dict[str, Case] = {
+    "set_producer_rack": (
+        PRODUCER,
+        "set client.rack=az-b and partitioner.rack.aware=true at producer app of User:bob for "
+        "orders (Java clients from 4.4): it is there, as its client id claims",
+    ),
+    "check_producer": (
+        PRODUCER,
+        "see why app of User:bob sends records of orders out of az-b: their keys choose the "
+        "partition, or partitioner.rack.aware is not set",
+    ),
+    "move_leaders": (
+        PRODUCER,
+        "move leaders of orders to az-b, which has replicas and producers",
+    ),
+}
 REMOTE_READ = {
     **{"client_id": "reader", "principal": "User:bob", "topic": "orders", "broker_id": 1},
     **{"read_age_ms": 9_000_000, "local_retention_ms": 3_600_000, "recommended_ms": 10_800_000},
@@ -397,6 +417,7 @@ CASES: dict[tuple[str, str], dict[str, Case]] = {
     ("fetch_advice", "trade_off"): TRADE_OFFS,
     ("fetch_advice", "advice"): FETCH_STEPS,
     ("replica_advice", "advice"): REPLICA_STEPS,
+    ("producer_rack_advice", "advice"): PRODUCER_RACK_STEPS,
     ("remote_read_advice", "advice"): REMOTE_READ_STEPS,
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,

@@ -110,6 +110,10 @@ ANSWERS: tuple[Answer, ...] = (
     ),
     _answer(reads.RACK_PAIRS, {"rack_traffic": _TWO_DAYS, "preferred_replicas": _TWO_DAYS}),
     _answer(
+        reads.PRODUCER_RACK_ADVICE,
+        {"traffic": _TWO_DAYS, "client_metrics": _TWO_DAYS, "fetch_sizes": _A_WEEK},
+    ),
+    _answer(
         reads.REMOTE_READ_ADVICE,
         {
             "remote_reads": _A_DAY,

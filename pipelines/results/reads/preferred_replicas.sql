@@ -1,5 +1,5 @@
 -- Which replica consumers read from, and which one is nearest, minute by minute (KIP-392).
--- `racks` are conf's networks. Clients that send no rack get theirs from them.
+-- `racks` and `rack_patterns` are conf's. Clients that send no rack get theirs from them.
 -- Followers' fetches count for one thing: the high watermarks that the leader reports to them.
 WITH answered AS (
     SELECT
@@ -18,9 +18,12 @@ each AS (
         a.* EXCLUDE (partitions, client_address),
         floored(answered_at, 60) AS event_time,
         coalesce(declared_rack, r.rack) AS client_rack,
+        if(declared_rack IS NULL, r.source, 'request') AS rack_source,
         unnest(partitions) AS part
     FROM answered a
-    LEFT JOIN address_racks(answered, racks) r USING (client_address)
+    LEFT JOIN inferred_racks(answered, racks, rack_patterns) r
+        ON r.client_address IS NOT DISTINCT FROM a.client_address
+        AND r.client_id IS NOT DISTINCT FROM a.client_id
 ),
 -- A row: what a client got of a partition from a broker in a minute, by the answers' topic names.
 summed AS (
@@ -28,6 +31,7 @@ summed AS (
         cluster_id, event_time, event_time + INTERVAL 1 MINUTE AS minute_end,
         part.topic AS topic, part.topic_id AS topic_id, part."partition" AS "partition",
         broker_id, is_consumer, principal, client_id, declared_rack, client_rack,
+        max(rack_source) AS rack_source,
         min(api_version) AS api_version,
         count(*) FILTER (part.bytes > 0) AS answers_with_records,
         coalesce(sum(part.bytes), 0) AS bytes,
@@ -44,6 +48,7 @@ by_topic AS (
     SELECT
         cluster_id, event_time, minute_end, topic, topic_id, "partition",
         broker_id, is_consumer, principal, client_id, declared_rack, client_rack,
+        max(rack_source) AS rack_source,
         min(api_version) AS api_version,
         sum(answers_with_records) AS answers_with_records,
         sum(bytes) AS bytes,
@@ -129,7 +134,7 @@ chosen AS (
 SELECT
     cluster_id, CAST(event_time AS DATE) AS event_date, event_time, principal, client_id,
     client_rack, declared_rack IS NULL AND client_rack IS NOT NULL AS is_rack_inferred,
-    topic_id, topic, "partition", broker_id, broker_rack, api_version,
+    rack_source, topic_id, topic, "partition", broker_id, broker_rack, api_version,
     answers_with_records AS fetches, bytes, redirects, preferred_read_replica,
     leader_id, leader.rack AS leader_rack,
     chosen_replica(expected_reason, leader, assigned, declared_rack) AS expected_replica,

@@ -1,9 +1,9 @@
 -- Bytes produced, consumed and replicated between racks, by minute.
--- `racks` are conf's networks, for clients that send no rack.
+-- `racks` and `rack_patterns` are conf's, for clients that send no rack.
 WITH moved AS (
     -- A row: a request that moved bytes. A refused partition moves nothing.
     SELECT
-        cluster_id, broker_id, client_address, floored(event_time, 60) AS event_time,
+        cluster_id, broker_id, client_address, client_id, floored(event_time, 60) AS event_time,
         weight_of(weight) AS weight,
         list_sum([
             part.bytes FOR part IN partitions
@@ -25,17 +25,23 @@ summed AS (
         m.broker_id, m.follower_id,
         coalesce(m.declared_rack, r.rack) AS client_rack,
         m.declared_rack IS NULL AND r.rack IS NOT NULL AS is_rack_inferred,
+        if(m.declared_rack IS NULL, r.source, 'request') AS source,
         sum(m.weight) AS requests,
         sum(m.bytes * m.weight) AS bytes
     FROM moved m
     -- A follower's rack is that of its broker.
-    LEFT JOIN address_racks(moved, racks) r
-        ON r.client_address = m.client_address AND m.follower_id IS NULL
+    LEFT JOIN inferred_racks(moved, racks, rack_patterns) r
+        ON r.client_address IS NOT DISTINCT FROM m.client_address
+        AND r.client_id IS NOT DISTINCT FROM m.client_id
+        AND m.follower_id IS NULL
     GROUP BY ALL
 ),
 with_racks AS (
     SELECT
-        s.* REPLACE (coalesce(s.client_rack, f.rack) AS client_rack), b.rack AS broker_rack
+        s.* REPLACE (
+            coalesce(s.client_rack, f.rack) AS client_rack,
+            if(f.rack IS NOT NULL, 'broker', s.source) AS source),
+        b.rack AS broker_rack
     FROM summed s
     ASOF LEFT JOIN broker_racks b
         ON b.cluster_id = s.cluster_id AND b.broker_id = s.broker_id AND s.minute_end > b.since
@@ -44,7 +50,7 @@ with_racks AS (
 )
 SELECT
     cluster_id, CAST(event_time AS DATE) AS event_date, event_time, flow, client_rack,
-    is_rack_inferred, broker_id, broker_rack,
+    is_rack_inferred, max(source) AS rack_source, broker_id, broker_rack,
     sum(requests) AS requests,
     sum(bytes) AS bytes,
     cross_rack(client_rack, broker_rack, sum(bytes)) AS cross_rack_bytes

@@ -88,17 +88,43 @@ CREATE MACRO address_digits(address) AS
             [lpad(part, 4, '0') FOR part IN string_split(split_part(address, '%', 1), ':')], ''))
     END;
 
--- The rack of each client_address of these rows that a network of conf contains. Of several
--- networks the narrowest counts, which has the least place.
-CREATE MACRO address_racks(rows, racks) AS TABLE
-    SELECT a.client_address, arg_min(r.rack, r.place) AS rack
-    FROM (
-        SELECT client_address, address_digits(client_address) AS digits
-        FROM (SELECT DISTINCT client_address FROM query_table(rows))
-    ) a
-    JOIN query_table(racks) r
-        ON r.length = length(a.digits) AND a.digits BETWEEN r.first AND r.last
-    GROUP BY a.client_address;
+-- The rack of each client of these rows that names none in its requests, and the source of the rack:
+-- `address`, a network of conf that contains its address (of several the narrowest, which has the
+-- least place), else `client_id`, the group of the first pattern of conf that its client id matches.
+-- A client chooses its id, so what is known by it alone changes nothing in the cluster.
+CREATE MACRO inferred_racks(rows, racks, rack_patterns) AS TABLE
+    WITH clients AS (
+        SELECT DISTINCT client_address, client_id FROM query_table(rows)
+    ),
+    by_address AS (
+        SELECT a.client_address, arg_min(r.rack, r.place) AS rack
+        FROM (
+            SELECT client_address, address_digits(client_address) AS digits
+            FROM (SELECT DISTINCT client_address FROM clients)
+        ) a
+        JOIN query_table(racks) r
+            ON r.length = length(a.digits) AND a.digits BETWEEN r.first AND r.last
+        GROUP BY a.client_address
+    ),
+    by_client_id AS (
+        SELECT client_id, arg_min(rack, place) AS rack
+        FROM (
+            SELECT
+                c.client_id, p.place,
+                left(regexp_extract(left(c.client_id, 500), p.pattern, 1), 100) AS rack
+            FROM (SELECT DISTINCT client_id FROM clients) c
+            CROSS JOIN query_table(rack_patterns) p
+        )
+        WHERE rack <> ''
+        GROUP BY client_id
+    )
+    SELECT
+        c.client_address, c.client_id, coalesce(a.rack, i.rack) AS rack,
+        if(a.rack IS NULL, 'client_id', 'address') AS source
+    FROM clients c
+    LEFT JOIN by_address a ON a.client_address = c.client_address
+    LEFT JOIN by_client_id i ON i.client_id = c.client_id
+    WHERE coalesce(a.rack, i.rack) IS NOT NULL;
 
 -- Those of these bytes that cross racks; null: one of the racks is not known.
 CREATE MACRO cross_rack(client_rack, broker_rack, bytes) AS

@@ -46,6 +46,62 @@ RACK_PAIRS = Table(
 )
 
 
+PRODUCER_RACK_ADVICE = Table(
+    name="producer_rack_advice",
+    comment=(
+        "One row per step that would keep produced bytes in their rack (KIP-1123), over the last "
+        "day, of producers that send more than a tenth of a topic to other racks. Producers of "
+        "brokers and of this pipeline are left out (protected_principals.is_internal)."
+    ),
+    columns=(
+        CLUSTER_ID,
+        Column(
+            "advice",
+            STRING,
+            "set_producer_rack (its metrics name no rack, and partitions of the topic are led in "
+            "its rack), check_producer (it names its rack, and sends elsewhere) or move_leaders "
+            "(the topic has replicas in the rack, and no leader; never by a rack that a client id "
+            "claims)",
+        ),
+        Column("principal", STRING, "producer, as Kafka prints it; null: move_leaders"),
+        Column("client_id", STRING, "its client.id: untrusted text; null: move_leaders"),
+        Column("topic", STRING, "topic that is produced to; null: not known"),
+        Column(
+            "unnamed_topic_id", STRING, "id of the topic if its name is not known; null otherwise"
+        ),
+        Column("client_rack", STRING, "rack of the producers"),
+        Column(
+            "rack_source",
+            STRING,
+            "how it is known: telemetry, address or client_id (claimed by the client id)",
+        ),
+        Column("leaders", LONG, "partitions of the topic that are led in this rack"),
+        Column("bytes_per_hour", DOUBLE, "record bytes produced, per hour"),
+        Column(
+            "saved_bytes_per_hour",
+            DOUBLE,
+            "those that cross racks, per hour: the most that can be saved. Records with a key stay "
+            "with their partition, and no request shows which have one",
+        ),
+        Column(
+            "saved_cost_per_hour",
+            DOUBLE,
+            "cost of saved_bytes_per_hour, in currency; null: conf has no price",
+        ),
+        Column("currency", STRING, "currency of the prices, as conf names it"),
+        Column("since", TIMESTAMP, "first minute that counts"),
+        Column("until", TIMESTAMP, "last minute that counts"),
+    ),
+    key=(
+        *("cluster_id", "advice", "principal", "client_id", "topic", "unnamed_topic_id"),
+        "client_rack",
+    ),
+    time="until",
+    clustering=("until", "advice"),
+    empty="while producers' racks are not known, or they send little to other racks",
+)
+
+
 REMOTE_READ_ADVICE = Table(
     name="remote_read_advice",
     comment=(

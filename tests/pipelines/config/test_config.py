@@ -131,6 +131,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),
         pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice", id="a network twice"),
         pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
+        pytest.param("rack_patterns: ['az=x']", "no regular expression of RE2", id="no group"),
+        pytest.param("rack_patterns: ['(?=a)(b)']", "no regular expression of RE2", id="a look"),
+        pytest.param(r"rack_patterns: ['(a)\1']", "no regular expression of RE2", id="a reference"),
+        pytest.param(f"rack_patterns: ['({'a' * 199})']", "more than 200 characters", id="long"),
+        pytest.param(f"rack_patterns: {['(a)'] * 11}", "at most 10 items", id="many patterns"),
         pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
         pytest.param(
             "replication: {cleanup_principals: [b]}", "write User:b instead of b", id="bare too"

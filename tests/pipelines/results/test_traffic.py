@@ -92,6 +92,41 @@ def test_a_rack_is_that_of_the_request_or_of_the_address() -> None:
     ]
 
 
+PATTERNS = [r"(?:warpstream|diskless)_az=([^,;& ]+)", "^rack-(.*?)-"]
+CLAIMS = {
+    "orders,warpstream_az=az-1": "az-1",
+    "diskless_az=az-2&x=1": "az-2",
+    "rack-az3-diskless_az=az-1": "az-1",
+    "rack-az3-reader": "az3",
+    "rack--reader": None,
+    "warpstream_az=": None,
+    "x" * 490 + "diskless_az=az-1": None,
+    "diskless_az=" + "r" * 300: "r" * 100,
+    "orders": None,
+    None: None,
+}
+
+
+def test_a_client_id_claims_a_rack_where_nothing_else_has_one() -> None:
+    named = {"client_id": "diskless_az=az-9", "client_address": "10.2.0.9"}
+    rows = compute(
+        traffic.result(RACKS, PATTERNS),
+        requests=[
+            *(
+                request(1, "PRODUCE", moved("a", n), client_id=id_)
+                for n, id_ in enumerate(CLAIMS, 1)
+            ),
+            request(1, "PRODUCE", moved("a", 100), **named),
+            request(1, "FETCH", moved("a", 200), **named, rack_id="az-1"),
+        ],
+    )
+    racks = {row["bytes"]: (row["client_rack"], row["rack_source"]) for row in rows}
+    assert racks == {
+        n: (rack, rack and "client_id") for n, rack in enumerate(CLAIMS.values(), 1)
+    } | {100: ("az-2", "address"), 200: ("az-1", "request")}
+    assert {row["is_rack_inferred"] for row in rows if row["rack_source"] == "client_id"} == {True}
+
+
 MOVES = st.builds(
     request,
     st.integers(0, 200),

@@ -11,6 +11,8 @@
 --   declared_rack: client.rack in its fetches; null: they do not name one
 --   inferred_rack: rack that conf's racks give its address; null: its fetches name one, or conf has
 --     none
+--   claimed_rack: rack that its client id claims, by conf's rack_patterns; null: another rack is known, or
+--     it claims none
 --   read_rack: rack of the brokers that it read most bytes from; null: not known
 --   bytes: record bytes read
 --   cross_rack_bytes: bytes read from another rack: a least value where unknown_rack_bytes is more than
@@ -35,7 +37,13 @@ by_rack AS (
         reads.client_id,
         reads.broker_rack,
         max(CASE WHEN NOT reads.is_rack_inferred THEN reads.client_rack END) AS declared_rack,
-        max(CASE WHEN reads.is_rack_inferred THEN reads.client_rack END) AS inferred_rack,
+        max(
+            CASE
+                WHEN reads.is_rack_inferred AND coalesce(reads.rack_source, '') <> 'client_id'
+                    THEN reads.client_rack
+            END
+        ) AS inferred_rack,
+        max(CASE WHEN reads.rack_source = 'client_id' THEN reads.client_rack END) AS claimed_rack,
         sum(reads.bytes) AS bytes,
         sum(reads.cross_rack_bytes) AS cross_rack_bytes,
         sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes
@@ -60,6 +68,7 @@ read AS (
         client_id,
         max(declared_rack) AS declared_rack,
         max(inferred_rack) AS inferred_rack,
+        max(claimed_rack) AS claimed_rack,
         max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
@@ -97,6 +106,7 @@ SELECT
     configured.rack AS configured_rack,
     read.declared_rack,
     read.inferred_rack,
+    read.claimed_rack,
     read.read_rack,
     read.bytes,
     read.cross_rack_bytes,

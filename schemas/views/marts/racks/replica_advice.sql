@@ -4,7 +4,8 @@
 -- description: What to change so that consumers read in their own rack (KIP-392). A byte that crossed
 --   racks counts under the first step that fits it; move_leader is beside the other steps. Whether the
 --   producers of a partition are in that rack is not known. Reads of brokers and of this pipeline ask for
---   no step (protected_principals.is_internal).
+--   no step (protected_principals.is_internal). A rack that a client id alone claims asks for no step in
+--   the cluster: update_client, set_client_rack and check_client only.
 -- columns:
 --   from preferred_replicas: cluster_id
 --   advice: set_broker_rack (a broker that was read from has no broker.rack), update_client (its FETCH
@@ -16,6 +17,8 @@
 --   principal: consumer that the step is about, as Kafka prints it; null: the step is not about one
 --   client_id: its client.id: untrusted text; null: the step is not about one
 --   client_rack: rack of the consumers; null: the step is not about one
+--   rack_source: how client_rack is known, as in preferred_replicas: the least trusted of its bytes; null:
+--     the step is not about a client, or the rows are older
 --   topic: topic of place_replica and move_leader; null: not known, or another step
 --   unnamed_topic_id: id of that topic if its name is not known; null otherwise
 --   partition: partition of move_leader; null for other steps
@@ -40,6 +43,7 @@ read AS (
     SELECT
         reads.*,
         CASE WHEN reads.topic IS NULL THEN reads.topic_id END AS unnamed_topic_id,
+        coalesce(reads.rack_source, '') = 'client_id' AS is_claimed,
         row_number() OVER (
             PARTITION BY reads.cluster_id, reads.topic_id, reads.partition
             ORDER BY reads.event_time DESC, coalesce(reads.leader_id, -1) DESC
@@ -68,13 +72,16 @@ advised AS (
     SELECT
         read.*,
         CASE
-            WHEN unracked.broker_id IS NOT NULL AND read.client_rack IS NOT NULL
+            WHEN unracked.broker_id IS NOT NULL AND read.client_rack IS NOT NULL AND NOT read.is_claimed
                 THEN 'set_broker_rack'
-            WHEN read.cross_rack_bytes > 0 AND read.recommended_reason = 'no_replica_in_rack'
+            WHEN
+                read.cross_rack_bytes > 0
+                AND read.recommended_reason = 'no_replica_in_rack'
+                AND NOT read.is_claimed
                 THEN 'place_replica'
             WHEN coalesce(read.avoidable_bytes, 0) = 0 THEN NULL
             WHEN read.api_version < 11 THEN 'update_client'
-            WHEN read.expected_reason = 'no_selector' THEN 'set_selector'
+            WHEN read.expected_reason = 'no_selector' AND NOT read.is_claimed THEN 'set_selector'
             WHEN read.is_rack_inferred THEN 'set_client_rack'
             WHEN read.expected_reason IN ('leader_in_rack', 'follower_in_rack') THEN 'check_client'
         END AS advice
@@ -87,6 +94,7 @@ targets AS (
         *,
         CASE WHEN advice LIKE '%client%' THEN principal END AS of_principal,
         CASE WHEN advice LIKE '%client%' THEN client_id END AS of_client_id,
+        CASE WHEN advice LIKE '%client%' THEN rack_source END AS of_rack_source,
         CASE WHEN advice NOT IN ('set_broker_rack', 'set_selector') THEN client_rack END AS of_rack,
         CASE WHEN advice = 'place_replica' THEN topic END AS of_topic,
         CASE WHEN advice = 'place_replica' THEN unnamed_topic_id END AS of_topic_id,
@@ -120,7 +128,7 @@ racks AS (
             AND read.topic_id = last.topic_id
             AND read.partition = last.partition
             AND read.leader_id = last.leader_id
-    WHERE last.age = 1 AND read.broker_id = read.leader_id
+    WHERE last.age = 1 AND read.broker_id = read.leader_id AND NOT read.is_claimed
     GROUP BY
         read.cluster_id,
         read.topic,
@@ -148,6 +156,7 @@ steps AS (
         of_principal AS principal,
         of_client_id AS client_id,
         of_rack AS client_rack,
+        max(of_rack_source) AS rack_source,
         of_topic AS topic,
         of_topic_id AS unnamed_topic_id,
         CAST(NULL AS INT) AS partition,
@@ -173,6 +182,7 @@ steps AS (
         CAST(NULL AS STRING) AS principal,
         CAST(NULL AS STRING) AS client_id,
         client_rack,
+        CAST(NULL AS STRING) AS rack_source,
         topic,
         unnamed_topic_id,
         partition,
@@ -223,6 +233,7 @@ SELECT
     hourly.principal,
     hourly.client_id,
     hourly.client_rack,
+    hourly.rack_source,
     hourly.topic,
     hourly.unnamed_topic_id,
     hourly.partition,

@@ -35,6 +35,8 @@ from .replica_rows import (
 
 MINUTES = 4
 FACTS = 150
+LEAST_ROWS = {"remote_reads": 0}
+"""A remote read needs a topic with a name, and an offset below a local start that is known."""
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
 
 
@@ -115,7 +117,7 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
         snapshots["topics"].append(seen(second, **topic) | {"is_removed": is_removed})
         snapshots["partition_offsets"] += [
             seen(second, topic=name, partition=partition, log_start_offset=0)
-            | {"local_log_start_offset": dice.choice([None, 70, 80, 90])}
+            | {"local_log_start_offset": dice.choice([None, 70, 90, 90])}
             for name in ("t1", "t2", "t3")
             for partition in (0, 1)
         ]
@@ -162,4 +164,4 @@ def test_any_split_gives_the_same_table(result: Result, seed: int, cuts: list[in
     shuffled = dice.sample(rows[result.facts.name], FACTS)
     starts = [at(60 * cut) for cut in cuts]
     table = assert_same_however_split(result, starts, shuffled, **rows)
-    assert len(table) > MINUTES
+    assert len(table) > LEAST_ROWS.get(result.table.name, MINUTES)

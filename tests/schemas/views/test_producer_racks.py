@@ -1,0 +1,160 @@
+"""Where producers are, how that is known, and what would keep their bytes there."""
+
+from typing import Any
+
+import pytest
+
+from .view_rows import Row, at, choice, gauge, moved, setting
+from .view_tables import by_case, picked
+
+GIB = 2**30
+CLAIMED = {"client_rack": "az-b", "is_rack_inferred": True, "rack_source": "client_id"}
+BY_ADDRESS = CLAIMED | {"rack_source": "address"}
+CLIENT = ("principal", "client_id")
+
+
+def sent(size: int, broker_rack: str | None = "az-a", **others: Any) -> Row:
+    """A minute of a producer to a leader in a rack."""
+    row = {"client_rack": None, "is_rack_inferred": False, "rack_source": None, "topic": "orders"}
+    return moved(0, size) | row | {"broker_rack": broker_rack} | others
+
+
+def pushed(rack: str, second: float = 5) -> Row:
+    """A point of the producer's metrics that names its rack (KIP-1123)."""
+    row = {name: sent(0)[name] for name in CLIENT}
+    return gauge(second, "producer.x", 1.0, client_rack=rack) | row
+
+
+RACKS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "nothing says it": ({"traffic": [sent(9)]}, [(None, None, 9, None, 9)]),
+    "its address": ({"traffic": [sent(9, **BY_ADDRESS)]}, [("az-b", "address", 9, 9, 0)]),
+    "a row of before": (
+        {"traffic": [sent(9, **BY_ADDRESS | {"rack_source": None})]},
+        [("az-b", "address", 9, 9, 0)],
+    ),
+    "its client id": ({"traffic": [sent(9, **CLAIMED)]}, [("az-b", "client_id", 9, 9, 0)]),
+    "its metrics, whatever its id claims": (
+        {"traffic": [sent(9, **CLAIMED)], "client_metrics": [pushed("az-a")]},
+        [("az-a", "telemetry", 9, 0, 0)],
+    ),
+    "two of one name": (
+        {"traffic": [sent(9)], "client_metrics": [pushed("az-a"), pushed("az-b")]},
+        [(None, None, 9, None, 9)],
+    ),
+    "a broker without a rack": (
+        {"traffic": [sent(9, None, **BY_ADDRESS), sent(5, **BY_ADDRESS)]},
+        [("az-b", "address", 14, 5, 9)],
+    ),
+    "consumed bytes": ({"traffic": [sent(9, direction="consumed", **BY_ADDRESS)]}, []),
+}
+
+
+def test_the_rack_of_a_producer() -> None:
+    names = ("client_rack", "rack_source", "bytes", "cross_rack_bytes", "unknown_rack_bytes")
+    actual = by_case(
+        {case: rows for case, (rows, _) in RACKS.items()}, "SELECT * FROM producer_racks"
+    )
+    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
+        case: expected for case, (_, expected) in RACKS.items()
+    }
+
+
+def replica(broker_id: int, *, is_leader: bool, **others: Any) -> Row:
+    row = {"event_time": at(0), "topic": "orders", "topic_id": "t1", "partition": 0}
+    row |= {"broker_id": broker_id, "is_leader": is_leader, "is_in_sync": True}
+    return row | {"is_offline": False, "is_removed": False} | others
+
+
+BROKERS = [
+    {"event_time": at(0), "broker_id": n, "rack": rack, "is_removed": False}
+    for n, rack in ((1, "az-a"), (2, "az-b"))
+]
+LED_THERE = [replica(1, is_leader=True), replica(2, is_leader=True, partition=1)]
+REPLICA_THERE = [replica(1, is_leader=True), replica(2, is_leader=False)]
+ADVICE: dict[str, tuple[list[Row], list[Row], list[Row], list[str]]] = {
+    "by its address": ([sent(9, **BY_ADDRESS)], LED_THERE, [], ["set_producer_rack"]),
+    "by its client id": ([sent(9, **CLAIMED)], LED_THERE, [], ["set_producer_rack"]),
+    "its metrics name it": ([sent(9)], LED_THERE, [pushed("az-b")], ["check_producer"]),
+    "no leader is there": ([sent(9, **BY_ADDRESS)], REPLICA_THERE, [], ["move_leaders"]),
+    "no leader is where its client id claims": ([sent(9, **CLAIMED)], REPLICA_THERE, [], []),
+    "the replica there is behind": (
+        [sent(9, **BY_ADDRESS)],
+        [REPLICA_THERE[0], REPLICA_THERE[1] | {"is_in_sync": False}],
+        [],
+        [],
+    ),
+    "no replica is there": ([sent(9, **BY_ADDRESS)], LED_THERE[:1], [], []),
+    "a tenth at most": (
+        [sent(1, **BY_ADDRESS), sent(9, "az-b", **BY_ADDRESS)],
+        LED_THERE,
+        [],
+        [],
+    ),
+    "the rack is not known": ([sent(9)], LED_THERE, [], []),
+}
+
+
+def test_what_keeps_produced_bytes_in_their_rack() -> None:
+    cases = {
+        case: {"traffic": traffic, "replicas": replicas, "client_metrics": metrics}
+        | {"brokers": BROKERS}
+        for case, (traffic, replicas, metrics, _) in ADVICE.items()
+    }
+    actual = by_case(cases, "SELECT * FROM producer_rack_advice")
+    assert {case: [row["advice"] for row in rows] for case, rows in actual.items()} == {
+        case: expected for case, (*_, expected) in ADVICE.items()
+    }
+
+
+def test_what_a_step_saves() -> None:
+    prices = [setting("prices.cross_rack_per_gib", 0.5), setting("prices.currency", "EUR")]
+    content = {"traffic": [sent(GIB, **CLAIMED), sent(GIB, "az-b", **CLAIMED)], "settings": prices}
+    content |= {"replicas": LED_THERE, "brokers": BROKERS}
+    names = ("rack_source", "leaders", "bytes_per_hour", "saved_bytes_per_hour")
+    (row,) = by_case({"c": content}, "SELECT * FROM producer_rack_advice")["c"]
+    assert picked([row], *names, "saved_cost_per_hour", "currency") == [
+        ("client_id", 1, 120.0 * GIB, 60.0 * GIB, 30.0, "EUR")
+    ]
+
+
+def test_own_producers_are_nobodys_to_do() -> None:
+    content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
+    content |= {"settings": [setting("excluded.User:alice", "own")]}
+    assert by_case({"c": content}, "SELECT * FROM producer_rack_advice")["c"] == []
+
+
+NOBODY_THERE = {"recommended_reason": "no_replica_in_rack", "avoidable_bytes": 0}
+NO_SELECTOR = {"expected_reason": "no_selector"}
+CLAIMS: dict[str, tuple[Row, list[str], list[str]]] = {
+    # The steps by an address, and those by a client id alone.
+    "no replica in the rack": (choice(0, 9, **NOBODY_THERE), ["place_replica"], []),
+    "no selector": (
+        choice(0, 9, **NO_SELECTOR),
+        ["move_leader", "set_selector"],
+        ["set_client_rack"],
+    ),
+    "an old client": (
+        choice(0, 9, api_version=8),
+        ["move_leader", "update_client"],
+        ["update_client"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+def test_a_rack_that_a_client_id_claims_asks_for_nothing_in_the_cluster(case: str) -> None:
+    read, by_address, by_client_id = CLAIMS[case]
+    cases = {
+        "address": {"preferred_replicas": [read | BY_ADDRESS]},
+        "client_id": {"preferred_replicas": [read | CLAIMED]},
+    }
+    actual = by_case(cases, "SELECT * FROM replica_advice ORDER BY advice")
+    assert [row["advice"] for row in actual["address"]] == by_address
+    assert [row["advice"] for row in actual["client_id"]] == by_client_id
+    assert all(row["rack_source"] == "client_id" for row in actual["client_id"])
+
+
+def test_a_claimed_rack_of_a_consumer_is_shown_as_such() -> None:
+    cases = {"c": {"preferred_replicas": [choice(0, 9, **CLAIMED)]}}
+    (row,) = by_case(cases, "SELECT * FROM client_racks")["c"]
+    assert (row["declared_rack"], row["inferred_rack"], row["claimed_rack"]) == (None, None, "az-b")
