@@ -80,6 +80,9 @@ SELECT node, side, max(bytes) / 60e0 AS most,
 FROM minutes GROUP BY node, side
 """
 
+_CORDONED = (
+    "SELECT broker_id FROM cordoned_brokers WHERE cluster_id = {cluster} AND NOT takes_replicas"
+)
 _SIZING = (
     "SELECT response_max_bytes, least_leader_rate FROM throttle_sizing WHERE cluster_id = {cluster}"
 )
@@ -105,13 +108,15 @@ class MoveAdvice:
 
     `carried_at_most`: by broker and side, the most it carried in a minute of the last week, in
     bytes/s: its capacity is no less. `sizing`: how large answers to followers may be for a
-    throttle; None where no table shows it.
+    throttle; None where no table shows it. `cordoned`: brokers that get a replica, though all their
+    log dirs are cordoned (KIP-1066).
     """
 
     throttle: MoveThrottle
     as_of: datetime
     carried_at_most: Mapping[tuple[int, str], float]
     sizing: AnswerSizing | None = None
+    cordoned: tuple[int, ...] = ()
 
 
 def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> MoveAdvice:
@@ -132,7 +137,17 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
     most = {(row["node"], row["side"]): row["most"] for row in carried}
     sizing = [AnswerSizing(**row) for row in reader.rows(_SIZING.format(**names))]
     as_of = newest + timedelta(minutes=1)
-    return MoveAdvice(throttle, as_of, most, next(iter(sizing), None))
+    return MoveAdvice(
+        throttle, as_of, most, next(iter(sizing), None), _cordoned(reader, partitions, names)
+    )
+
+
+def _cordoned(
+    reader: Reader, moves: Iterable[PartitionMove], names: dict[str, str]
+) -> tuple[int, ...]:
+    rows = reader.rows(_CORDONED.format(**names))
+    added = {node for move in moves for node in set(move.target) - set(move.replicas)}
+    return tuple(sorted(added & {row["broker_id"] for row in rows}))
 
 
 def _newest(reader: Reader, pinned: str | None) -> tuple[str, datetime]:

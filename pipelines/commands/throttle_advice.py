@@ -87,6 +87,12 @@ def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Ite
     if not throttle.sides:
         yield "Nothing is to be copied: every replica asked for is there."
         return
+    if advice.cordoned:
+        brokers = ", ".join(map(str, advice.cordoned))
+        yield (
+            f"Do not start it: all log dirs of brokers {brokers} are cordoned (KIP-1066), so "
+            "they take no replica. Choose other brokers, or empty cordoned.log.dirs."
+        )
     yield from _rates(throttle, file, connection)
     yield from _too_large_answers(advice)
     for name, lists in (

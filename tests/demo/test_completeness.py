@@ -50,6 +50,8 @@ def test_few_objects_may_be_empty() -> None:
         *("remote_reads", "remote_reads_by_hour", "remote_read_advice"),
         # Its clients name their racks, or none is known.
         "producer_rack_advice",
+        # It cordons no log dir.
+        "cordoned_brokers",
         # The demo has no application of Kafka Streams: the live tests have.
         "streams_applications",
         # Nor has it a share group, and they have.

@@ -140,6 +140,20 @@ def test_answers_too_large_for_the_throttle_are_a_warning_before_the_move(
     assert ("Replication will stutter" in err) == is_warned
 
 
+@pytest.mark.parametrize(
+    ("broker_id", "value", "is_warned"),
+    [("3", "*", True), ("3", "", False), ("2", "*", False)],
+    ids=["it gets the replica", "not cordoned", "it has the replica already"],
+)
+def test_a_move_to_a_cordoned_broker_is_a_warning(
+    advise: Advise, broker_id: str, value: str, *, is_warned: bool
+) -> None:
+    row = SEEN | {"entity_type": "broker", "entity_name": broker_id, "config_value": value}
+    configs = [row | {"config_key": "cordoned.log.dirs"}]
+    _, _, err = advise(CONTENT | {"configs": configs}, [1, 2, 3], *CAPACITY)
+    assert ("log dirs of brokers 3 are cordoned" in err) == is_warned
+
+
 def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise) -> None:
     _, out, err = advise(CONTENT, [1, 2, 3], "--json", "--set", "replication.brokers.3=100000000")
     leader, follower = objects(out)

@@ -192,6 +192,7 @@ FILLED: dict[str, list[Row]] = {
         config(0, "metrics", "b.", entity_name="quotaflow-alert-gone"),
         config(0, "leader.replication.throttled.replicas", "0:1", **_LEFT),
         config(0, "client.quota.callback.class", "C", entity_type="broker", entity_name="1"),
+        config(0, "cordoned.log.dirs", "*", entity_type="broker", entity_name="9"),
     ],
     **TOPOLOGY,
     **GROUPS,

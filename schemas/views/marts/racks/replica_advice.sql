@@ -10,7 +10,7 @@
 --   from preferred_replicas: cluster_id
 --   advice: set_broker_rack (a broker that was read from has no broker.rack), update_client (its FETCH
 --     is older than version 11 and names no rack), place_replica (the topic has no replica in the
---     rack), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
+--     rack, whose brokers are not all cordoned: cordoned_brokers), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
 --     know its rack, the consumer does not name one), check_client (it names its rack and should have
 --     been sent there) or move_leader (more of the partition is read from client_rack than in the
 --     leader's rack)
@@ -68,6 +68,17 @@ unracked AS (
     FROM current_brokers
     WHERE rack IS NULL
 ),
+full_racks AS (
+    SELECT brokers.cluster_id, brokers.rack
+    FROM current_brokers AS brokers
+    LEFT JOIN cordoned_brokers AS cordoned
+        ON brokers.cluster_id = cordoned.cluster_id
+            AND brokers.broker_id = cordoned.broker_id
+            AND NOT cordoned.takes_replicas
+    WHERE brokers.rack IS NOT NULL
+    GROUP BY brokers.cluster_id, brokers.rack
+    HAVING count(cordoned.broker_id) = count(*)
+),
 advised AS (
     SELECT
         read.*,
@@ -78,6 +89,7 @@ advised AS (
                 read.cross_rack_bytes > 0
                 AND read.recommended_reason = 'no_replica_in_rack'
                 AND NOT read.is_claimed
+                AND full_racks.rack IS NULL
                 THEN 'place_replica'
             WHEN coalesce(read.avoidable_bytes, 0) = 0 THEN NULL
             WHEN read.api_version < 11 THEN 'update_client'
@@ -88,6 +100,8 @@ advised AS (
     FROM read
     LEFT JOIN unracked
         ON read.cluster_id = unracked.cluster_id AND read.broker_id = unracked.broker_id
+    LEFT JOIN full_racks
+        ON read.cluster_id = full_racks.cluster_id AND read.client_rack = full_racks.rack
 ),
 targets AS (
     SELECT

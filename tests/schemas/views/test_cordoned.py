@@ -1,0 +1,68 @@
+"""Cordoned log dirs (KIP-1066): which brokers take no replica, and what is not advised then."""
+
+import pytest
+
+from .view_rows import Row, at, choice, config
+from .view_tables import by_case, picked
+
+
+def set_on(broker_id: int, key: str, value: str | None, second: float = 0) -> Row:
+    """A config of a broker as a snapshot saw it."""
+    named = {"entity_type": "broker", "entity_name": str(broker_id)}
+    return config(second, key, value, **named)
+
+
+def configs(cordoned: str | None, log_dirs: str | None = "/a,/b", second: float = 0) -> list[Row]:
+    return [
+        set_on(1, "log.dirs", log_dirs),
+        set_on(1, "log.dir", "/tmp/kafka-logs"),
+        set_on(1, "cordoned.log.dirs", cordoned, second),
+    ]
+
+
+CORDONED: dict[str, tuple[list[Row], list[tuple[int | None, int | None, bool]]]] = {
+    "none": (configs(""), []),
+    "a broker before 4.3": (configs(None), []),
+    "one of two": (configs("/b"), [(2, 1, True)]),
+    "both, as the file writes them": (configs(" /b/ , /a"), [(2, 2, False)]),
+    "all by a star": (configs("*"), [(2, 2, False)]),
+    "the one that log.dir has": (configs("/tmp/kafka-logs", None), [(1, 1, False)]),
+    "a log dir of no broker": (configs("/c"), [(2, 0, True)]),
+    "not any more": ([*configs("*"), set_on(1, "cordoned.log.dirs", "", 60)], []),
+    "its log dirs are in no snapshot": (configs("/a", None)[2:], [(None, 0, True)]),
+    "a star, and its log dirs are in no snapshot": (configs("*")[2:], [(None, None, False)]),
+}
+
+
+def test_which_brokers_take_no_replica() -> None:
+    cases = {case: {"configs": rows} for case, (rows, _) in CORDONED.items()}
+    actual = by_case(cases, "SELECT * FROM cordoned_brokers")
+    names = ("log_dirs", "cordoned_log_dirs", "takes_replicas")
+    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
+        case: expected for case, (_, expected) in CORDONED.items()
+    }
+
+
+BROKERS: list[Row] = [
+    {"event_time": at(0), "broker_id": n, "rack": rack, "is_removed": False}
+    for n, rack in ((1, "az-b"), (2, "az-a"), (3, "az-b"))
+]
+FAR = choice(0, 9, recommended_reason="no_replica_in_rack", avoidable_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "expected"),
+    [
+        pytest.param([], ["place_replica"], id="none"),
+        pytest.param([(1, "*")], ["place_replica"], id="one of the rack"),
+        pytest.param([(1, "*"), (3, "*")], [], id="all of the rack"),
+        pytest.param([(1, "*"), (2, "*")], ["place_replica"], id="one of another rack"),
+    ],
+)
+def test_no_replica_is_to_be_placed_where_all_is_cordoned(
+    cordoned: list[tuple[int, str]], expected: list[str]
+) -> None:
+    set_there = [set_on(broker_id, "cordoned.log.dirs", value) for broker_id, value in cordoned]
+    content = {"preferred_replicas": [FAR], "brokers": BROKERS, "configs": set_there}
+    rows = by_case({"c": content}, "SELECT * FROM replica_advice")["c"]
+    assert [row["advice"] for row in rows] == expected
