@@ -85,6 +85,7 @@ BURSTS = by_code(
         ("producer_churn", "A host takes new ids all the time, under any name."),
         ("restart_loop", "One client after another ends early, or works and ends."),
         ("deploy_burst", "Many clients start, and each takes one or two ids."),
+        ("epoch_exhaustion", "The epochs of ids of the same transactional.id are used up."),
         ("unknown", "The numbers fit no other cause."),
     )
 )

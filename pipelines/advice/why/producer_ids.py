@@ -48,9 +48,12 @@ def _over(row: Row, *, is_innocent: bool) -> Finding:
     )
 
 
+_NORMAL = {"deploy_burst", "epoch_exhaustion"}
+
+
 def _burst(row: Row) -> Finding:
     cure = reasons.cure(row["cause"])
-    is_normal = ", which is normal" if row["cause"] == "deploy_burst" else ""
+    is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
         text=f"{row['principal']}: cause: {row['cause']}{is_normal}: {reasons.burst(row)}.",
         state=PROBLEM if row["is_accused"] else FACT,

@@ -7,6 +7,7 @@ WITH thresholds AS (
         3 AS least_ids_per_client,    -- the same client id comes again
         30 AS least_ids_of_new_names, -- or each has a name of its own, and there are many
         8e-1 AS least_new_share,       -- of ids with a transactional.id not used before
+        8e-1 AS least_exhausted_share, -- of ids that follow one whose epochs are used up
         5e-1 AS least_left_share,      -- of ids not named again after the next ones came
         5e-1 AS least_requests,        -- PRODUCE requests per id: under it, it died first
         3 AS most_batch_requests,     -- up to it, a producer per batch
@@ -81,6 +82,7 @@ by_source AS (
         count(*) AS source_ids,
         count(DISTINCT coalesce(client_id, '')) AS source_clients,
         count(CASE WHEN is_new_transactional_id THEN 1 END) AS new_transactional_ids,
+        count(CASE WHEN is_epoch_exhausted THEN 1 END) AS exhausted_ids,
         count(CASE WHEN used_ms < source_end_ms THEN 1 END) AS abandoned_ids,
         max(at_ms) - min(at_ms) AS source_duration_ms,
         median(gap_ms) AS median_gap_ms,
@@ -136,6 +138,7 @@ features AS (
         host_duration_ms,
         source_clients,
         new_transactional_ids,
+        exhausted_ids,
         abandoned_ids,
         source_duration_ms,
         median_gap_ms,
@@ -170,6 +173,8 @@ judged AS (
     SELECT
         features.*,
         CASE
+            -- Coordinators count epochs: one such id takes a client more than 30000 requests.
+            WHEN exhausted_ids >= least_exhausted_share * source_ids THEN 'epoch_exhaustion'
             WHEN source_ids >= least_ids AND source_duration_ms >= least_loop_ms
                 AND new_transactional_ids >= least_new_share * source_ids
                 AND abandoned_ids >= least_left_share * source_ids
@@ -254,5 +259,6 @@ SELECT
     median_gap_ms,
     requests_per_id,
     new_transactional_ids,
-    abandoned_ids
+    abandoned_ids,
+    exhausted_ids
 FROM named

@@ -25,7 +25,9 @@ PRODUCER_ID_BURSTS = Table(
             "takes one or more ids per second for a minute or longer), restart_loop (one client "
             "after another that ends early, or works and ends; or a fleet that starts a third time "
             "within an hour), deploy_burst (many clients start within five minutes, each takes one "
-            "or two ids, and a host at most a hundred; this is normal), or unknown (the numbers "
+            "or two ids, and a host at most a hundred; this is normal), epoch_exhaustion (they "
+            "follow ids of the same transactional.id whose 32767 epochs are used up; this is "
+            "normal), or unknown (the numbers "
             "fit none of these)",
         ),
         Column("is_accused", BOOLEAN, "cause is one of the four that a limit should stop"),
@@ -58,6 +60,11 @@ PRODUCER_ID_BURSTS = Table(
             "abandoned_ids",
             LONG,
             "its ids that were not named again after its last one was given",
+        ),
+        Column(
+            "exhausted_ids",
+            LONG,
+            "its ids that follow one of the same transactional.id whose epochs are used up",
         ),
     ),
     key=("cluster_id", "principal", "started_at"),

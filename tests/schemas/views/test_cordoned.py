@@ -15,7 +15,7 @@ def set_on(broker_id: int, key: str, value: str | None, second: float = 0) -> Ro
 def configs(cordoned: str | None, log_dirs: str | None = "/a,/b", second: float = 0) -> list[Row]:
     return [
         set_on(1, "log.dirs", log_dirs),
-        set_on(1, "log.dir", "/tmp/kafka-logs"),
+        set_on(1, "log.dir", "/data/kafka-logs"),
         set_on(1, "cordoned.log.dirs", cordoned, second),
     ]
 
@@ -26,7 +26,7 @@ CORDONED: dict[str, tuple[list[Row], list[tuple[int | None, int | None, bool]]]]
     "one of two": (configs("/b"), [(2, 1, True)]),
     "both, as the file writes them": (configs(" /b/ , /a"), [(2, 2, False)]),
     "all by a star": (configs("*"), [(2, 2, False)]),
-    "the one that log.dir has": (configs("/tmp/kafka-logs", None), [(1, 1, False)]),
+    "the one that log.dir has": (configs("/data/kafka-logs", None), [(1, 1, False)]),
     "a log dir of no broker": (configs("/c"), [(2, 0, True)]),
     "not any more": ([*configs("*"), set_on(1, "cordoned.log.dirs", "", 60)], []),
     "its log dirs are in no snapshot": (configs("/a", None)[2:], [(None, 0, True)]),

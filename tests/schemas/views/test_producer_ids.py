@@ -129,6 +129,62 @@ def test_a_burst_has_a_cause(made: list[Row], cause: str, warehouse: Warehouse) 
     assert burst["is_accused"] == (cause in accused)
 
 
+def exhausted(
+    count: int, last_epoch: int = 32_766, *, allocations: int = 0, first_id: int = 0
+) -> list[Row]:
+    """Transactional producers, each with an id, and a second later with the next one."""
+    made = []
+    for n in range(count):
+        owner = {"client_id": "payments", "transactional_id": f"pay-{first_id + n}"}
+        old, new = first_id + 2 * n, first_id + 2 * n + 1
+        owner |= {"client_pattern": "payments", "allocations": 0}
+        made.append(use(n - 600, old, producer_epoch=last_epoch, last_seen=at(n), **owner))
+        given = {"producer_epoch": 0, "allocations": allocations}
+        made.append(use(n + 1, new, last_seen=at(90), **owner | given))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(exhausted(12), ("epoch_exhaustion", 12, 12), id="END_TXN gives the next"),
+        pytest.param(
+            exhausted(12, allocations=1), ("epoch_exhaustion", 12, 12), id="INIT_PRODUCER_ID does"
+        ),
+        pytest.param(
+            exhausted(12, 12, allocations=1),
+            ("restart_loop", 12, 0),
+            id="the old ids have epochs left",
+        ),
+        pytest.param(
+            exhausted(12) + exhausted(4, 12, allocations=1, first_id=900),
+            ("restart_loop", 16, 12),
+            id="a quarter has epochs left",
+        ),
+    ],
+)
+def test_epochs_that_are_used_up(
+    made: list[Row], expected: tuple[str, int, int], warehouse: Warehouse
+) -> None:
+    make_tables(warehouse, uses(made))
+    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+    assert (burst["cause"], burst["ids"], burst["exhausted_ids"]) == expected
+    assert burst["is_accused"] == (burst["cause"] != "epoch_exhaustion")
+
+
+def test_an_id_that_replaces_one_whose_epochs_are_used_up(warehouse: Warehouse) -> None:
+    idempotent = [use(n, 90 + n, producer_epoch=32_767 * (1 - n)) for n in (0, 1)]
+    make_tables(warehouse, uses(exhausted(1), exhausted(1, 7, first_id=10), idempotent))
+    names = ("producer_id", "replaced_id", "is_epoch_exhausted")
+    sql = "SELECT * FROM producer_ids WHERE producer_id IN (0, 1, 90, 91) ORDER BY producer_id"
+    assert picked(rows(warehouse, sql), *names) == [
+        (0, None, False),
+        (1, 0, True),
+        (90, None, None),
+        (91, None, None),
+    ]
+
+
 @pytest.mark.parametrize(
     "made",
     [

@@ -14,6 +14,9 @@
 --   client_software_name: client library of the owner (KIP-511)
 --   client_software_version: version of that library
 --   transactional_id: transactional.id of the owner; null for idempotent producers
+--   replaced_id: id that the transactional.id of the owner used before; null: none, or no transactional.id
+--   is_epoch_exhausted: the epochs of replaced_id were used up, so Kafka gave a new id; null: no
+--     transactional.id
 --   is_owner_known: a log line shows the owner
 --   first_seen: first request with the id, or else first snapshot with it; its last write, if that is
 --     earlier
@@ -36,12 +39,25 @@ WITH used AS (
                 last_seen DESC, principal, client_id, client_address, transactional_id, broker_id
         ) AS nth,
         min(first_seen) OVER (PARTITION BY cluster_id, producer_id) AS first_seen_at,
-        max(last_seen) OVER (PARTITION BY cluster_id, producer_id) AS last_seen_at
+        max(last_seen) OVER (PARTITION BY cluster_id, producer_id) AS last_seen_at,
+        max(producer_epoch) OVER (PARTITION BY cluster_id, producer_id) AS last_epoch
     FROM producer_id_uses
     WHERE producer_id IS NOT NULL
 ),
 owners AS (
-    SELECT * FROM used WHERE nth = 1
+    SELECT
+        *,
+        CASE WHEN transactional_id IS NOT NULL THEN lag(producer_id) OVER of_transactional_id END
+            AS replaced_id,
+        CASE
+            WHEN transactional_id IS NOT NULL
+                THEN coalesce(lag(last_epoch) OVER of_transactional_id >= 32000, false)
+        END AS is_epoch_exhausted
+    FROM used
+    WHERE nth = 1
+    WINDOW of_transactional_id AS (
+        PARTITION BY cluster_id, transactional_id ORDER BY first_seen_at, producer_id
+    )
 ),
 newest AS (
     SELECT
@@ -90,6 +106,8 @@ ids AS (
         client_software_name,
         client_software_version,
         transactional_id,
+        replaced_id,
+        is_epoch_exhausted,
         owners.producer_id IS NOT NULL AS is_owner_known,
         CASE
             WHEN last_write_at < coalesce(first_seen_at, first_active_at) THEN last_write_at
@@ -127,6 +145,8 @@ SELECT
     client_software_name,
     client_software_version,
     transactional_id,
+    replaced_id,
+    is_epoch_exhausted,
     is_owner_known,
     first_seen,
     last_seen,
