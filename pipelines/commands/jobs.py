@@ -89,9 +89,12 @@ def run_jobs(
     every_s = None if every is None else options.seconds(every)
     values = options.conf(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.monitoring import prometheus  # noqa: PLC0415  imports pyspark
+    from quotaflow.pipelines.monitoring import otlp_export, prometheus  # noqa: PLC0415  the same
 
-    with prometheus.exposed(values, metrics_port, metrics_file):
+    with (
+        prometheus.exposed(values, metrics_port, metrics_file),
+        otlp_export.exported(values, output.note),
+    ):
         rows = runner.run(
             values,
             jobs or [],

@@ -10,6 +10,7 @@ from quotaflow.pipelines.config.ingest import (
     PrivacySection,
 )
 from quotaflow.pipelines.config.kafka import KafkaSection
+from quotaflow.pipelines.config.monitoring import MonitoringSection
 from quotaflow.pipelines.config.plan import PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (
     PricesSection,
@@ -29,6 +30,7 @@ __all__ = [
     "HealthSection",
     "IngestSection",
     "KafkaSection",
+    "MonitoringSection",
     "PayloadsSection",
     "PlanSection",
     "PricesSection",

@@ -66,6 +66,7 @@ _UNPRINTED = {
     ("spark", "conf"),
     ("warehouse", "store"),
     ("alerts", "webhook"),
+    ("monitoring", "otlp"),
     ("feedback", "signing_keys"),
 }
 _FEWER = "it is removed: plan.max_entities bounds a plan. Leave the key out"

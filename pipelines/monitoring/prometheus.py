@@ -87,16 +87,17 @@ def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
     if port is None and file is None:
         yield
         return
-    registry = _registry(conf)
-    with nullcontext() if port is None else _served(registry, port):
+    own = registry(conf)
+    with nullcontext() if port is None else _served(own, port):
         try:
             yield
         finally:
             if file is not None:
-                _write(registry, file)
+                _write(own, file)
 
 
-def _registry(conf: Conf) -> Any:
+def registry(conf: Conf) -> Any:
+    """A registry of prometheus_client with all metrics. Raises as `exposed` does."""
     try:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415  an extra
     except ImportError:
@@ -108,9 +109,9 @@ def _registry(conf: Conf) -> Any:
             "metrics are read from the tables of a folder, and these are in the catalog "
             f"{conf.warehouse.catalog_schema}: alert on its view job_health"
         )
-    registry = CollectorRegistry()
-    registry.register(MetricsCollector(conf))
-    return registry
+    own = CollectorRegistry()
+    own.register(MetricsCollector(conf))
+    return own
 
 
 @contextmanager

@@ -161,6 +161,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             id="a literal address of a webhook",
         ),
         pytest.param("alerts: {webhook: hunter2}", "alerts.webhook", id="a webhook of text"),
+        pytest.param(
+            "monitoring: {otlp: {url: 'https://c/', headers: {Authorization: hunter2}}}",
+            "monitoring.otlp.headers.Authorization: write env:NAME or secret:scope/key",
+            id="a literal header",
+        ),
         pytest.param("privacy: hunter2", "privacy", id="a key in the place of its section"),
         pytest.param(
             "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",

@@ -247,7 +247,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),
-        moved(5, 2**20, client_id=HOSTILE, topic="orders", broker_rack="az-a", client_rack="az-b")
+        moved(5, 2**20, client_id=HOSTILE, topic=HOSTILE, broker_rack="az-b", client_rack="az-a")
         | {"is_rack_inferred": True, "rack_source": "client_id"},
         moved(65, 2**20, direction="consumed", client_rack="az-c", client_id=HOSTILE),
     ],
