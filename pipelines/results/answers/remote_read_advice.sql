@@ -122,7 +122,7 @@ produced AS (
     GROUP BY traffic.cluster_id, traffic.topic
 ),
 copies AS (
-    SELECT cluster_id, topic, count(*) * 1.0 / count(DISTINCT partition) AS replicas
+    SELECT cluster_id, topic, count(*) * 1e0 / count(DISTINCT partition) AS replicas
     FROM current_replicas
     GROUP BY cluster_id, topic
 ),

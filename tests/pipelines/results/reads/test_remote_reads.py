@@ -3,14 +3,26 @@
 The sequences of the first two tests are those of a broker of Kafka 4.3.1 with LocalTieredStorage.
 """
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines.results.reads import remote_reads
+from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
+from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.udfs import fetch_lines
+from quotaflow.udfs.fetch_sessions import Limits, follow_sessions
 
+from ....record_batches import parsed
+from ....rule_rows import database
 from .replica_rows import BEFORE, Row, answered, at, computed, fetch, minute, seen
 
+GOLDEN = Path(__file__).parents[3] / "golden"
+LIMITS = Limits(idle_us=3_600_000_000, now_us=2 * 10**15)
+SHIPPED_AT = datetime(2026, 11, 26, 22, 30, tzinfo=UTC)
 LOCAL_START, END = 4_077, 8_000
 TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
 COUNTS = ("fetches", "bytes", "empty_fetches", "over_quota_fetches")
@@ -148,3 +160,35 @@ def test_an_answer_with_two_partitions_divides_its_time() -> None:
     one = fetch(60, 1, *two, **timed(60, 8))
     rows = rows_of(one, partition_offsets=[starts(), starts(partition=1)])
     assert [(minute(row), row["fetch_time_ms"], row["bytes"]) for row in rows] == [(1, 1.5, 4)] * 2
+
+
+def logged_fetches() -> list[Row]:
+    """Fetches of a Java consumer as a broker with a quota of 150 kB/s logged them, in order."""
+    values = (GOLDEN / "remote_reads.jsonl").read_bytes().splitlines()
+    lines = [line | {"cluster_id": "c"} for line in parsed(values, time=SHIPPED_AT)]
+    tables = {
+        "requests": pa.Table.from_pylist(lines, schema=REQUESTS.arrow),
+        "fetch_sessions": FETCH_SESSIONS.arrow.empty_table(),
+    }
+    rows = database().over(tables).query(fetch_lines.query(0, 1), fetch_lines.ROWS)
+    followed = pa.Table.from_batches(follow_sessions(LIMITS)(iter(rows))).to_pylist()
+    return [row for row in followed if row["kind"] == fetch_lines.FETCH]
+
+
+def test_lines_of_a_broker_with_remote_storage() -> None:
+    facts = logged_fetches()
+    began = min(row["event_time"] for row in facts)
+    topic_id = facts[0]["partitions"][0]["topic_id"]
+    before = {"event_time": began - timedelta(minutes=1)}
+    rows = rows_of(
+        *facts,
+        topics=[TOPIC | before | {"topic_id": topic_id}],
+        partition_offsets=[starts() | before],
+        configs=[quota("150000") | before],
+    )
+    names = ("principal", "client_id", "topic", *COUNTS)
+    read = 4 * 300_000 + 159_971
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("User:alice", "old-reader", "orders", 5, read, 14, 14)
+    ]
+    assert 14 * 500 < rows[0]["empty_time_ms"] < 14 * 510
