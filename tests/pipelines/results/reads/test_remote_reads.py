@@ -22,7 +22,7 @@ from .replica_rows import BEFORE, Row, answered, at, computed, fetch, minute, se
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 LIMITS = Limits(idle_us=3_600_000_000, now_us=2 * 10**15)
-SHIPPED_AT = datetime(2026, 11, 26, 22, 30, tzinfo=UTC)
+RECORD_TIME = datetime(2026, 11, 26, 22, 30, tzinfo=UTC)
 LOCAL_START, END = 4_077, 8_000
 TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
 COUNTS = ("fetches", "bytes", "empty_fetches", "over_quota_fetches")
@@ -165,7 +165,7 @@ def test_an_answer_with_two_partitions_divides_its_time() -> None:
 def logged_fetches() -> list[Row]:
     """Fetches of a Java consumer as a broker with a quota of 150 kB/s logged them, in order."""
     values = (GOLDEN / "remote_reads.jsonl").read_bytes().splitlines()
-    lines = [line | {"cluster_id": "c"} for line in parsed(values, time=SHIPPED_AT)]
+    lines = [line | {"cluster_id": "c"} for line in parsed(values, time=RECORD_TIME)]
     tables = {
         "requests": pa.Table.from_pylist(lines, schema=REQUESTS.arrow),
         "fetch_sessions": FETCH_SESSIONS.arrow.empty_table(),
