@@ -47,8 +47,10 @@ WITH used AS (
 owners AS (
     SELECT
         *,
-        CASE WHEN transactional_id IS NOT NULL THEN lag(producer_id) OVER of_transactional_id END
-            AS replaced_id,
+        CASE
+            WHEN transactional_id IS NOT NULL AND lag(producer_id) OVER of_transactional_id >= 0
+                THEN lag(producer_id) OVER of_transactional_id
+        END AS replaced_id,
         CASE
             WHEN transactional_id IS NOT NULL
                 THEN coalesce(lag(last_epoch) OVER of_transactional_id >= 32000, false)
