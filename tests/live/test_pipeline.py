@@ -38,12 +38,12 @@ NOT_FILLED = {
     *("quota_proposals", "subscription_proposals", "throttle_checks", "expiration_proposals"),
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
     *("moving_replicas", "leftover_proposals", "group_assignments", "share_fetches"),
-    *("remote_reads", "remote_read_advice"),
     *("remote_reads", "remote_read_advice", "producer_rack_advice"),
 }
-"""By what cannot be read, by plan and apply, by check, by advice that nobody needs here, and by a
-snapshot that falls into a move, or that finds members that have not left yet. The share consumer
-may end before its first fetch, as the first share group of a cluster: test_share_groups waits."""
+"""By what cannot be read, by brokers without remote storage, by clients without a rack, by plan and
+apply, by check, by advice that nobody needs here, and by a snapshot that falls into a move, or that
+finds members that have not left yet. The share consumer may end before its first fetch, as
+the first share group of a cluster: test_share_groups waits."""
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name not in NOT_FILLED])
