@@ -39,7 +39,7 @@ AREAS = (
     Area(
         "Racks and reads",
         "who reads where, what crosses racks, and reads that go wrong (KIP-392)",
-        ("replicas", "read_faults", "reads", "racks"),
+        ("replicas", "read_faults", "reads", "racks", "remote_reads"),
     ),
     Area(
         "Groups",

@@ -74,6 +74,7 @@ def test_names_outside_the_catalogue_and_host_like_keys_by_software(
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_it_answers_alike_in_spark(
     capsys: pytest.CaptureFixture[str], folder_warehouse: Warehouse, spark: object
 ) -> None:
