@@ -1,4 +1,4 @@
-"""The command metrics: searches the metrics that clients send, and the names of the KIPs."""
+"""The command metrics: searches metrics of clients and KIPs, prints files for our own metrics."""
 
 import difflib
 import re
@@ -13,6 +13,7 @@ from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
+    from quotaflow.pipelines.config import Conf
     from quotaflow.schemas.kip_metrics import KipMetric
     from quotaflow.schemas.metrics import Metric
 
@@ -47,6 +48,19 @@ _Kind = Annotated[
     str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
 ]
 _Kip = Annotated[str | None, typer.Option("--kip", help="Only names of one KIP, such as KIP-73.")]
+_Rules = Annotated[
+    bool, typer.Option("--rules", help="Print alerts on quotaflow itself, as Prometheus' rules.")
+]
+_Runbooks = Annotated[
+    str,
+    typer.Option(
+        "--runbooks", metavar="URL", help="Where docs/runbook.md is served, for links of --rules."
+    ),
+]
+_Grafana = Annotated[
+    bool,
+    typer.Option("--grafana", help="Print a Grafana dashboard of quotaflow itself, to import."),
+]
 
 
 def list_metrics(
@@ -55,6 +69,11 @@ def list_metrics(
     client: _Client = None,
     kind: _Kind = None,
     kip: _Kip = None,
+    rules: _Rules = False,
+    runbooks: _Runbooks = "",
+    grafana: _Grafana = False,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
     layout: Layout,
 ) -> None:
     """List or search metrics: name, unit, kind, clients, meaning, and names of the KIPs.
@@ -62,10 +81,20 @@ def list_metrics(
     Needs no JVM and no tables. The search ignores case, and also finds names as JMX has them, such
     as records-lag-max, and names that a KIP or its draft has: then it shows what is sent in place
     of them, or that nobody sends it, and the column that has the values. Standard metrics are those
-    of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came.
+    of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came. With --rules or
+    --grafana it prints files for the metrics of quotaflow itself, with the bounds of conf.
 
     Example: quotaflow metrics throttle time --client librdkafka
+
+    Example: quotaflow metrics --rules > quotaflow-rules.yaml
+
+    Example: quotaflow metrics --grafana > quotaflow-dashboard.json
     """
+    if rules or grafana:
+        if (rules and grafana) or any((pattern, client, kind, kip)) or layout != Layout():
+            raise ConfigError("--rules and --grafana print a file each: give one of them, alone")
+        output.lines([_of_ourselves(options.conf(conf, overrides), runbooks, rules=rules)])
+        return
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
     _check("--kip", kip, KIPS)
@@ -84,6 +113,15 @@ def list_metrics(
     # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
     output.lines(line for metric in matches for line in _text(metric))
     output.note(f"{len(matches)} of {len(metrics)} metrics")
+
+
+def _of_ourselves(conf: "Conf", runbooks: str, *, rules: bool) -> str:
+    """The rule file, or the dashboard."""
+    from quotaflow.pipelines.monitoring import grafana, rule_file  # noqa: PLC0415  imports yaml
+
+    if rules:
+        return rule_file.text(conf.health, runbooks).rstrip()
+    return grafana.text(conf.health)
 
 
 def _matches(

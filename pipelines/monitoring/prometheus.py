@@ -1,15 +1,15 @@
 """Health as Prometheus metrics, scraped from a run or written for node_exporter.
 
-Times are absolute, not ages, so that a stopped pipeline is visible. Counters count the rows of the
-current UTC day and start again with the next, which Prometheus reads as a restart. Labels are our
-own names, never a client's.
+own_metrics.py declares them. Times are absolute, not ages, so that a stopped pipeline is visible.
+Counters count the rows of the current UTC day and start again with the next, which Prometheus reads
+as a restart. Labels are our own names, never a client's.
 """
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,15 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.job_health import JobHealth
+from quotaflow.pipelines.monitoring.own_metric import DEPRECATED_LABELS, PREFIX, OwnMetric
+from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+Sample = tuple[list[str | None], float | None]
 _LOOPBACK = "127.0.0.1"
 _MAX_PORT = 65_535
 _FRESH_FOR = timedelta(seconds=15)
@@ -38,25 +41,6 @@ _ROWS = """
     ) AS today ON counts.query_id = today.query_id AND counts.batch_id = today.batch_id
     GROUP BY 1, 2, 3, 4
 """
-_JOB_GAUGES = {
-    "last_trigger_timestamp_seconds": "When the job last checked its source for new data",
-    "last_batch_timestamp_seconds": "When its last micro-batch started",
-    "last_batch_duration_seconds": "How long its last micro-batch took",
-    "newest_event_timestamp_seconds": "Time of the newest event it read",
-    "processed_rows_per_second": "Rows per second of its last micro-batch",
-    "behind_offsets": "Unread records of its topic when its last batch started",
-    "behind_bytes": "Unread bytes of its table",
-    "behind_seconds": "How long unread data has waited",
-    "state_rows": "Rows in its state",
-    "state_bytes": "Memory of its state",
-    "problems": "How many bounds of conf it is past, 0 when healthy",
-}
-# Alerts of users name these: each is a copy of the metric that replaced it.
-_DEPRECATED_JOB_GAUGES = {"last_look_timestamp_seconds": "last_trigger_timestamp_seconds"}
-_DEPRECATED_GAUGES = {
-    "configs_held": "configs_owned",
-    "plan_changes_waiting": "plan_changes_pending",
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -146,45 +130,50 @@ def _write(registry: Any, file: Path) -> None:
 
 def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | CounterMetricFamily]":
     """Every metric, read from tables, checkpoints and the lock at a time."""
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
-
     try:
         read = health.read(conf, now)
     except QuotaflowError:
-        yield GaugeMetricFamily("quotaflow_up", "1 when the tables could be read", value=0)
+        yield _family(OWN_METRICS["up"], [([], 0)])
         return
-    yield GaugeMetricFamily("quotaflow_up", "1 when the tables could be read", value=1)
-    for name, meaning in _JOB_GAUGES.items():
-        yield _job_gauge(name, meaning, read, name)
-    for name, replacement in _DEPRECATED_JOB_GAUGES.items():
-        yield _job_gauge(name, _deprecated(f"job_{replacement}"), read, replacement)
-    yield _rows(conf, now)
-    gauges = {name: (meaning, value) for name, meaning, value in _gauges(read)}
-    for name, (meaning, value) in gauges.items():
-        yield GaugeMetricFamily(f"quotaflow_{name}", meaning, value=value)
-    for name, replacement in _DEPRECATED_GAUGES.items():
-        value = gauges[replacement][1]
-        yield GaugeMetricFamily(f"quotaflow_{name}", _deprecated(replacement), value=value)
-    yield _by("checks_failing", "Quality checks that fail", ["severity"], read.failed_checks)
-    meaning = "Share of the disk that is free; label of is deprecated, use disk"
-    yield _by("disk_free_ratio", meaning, ["disk", "of"], read.free_share)
+    samples = _samples(read) | {"up": [([], 1)], "rows": list(_rows(conf, now))}
+    for name, metric in OWN_METRICS.items():
+        yield _family(metric, samples[name])
+        # Alerts of users name these: each is a copy of the metric that replaced it.
+        if metric.replaces:
+            meaning = f"Deprecated: use {metric.full_name}"
+            yield _family(replace(metric, name=metric.replaces, meaning=meaning), samples[name])
 
 
-def _deprecated(replacement: str) -> str:
-    return f"Deprecated: use quotaflow_{replacement}"
+def _family(
+    metric: OwnMetric, samples: Sequence[Sample]
+) -> "GaugeMetricFamily | CounterMetricFamily":
+    """The metric with its samples; a deprecated label has the value of the one that replaced it."""
+    from prometheus_client.core import (  # noqa: PLC0415  an extra
+        CounterMetricFamily,
+        GaugeMetricFamily,
+    )
 
-
-def _job_gauge(
-    name: str, meaning: str, report: health.HealthReport, source: str
-) -> "GaugeMetricFamily":
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
-
-    family = GaugeMetricFamily(f"quotaflow_job_{name}", meaning, labels=["job"])
-    for job in report.jobs:
-        value = _job_values(job)[source]
+    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    family = kind(f"{PREFIX}{metric.name}", metric.meaning, labels=metric.label_names)
+    for label_values, value in samples:
+        by_label = dict(zip(metric.labels, map(_own, label_values), strict=True))
+        old = [by_label[label] for label in metric.labels if label in DEPRECATED_LABELS]
         if value is not None:
-            family.add_metric([_own(job.job)], value)
+            family.add_metric([*by_label.values(), *old], value)
     return family
+
+
+def _samples(read: health.HealthReport) -> dict[str, list[Sample]]:
+    """Samples by the metric's name: values of its labels, and its value, null if it has none."""
+    samples: dict[str, list[Sample]] = {name: [] for name in OWN_METRICS}
+    for job in read.jobs:
+        for name, value in _job_values(job).items():
+            samples[f"job_{name}"].append(([job.job], value))
+    for name, value in _values(read).items():
+        samples[name].append(([], value))
+    samples["checks_failing"] = [([severity], n) for severity, n in read.failed_checks.items()]
+    samples["disk_free_ratio"] = [([disk], share) for disk, share in read.free_share.items()]
+    return samples
 
 
 def _job_values(job: JobHealth) -> dict[str, float | None]:
@@ -203,60 +192,27 @@ def _job_values(job: JobHealth) -> dict[str, float | None]:
     }
 
 
-def _gauges(read: health.HealthReport) -> Iterator[tuple[str, str, float]]:
-    yield "healthy", "1 when nothing is past a bound of conf", float(read.is_well)
-    yield (
-        "warehouse_locked",
-        "1 while somebody writes the tables",
-        float(read.lock_holder is not None),
-    )
-    yield (
-        "feedback_stopped",
-        "1 while a stop file prevents writing to the cluster",
-        float(read.stop_reason is not None),
-    )
-    yield "configs_owned", "Configs of the cluster that have a value of ours", read.owned_configs
-    yield "configs_overdue", "Configs that should have been restored", read.overdue_configs
-    yield (
-        "answers_failing",
-        "Answers that could not be computed and keep old rows",
-        len(read.failed_answers),
-    )
-    yield "alerts_open", "Open alerts on client metrics", read.open_alerts
-    yield (
-        "plan_changes_pending",
-        "Changes of the newest plan that is not applied",
-        read.pending_changes,
-    )
+def _values(read: health.HealthReport) -> dict[str, float]:
+    return {
+        "healthy": float(read.is_well),
+        "warehouse_locked": float(read.lock_holder is not None),
+        "feedback_stopped": float(read.stop_reason is not None),
+        "configs_owned": read.owned_configs,
+        "configs_overdue": read.overdue_configs,
+        "answers_failing": len(read.failed_answers),
+        "alerts_open": read.open_alerts,
+        "plan_changes_pending": read.pending_changes,
+    }
 
 
-def _rows(conf: Conf, now: datetime) -> "CounterMetricFamily":
-    from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415  an extra
-
-    labels = ["job", "table", "outcome", "reason"]
-    meaning = "Rows by outcome, of micro-batches since 00:00 UTC"
-    family = CounterMetricFamily("quotaflow_rows", meaning, labels=labels)
+def _rows(conf: Conf, now: datetime) -> Iterator[Sample]:
     midnight = f"{now.astimezone(UTC):%Y-%m-%d}T00:00:00Z"
     try:
         rows = Reader(Warehouse(conf.warehouse)).rows(_ROWS.format(midnight=midnight))
     except NeverMadeError:
-        rows = []
+        return
     for row in rows:
-        label_values = [row["job"], row["target"], row["outcome"], row["reason"]]
-        family.add_metric([_own(name) for name in label_values], row["n"])
-    return family
-
-
-def _by(
-    name: str, meaning: str, labels: Sequence[str], values: Mapping[str, float]
-) -> "GaugeMetricFamily":
-    """A metric by key; each label has the key as its value."""
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
-
-    family = GaugeMetricFamily(f"quotaflow_{name}", meaning, labels=labels)
-    for key, value in values.items():
-        family.add_metric([_own(key)] * len(labels), value)
-    return family
+        yield [row["job"], row["target"], row["outcome"], row["reason"]], row["n"]
 
 
 def _own(name: str | None) -> str:

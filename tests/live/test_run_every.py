@@ -135,7 +135,9 @@ class Scrapes:
         """Jobs that reported a batch since then, whose tables must exist."""
         name = "quotaflow_job_last_batch_timestamp_seconds"
         last = {
-            dict(labels)["job"]: n for (metric, labels), n in self.gauges.items() if metric == name
+            dict(labels)["quotaflow_job"]: n
+            for (metric, labels), n in self.gauges.items()
+            if metric == name
         }
         assert not last or self.gauges["quotaflow_up", ()] == 1
         return {job for job, at in last.items() if at >= since}

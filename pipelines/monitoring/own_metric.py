@@ -1,0 +1,85 @@
+"""What a Prometheus metric of quotaflow itself is: its labels, its alerts and its chart.
+
+In an expression `$name` is a bound of conf's section health.
+"""
+
+from dataclasses import dataclass
+from string import Template
+
+from quotaflow.pipelines.config import HealthSection
+
+PREFIX = "quotaflow_"
+CRITICAL, WARNING = "critical", "warning"
+STAT, LINES = "stat", "timeseries"
+JOB = "quotaflow_job"
+BY_JOB = (JOB,)
+# Prometheus renames a label job of ours to exported_job, unless its scrape honors labels.
+DEPRECATED_LABELS = {JOB: "job", "disk": "of"}
+"""Labels that have the same value under an older name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A rule of Prometheus: fires once `expr` has had rows `for_` long.
+
+    `severity` is critical where data are lost or the cluster keeps a config too long meanwhile.
+    `steps` say what to do, in Markdown; commands are between backticks.
+    """
+
+    name: str
+    expr: str
+    for_: str
+    severity: str
+    summary: str
+    description: str
+    steps: tuple[str, ...]
+
+    def expression(self, bounds: HealthSection) -> str:
+        """The expression with the bounds of conf."""
+        return with_bounds(self.expr, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A panel of the dashboard: a number, or lines over time.
+
+    `expr` is the metric itself where it is empty. `unit` is Grafana's. Values are bad from `bad` on
+    (`$name` for a bound of conf), or, with `low_is_bad`, below it.
+    """
+
+    title: str
+    unit: str = "short"
+    kind: str = LINES
+    expr: str = ""
+    legend: str = "{{quotaflow_job}}"
+    bad: str = ""
+    low_is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMetric:
+    """A metric: `name` is without the prefix quotaflow_, `replaces` an older name of it."""
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+    kind: str = "gauge"
+    alerts: tuple[Alert, ...] = ()
+    chart: Chart | None = None
+    replaces: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name as Prometheus has it."""
+        return f"{PREFIX}{self.name}{'_total' if self.kind == 'counter' else ''}"
+
+    @property
+    def label_names(self) -> list[str]:
+        """Labels, then those that are deprecated."""
+        old = [DEPRECATED_LABELS[label] for label in self.labels if label in DEPRECATED_LABELS]
+        return [*self.labels, *old]
+
+
+def with_bounds(text: str, bounds: HealthSection) -> str:
+    """A text with the bounds of conf; other words with a $ are those of Prometheus."""
+    return Template(text).safe_substitute(bounds.model_dump())

@@ -1,0 +1,35 @@
+"""The alerts of own_metrics.py as a rule file of Prometheus."""
+
+from typing import Any
+
+import yaml
+
+from quotaflow.pipelines.config import HealthSection
+from quotaflow.pipelines.monitoring import own_metrics, runbook
+from quotaflow.pipelines.monitoring.own_metric import Alert
+
+_HEAD = """\
+# Alerts on quotaflow's own metrics, made by `quotaflow metrics --rules`. Bounds are those of conf.
+# Check the file: promtool check rules FILE. Name it in rule_files of prometheus.yml.
+"""
+
+
+def text(bounds: HealthSection, runbooks: str = "") -> str:
+    """The file. `runbooks` is the address of the runbook page, docs/runbook.md without one."""
+    page = runbooks or runbook.PAGE
+    group = {"name": "quotaflow", "rules": [_rule(a, bounds, page) for a in own_metrics.alerts()]}
+    return _HEAD + yaml.safe_dump({"groups": [group]}, sort_keys=False, width=100)
+
+
+def _rule(alert: Alert, bounds: HealthSection, page: str) -> dict[str, Any]:
+    return {
+        "alert": alert.name,
+        "expr": alert.expression(bounds),
+        "for": alert.for_,
+        "labels": {"severity": alert.severity},
+        "annotations": {
+            "summary": alert.summary,
+            "description": alert.description,
+            "runbook_url": f"{page}#{runbook.anchor(alert)}",
+        },
+    }
