@@ -91,6 +91,13 @@ def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:
         yield f"{text};"
 
 
+def dbt_sources(name: str | None, conf: Conf) -> str:
+    """One table or view, or all, as sources of dbt in YAML."""
+    from quotaflow.pipelines.warehouse import dbt_sources as sources  # noqa: PLC0415  imports yaml
+
+    return sources.text(_names(name), conf)
+
+
 def _names(name: str | None) -> list[str]:
     return [checked_name(name)] if name else [*TABLES, *views.load()]
 

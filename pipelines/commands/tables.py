@@ -136,6 +136,9 @@ def print_ddl(
     dialect: Annotated[
         Dialect, typer.Option("--dialect", help="Whose SQL: spark, or duckdb over a folder.")
     ] = Dialect.SPARK,
+    dbt: Annotated[
+        bool, typer.Option("--dbt", help="Print a sources.yml of dbt instead of SQL.")
+    ] = False,
     grants: Annotated[
         bool, typer.Option("--grants", help="Print what each identity may do, in conf's catalog.")
     ] = False,
@@ -150,18 +153,24 @@ def print_ddl(
 ) -> None:
     """Print CREATE TABLE and CREATE VIEW with the meaning of each column, or GRANT statements.
 
-    Needs no JVM. For DuckDB a table is a view over the Delta table in conf's folder. With --grants
-    only the operator may change the tables of plans and of what was written to brokers.
+    Needs no JVM. For DuckDB a table is a view over the Delta table in conf's folder. With --dbt
+    tables and views are sources, in conf's catalog, or in a DuckDB that ran what --dialect duckdb
+    prints. With --grants only the operator may change the tables of plans and of what was written
+    to brokers.
 
     Example: quotaflow ddl requests
 
     Example: quotaflow ddl --dialect duckdb > quotaflow.sql
 
+    Example: quotaflow ddl --dbt > models/sources.yml
+
     Example: quotaflow ddl --grants --set warehouse.catalog_schema=main.quotaflow
     """
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
 
-    if grants:
+    if dbt:
+        output.lines([answers.dbt_sources(table, options.conf(conf, overrides)).rstrip()])
+    elif grants:
         output.lines(answers.grant_statements(options.conf(conf, overrides), jobs, operator))
     elif dialect == Dialect.SPARK:
         # Names depend on conf only where the ledger has a schema of its own.
