@@ -1,0 +1,1 @@
+"""The data dictionary: docs/dictionary.md, made from the declarations of tables and views."""
