@@ -1,8 +1,10 @@
 """A Databricks dashboard as a .lvdash.json file: datasets, and pages of widgets."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from quotaflow.pipelines.dashboard.table_columns import column
@@ -13,14 +15,31 @@ TEMPORAL, QUANTITATIVE, CATEGORICAL = "temporal", "quantitative", "categorical"
 CLUSTER = "cluster_id"
 """Every dataset has this column, so that one filter works on all pages."""
 
+TIME_RANGE = "time_range"
+"""The parameter of datasets about a time: days in UTC, the last one included."""
+
 _QUERY = "main_query"
+_DAYS = {"dataType": "DATE", "min": {"value": "now-7d/d"}, "max": {"value": "now/d"}}
 _ASSOCIATED = "COUNT_IF(`associative_filter_predicate_group`)"
 Json = dict[str, Any]
 
 
+def overlaps(first: str, last: str) -> str:
+    """SQL that is true where the time from one column to another touches the chosen days."""
+    return f"{last} >= :{TIME_RANGE}.min AND {first} < :{TIME_RANGE}.max + INTERVAL 1 DAY"
+
+
+def within(time: str) -> str:
+    """SQL that is true where a time is in the chosen days."""
+    return overlaps(time, time)
+
+
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A question: its name, its query, and the columns of its table."""
+    """A question: its name, its query, and the columns of its table.
+
+    A query without a time range is about what is so now.
+    """
 
     name: str
     sql: str
@@ -31,7 +50,26 @@ class Dataset:
         """The dataset in the file's form; query lines keep their line ends."""
         title = self.name.replace("_", " ").capitalize()
         lines = self.sql.strip().splitlines(keepends=True)
-        return {"name": self.name, "displayName": title, "queryLines": lines}
+        made: Json = {"name": self.name, "displayName": title, "queryLines": lines}
+        if self.has_time_range:
+            parameter: Json = {"keyword": TIME_RANGE, "displayName": "Time range"}
+            parameter |= {
+                "dataType": "DATE",
+                "complexType": "RANGE",
+                "defaultSelection": {"range": _DAYS},
+            }
+            made["parameters"] = [parameter]
+        return made
+
+    @property
+    def has_time_range(self) -> bool:
+        """Whether its query has the parameter."""
+        return f":{TIME_RANGE}." in self.sql
+
+    def between(self, first: date, last: date) -> str:
+        """The query with these days in place of the parameter."""
+        days = {"min": first, "max": last}
+        return re.sub(rf":{TIME_RANGE}\.(min|max)", lambda end: f"DATE '{days[end[1]]}'", self.sql)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +265,37 @@ def _filters(datasets: Sequence[Dataset]) -> Json:
         "frame": {"showTitle": True, "title": "Cluster"},
     }
     widget = {"name": _id("filter", CLUSTER), "queries": queries, "spec": spec}
+    filters = [widget, _time_filter(datasets)]
     return {
         "name": _id("page", "filters"),
         "displayName": "Filters",
         "pageType": "PAGE_TYPE_GLOBAL_FILTERS",
-        "layout": [{"widget": widget, "position": {"x": 0, "y": 0, "width": 1, "height": 2}}],
+        "layout": [
+            {"widget": each, "position": {"x": 0, "y": 2 * place, "width": 1, "height": 2}}
+            for place, each in enumerate(filters)
+        ],
     }
+
+
+def _time_filter(datasets: Sequence[Dataset]) -> Json:
+    names = {d.name: f"{TIME_RANGE}_of_{d.name}" for d in datasets if d.has_time_range}
+    parameters = [{"name": TIME_RANGE, "keyword": TIME_RANGE}]
+    queries = [
+        {
+            "name": name,
+            "query": {"datasetName": dataset, "parameters": parameters, "disaggregated": False},
+        }
+        for dataset, name in names.items()
+    ]
+    shown = [{"parameterName": TIME_RANGE, "queryName": name} for name in names.values()]
+    spec = {
+        "version": 2,
+        "widgetType": "filter-date-range-picker",
+        "encodings": {"fields": shown},
+        "selection": {"defaultSelection": {"range": _DAYS}},
+        "frame": {"showTitle": True, "title": "Days (UTC)"},
+    }
+    return {"name": _id("filter", TIME_RANGE), "queries": queries, "spec": spec}
 
 
 def _id(*parts: str) -> str:

@@ -38,7 +38,13 @@ def _page(title: str, *rows: tuple[Widget, ...]) -> Page:
 PAGES = (
     _page(
         "Overview",
-        (Text("Bytes are those of records, times are UTC; `Filters` choose a cluster."),),
+        (
+            Text(
+                "Bytes are those of records, times are UTC. `Filters` choose a cluster and days. "
+                "These show what is so now, whatever days are chosen: the cluster, quotas, "
+                "throttles that stand, settings to change, changes that wait, jobs and checks."
+            ),
+        ),
         (
             Counter("Brokers", "cluster", "brokers"),
             Counter("Racks", "cluster", "racks"),

@@ -1,6 +1,6 @@
 """The questions of the dashboard: one dataset each, in SQL that Spark and DuckDB have."""
 
-from quotaflow.pipelines.dashboard.lakeview import CLUSTER, Dataset
+from quotaflow.pipelines.dashboard.lakeview import CLUSTER, TIME_RANGE, Dataset, overlaps, within
 from quotaflow.pipelines.warehouse import internal
 
 _MAX_ROWS = 200
@@ -35,14 +35,15 @@ GROUP BY brokers.cluster_id
     ),
     Dataset(
         "attention",
-        """
+        f"""
 SELECT cluster_id, 'principals accused over producer ids' AS what, count(*) AS found
 FROM producer_id_advice
-WHERE is_accused
+WHERE is_accused AND {overlaps("started_at", "ended_at")}
 GROUP BY cluster_id
 UNION ALL
 SELECT cluster_id, 'clients throttled' AS what, count(DISTINCT client_id) AS found
 FROM throttled_clients
+WHERE {within("hour")}
 GROUP BY cluster_id
 UNION ALL
 SELECT cluster_id, 'findings about replication throttles' AS what, count(*) AS found
@@ -51,7 +52,7 @@ GROUP BY cluster_id
 UNION ALL
 SELECT cluster_id, 'clients that cannot read as they should' AS what, count(*) AS found
 FROM read_problems
-WHERE advice IS NOT NULL
+WHERE advice IS NOT NULL AND {overlaps("first_seen", "last_seen")}
 GROUP BY cluster_id
 UNION ALL
 SELECT cluster_id, 'alerts that are open' AS what, count(*) AS found
@@ -69,9 +70,10 @@ ORDER BY found DESC
     ),
     Dataset(
         "traffic",
-        """
+        f"""
 SELECT cluster_id, hour, direction, sum(bytes) AS bytes
 FROM traffic_by_hour
+WHERE {within("hour")}
 GROUP BY cluster_id, hour, direction
 ORDER BY hour
 """,
@@ -83,14 +85,15 @@ ORDER BY hour
         "recommended_rate_per_s recommended_by max_throttle_time_ms ids clients source_ids "
         "median_gap_ms requests_per_id",
         "is_accused DESC, new_ids DESC",
+        overlaps("started_at", "ended_at"),
     ),
     Dataset(
         "producer_id_rates_by_minute",
-        """
+        f"""
 SELECT cluster_id, date_trunc('minute', event_time) AS minute, principal,
     max(rate_per_s) AS rate_per_s
 FROM producer_id_rates
-WHERE kind = 'allocation'
+WHERE kind = 'allocation' AND event_date BETWEEN :{TIME_RANGE}.min AND :{TIME_RANGE}.max
 GROUP BY cluster_id, date_trunc('minute', event_time), principal
 ORDER BY minute
 """,
@@ -101,6 +104,7 @@ ORDER BY minute
 SELECT cluster_id, principal, client_id, coalesce(throttled_by, 'not known') AS throttled_by,
     sum(throttled_requests) AS throttled_requests, sum(throttle_time_ms) / 1e3 AS throttled_s
 FROM throttled_clients
+WHERE {within("hour")}
 GROUP BY cluster_id, principal, client_id, coalesce(throttled_by, 'not known')
 ORDER BY throttled_s DESC
 LIMIT {_MAX_ROWS}
@@ -141,28 +145,31 @@ LIMIT {_MAX_ROWS}
         "reassignments",
         "topic partition replica_id state requested_time requested_by bytes_left bytes_per_s eta_s",
         "requested_time DESC",
+        f"state NOT IN ('in_place', 'done', 'cancelled') OR ({within('requested_time')})",
     ),
     _rows(
         "steps_of_throttles_and_moves",
         "throttle_timeline",
         "event_time entity_type entity_name config_key change value principal is_done",
         "event_time DESC",
+        within("event_time"),
     ),
     Dataset(
         "throttled_replication",
-        """
+        f"""
 SELECT cluster_id, event_time AS minute, broker_id, leader_replication_throttled_rate AS rate
 FROM replication_metrics
+WHERE {within("event_time")}
 ORDER BY minute
 """,
     ),
     Dataset(
         "racks",
-        """
+        f"""
 SELECT cluster_id, coalesce(client_rack, 'not known') AS client_rack,
     coalesce(broker_rack, 'not known') AS broker_rack, sum(bytes) AS bytes
 FROM rack_pairs
-WHERE flow = 'consumed'
+WHERE flow = 'consumed' AND {overlaps("since", "until")}
 GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, 'not known')
 """,
     ),
@@ -171,6 +178,7 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
         "replica_advice",
         "advice client_rack client_id topic broker_id saved_bytes_per_hour replica_bytes_per_hour",
         "saved_bytes_per_hour DESC",
+        overlaps("since", "until"),
     ),
     _rows(
         "fetch_settings",
@@ -185,6 +193,7 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
         "principal client_id topic advice too_small_answers redirect_loop_answers resets "
         "lagging_minutes last_seen",
         "last_seen DESC",
+        overlaps("first_seen", "last_seen"),
     ),
     Dataset(
         "telemetry_coverage",
@@ -192,7 +201,7 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
 SELECT cluster_id, coalesce(client_software_name, 'unknown') AS software, state,
     count(*) AS instances, sum(missing_pushes) AS missing_pushes
 FROM client_coverage
-WHERE {internal.not_in("client_coverage")}
+WHERE {internal.not_in("client_coverage")} AND {overlaps("first_seen", "last_seen")}
 GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
 ORDER BY instances DESC
 """,
@@ -202,6 +211,7 @@ ORDER BY instances DESC
         "metric_alerts",
         "is_open rule client_id principal metric bound peak_value unit first_breach duration_ms",
         "is_open DESC, first_breach DESC",
+        f"is_open OR ({within('first_breach')})",
     ),
     _rows(
         "changes_that_wait",
@@ -217,6 +227,7 @@ ORDER BY instances DESC
         "event_time purpose step entity_type entity_name config_key prior_value config_value "
         "expires_at reason run_by",
         "event_time DESC",
+        within("event_time"),
     ),
     _rows(
         "jobs",
@@ -234,11 +245,12 @@ ORDER BY instances DESC
     ),
     Dataset(
         "rows_that_were_not_used",
-        """
+        f"""
 SELECT cluster_id, job, coalesce(target, '') AS target, outcome,
     coalesce(reason, 'no reason told') AS reason, sum(row_count) AS row_count
 FROM pipeline_progress
 WHERE outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
+    AND {within("event_time")}
 GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason told')
 ORDER BY row_count DESC
 """,
@@ -247,3 +259,10 @@ ORDER BY row_count DESC
 )
 QUESTIONS = {dataset.name: dataset for dataset in _EVERY}
 """Every dataset by its name; each has the column cluster_id."""
+ABOUT_NOW = frozenset(
+    {
+        *("cluster", "headroom", "replication_throttles_that_stand", "fetch_settings"),
+        *("changes_that_wait", "jobs", "checks_that_fail"),
+    }
+)
+"""Datasets about what is so now, whatever days are chosen."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ import yaml
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.dashboard.__main__ import text
-from quotaflow.pipelines.dashboard.lakeview import CLUSTER, WIDTH
-from quotaflow.pipelines.dashboard.questions import QUESTIONS
+from quotaflow.pipelines.dashboard.lakeview import CLUSTER, TIME_RANGE, WIDTH
+from quotaflow.pipelines.dashboard.questions import ABOUT_NOW, QUESTIONS
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -32,7 +33,12 @@ ROOT = Path(__file__).parents[3]
 FILE = ROOT / "dashboard.lvdash.json"
 MADE: dict[str, Any] = json.loads(text())
 # What each kind of widget encodes, and the version of its spec that Databricks reads.
-KINDS = {"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1, "filter-multi-select": 2}
+KINDS = {
+    **{"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1},
+    **{"filter-multi-select": 2, "filter-date-range-picker": 2},
+}
+ALWAYS = date(2000, 1, 1), date(2099, 12, 31)
+BEFORE = date(2000, 1, 1), date(2000, 1, 2)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +52,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 @pytest.fixture(scope="module")
 def answers(filled: Warehouse) -> dict[str, list[Row]]:
     """The rows of each dataset over the filled tables."""
-    return {name: Reader(filled).rows(dataset.sql) for name, dataset in QUESTIONS.items()}
+    reader = Reader(filled)
+    return {name: reader.rows(dataset.between(*ALWAYS)) for name, dataset in QUESTIONS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +91,7 @@ def test_the_file_is_what_the_declaration_says() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_has_rows_of_every_cluster(question: str, answers: dict[str, list[Row]]) -> None:
-    check_query(QUESTIONS[question].sql)
+    check_query(QUESTIONS[question].between(*ALWAYS))
     assert answers[question], "the made-up rows answer it"
     assert {row[CLUSTER] for row in answers[question]} == {"c1"}
 
@@ -95,7 +102,7 @@ def test_a_question_has_rows_of_every_cluster(question: str, answers: dict[str, 
 def test_spark_answers_as_the_reader_does(
     question: str, filled: Warehouse, in_spark: "SparkSession"
 ) -> None:
-    sql = QUESTIONS[question].sql
+    sql = QUESTIONS[question].between(*ALWAYS)
     expected = lines(Reader(filled).query(sql))
     assert lines(in_spark.sql(sql).toArrow().to_reader()) == expected
     assert expected
@@ -106,7 +113,7 @@ def test_widgets_show_columns_of_their_datasets(answers: dict[str, list[Row]]) -
     for _, each in placed():
         for query in each["widget"].get("queries", []):
             declared = columns[query["query"]["datasetName"]]
-            fields = {field["name"] for field in query["query"]["fields"]}
+            fields = {field["name"] for field in query["query"].get("fields", [])}
             assert fields - {f"{CLUSTER}_associativity"} <= declared
         spec = each["widget"].get("spec")
         if spec and "filter" not in spec["widgetType"]:
@@ -178,7 +185,7 @@ def test_a_column_of_a_table_has_the_type_of_its_values(filled: Warehouse) -> No
         for column in spec["encodings"]["columns"]
     }
     schemas = {
-        name: reader.query(question.sql).schema
+        name: reader.query(question.between(*ALWAYS)).schema
         for name, question in QUESTIONS.items()
         if name in {dataset for dataset, _ in shown}
     }
@@ -198,8 +205,38 @@ def test_every_question_is_shown_and_filtered_by_cluster() -> None:
         for query in each["widget"].get("queries", [])
     }
     assert shown == QUESTIONS.keys()
-    (choice,) = filters["layout"]
+    choice, _ = filters["layout"]
     assert [q["query"]["datasetName"] for q in choice["widget"]["queries"]] == list(QUESTIONS)
+
+
+def test_every_question_has_a_time_range_or_is_about_now() -> None:
+    ranged = {name for name, question in QUESTIONS.items() if question.has_time_range}
+    assert ranged == QUESTIONS.keys() - ABOUT_NOW
+    for dataset in MADE["datasets"]:
+        keywords = [parameter["keyword"] for parameter in dataset.get("parameters", [])]
+        assert keywords == ([TIME_RANGE] if dataset["name"] in ranged else [])
+    (filters,) = (page for page in MADE["pages"] if page["pageType"].endswith("GLOBAL_FILTERS"))
+    picker = filters["layout"][1]["widget"]
+    datasets = {query["name"]: query["query"]["datasetName"] for query in picker["queries"]}
+    assert set(datasets.values()) == ranged
+    assert [each["queryName"] for each in picker["spec"]["encodings"]["fields"]] == list(datasets)
+
+
+# What goes on shows whatever days are chosen.
+GOES_ON = {"attention", "moves", "alerts"}
+
+
+def test_days_without_rows_have_none(filled: Warehouse) -> None:
+    reader = Reader(filled)
+    seen = {
+        name: reader.rows(question.between(*BEFORE))
+        for name, question in QUESTIONS.items()
+        if question.has_time_range
+    }
+    assert {name for name, rows in seen.items() if rows} <= GOES_ON
+    ended = {"in_place", "done", "cancelled"}
+    assert not [move for move in seen["moves"] if move["state"] in ended]
+    assert all(alert["is_open"] for alert in seen["alerts"])
 
 
 def test_names_are_unique() -> None:
