@@ -28,7 +28,7 @@ Tables = Annotated[
 Docs = Annotated[
     Path | None,
     typer.Option(
-        "--docs", metavar="FOLDER", help="Folder for the pages, instead of the one in conf."
+        "--docs", metavar="FOLDER", help="Folder for the page, instead of the one in conf."
     ),
 ]
 
@@ -49,10 +49,10 @@ def check(
 ) -> None:
     """Check new rows of the tables against the expectations on them.
 
-    Results go to quality_results (view current_quality) and to HTML pages. Shows expectations that
-    were not met; with --json and --csv, all that were checked. Exit code 1 if a critical one was
-    not met: plan then blocks changes whose evidence is in that table, until a check passes. Needs a
-    JDK, and the extra quality.
+    Results go to quality_results (view current_quality) and to an HTML page, which says what to do.
+    Shows expectations that were not met; with --json and --csv, all that were checked. Exit code 1
+    if a critical one was not met: plan then blocks changes whose evidence is in that table, until a
+    check passes. Needs a JDK, and the extra quality.
 
     Example: quotaflow check
 
@@ -93,4 +93,4 @@ def _note_counts(report: "CheckReport") -> None:
     output.note(
         f"{len(report.rows)} expectations: {critical} critical and {warnings} others not met"
     )
-    output.note(f"pages: {report.index}")
+    output.note(f"page: {report.index}")

@@ -82,7 +82,7 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         spark = session.get(session.short_lived(conf.spark), report)
-        validation = Validation(now)
+        validation = Validation()
         warehouse.ensure(lambda: spark, [QUALITY_RESULTS])
         results = QualityResults(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
@@ -100,17 +100,20 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
             of_table = own | _of_table(target, now)
             rows += [of_table | _of_check(verdict) for verdict in verdicts]
         results.keep(rows)
-        checked = [target.suite for target in targets]
-        return CheckReport(rows, pages.write(folder, validation, checked, results.current(), now))
+        return CheckReport(rows, pages.write(folder, _all_suites(conf), results.current(), now))
 
 
-def _chosen(conf: Conf, names: Collection[str]) -> Suites:
-    loaded = suites.load(
+def _all_suites(conf: Conf) -> Suites:
+    return suites.load(
         {
             "max_clock_skew_s": conf.ingest.max_clock_skew_s,
             "max_lateness_s": conf.results.max_lateness_s,
         }
     )
+
+
+def _chosen(conf: Conf, names: Collection[str]) -> Suites:
+    loaded = _all_suites(conf)
     for name in names:
         if name not in loaded:
             raise ConfigError(f"no table {name} is checked{nearest(name, list(loaded))}")

@@ -1,36 +1,52 @@
-"""Data Docs: a page for each table, and an index of the last result of each."""
+"""Data Docs: one page with the last result of every check, in words, with what to do."""
 
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from quotaflow.pipelines.config import Conf, expanded
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.quality.validation import Validation
+from quotaflow.pipelines.quality import wording
+from quotaflow.pipelines.quality.suites import CRITICAL, Check
+from quotaflow.pipelines.terminal import values
+from quotaflow.schemas.tables.catalog import TABLES
 
-_PAGES = "validations"
 _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
 _FOLDER = "_data_docs"
-# The pages would load styles and scripts from a dozen hosts, and so report to one of them.
-_SEALED = """<head>
-    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src 'self' data:;
-      style-src 'self' 'unsafe-inline'; font-src 'self'">
-    <style>
-      body { font: 16px/1.5 system-ui, sans-serif; padding: 1rem }
-      table { border-collapse: collapse } td, th { padding: .2rem .6rem; text-align: left }
-      footer, img, label, [data-toggle=collapse] { display: none }
-      .fa-check-circle::before { content: "met" }
-      .fa-times::before { content: "not met"; color: #c62828 }
-    </style>"""
+_OURS = "<title>quotaflow checks"
+# Earlier releases had pages of great-expectations in these folders.
+_FORMER = ("validations", "expectations", "static")
+COMMAND = re.compile(r"`([^`]+)`")
+"""A command in a remedy."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The last result of a check as the page shows it.
+
+    `steps` are texts and commands by turns, the first one a text; `query` shows the rows.
+    """
+
+    suite: str
+    name: str
+    words: str
+    severity: str
+    success: bool
+    rows: str
+    problem: str
+    steps: tuple[str, ...]
+    query: str
 
 
 def folder(conf: Conf, named: Path | None = None) -> Path:
-    """The folder of the pages: that of an option, else of conf, else one beside the tables.
+    """The folder of the page: that of an option, else of conf, else one beside the tables.
 
     Raises ConfigError if the folder has other content.
     """
@@ -42,47 +58,43 @@ def folder(conf: Conf, named: Path | None = None) -> Path:
 
 
 def _is_ours(path: Path) -> bool:
-    return path.is_dir() and ((path / _PAGES).is_dir() or not any(path.iterdir()))
+    if not path.is_dir():
+        return False
+    index = path / _INDEX
+    if index.is_file():
+        return _OURS in index.read_text(encoding="utf-8", errors="replace")
+    return not any(path.iterdir())
 
 
 def write(
     path: Path,
-    validation: Validation,
-    checked: Iterable[str],
-    current_rows: list[dict[str, Any]],
+    suites: Mapping[str, Sequence[Check]],
+    current_rows: Sequence[Row],
     made_at: datetime,
 ) -> Path:
-    """Replace the pages of the checked tables, and the index. Returns the path of the index.
+    """Replace the page. Returns its path.
 
-    They are made in a temporary folder: great-expectations would remove the pages of other runs.
+    Raises ConfigError if it cannot be written.
     """
     index = path / _INDEX
-    with TemporaryDirectory() as made:
-        validation.write_pages(Path(made))
-        for page in Path(made).rglob("*.html"):
-            page.write_text(_sealed(page.read_text(encoding="utf-8")), encoding="utf-8")
-        try:
-            for suite in checked:
-                shutil.rmtree(path / _PAGES / suite, ignore_errors=True)
-            shutil.copytree(made, path, dirs_exist_ok=True)
-            index.write_text(_index(path, current_rows, made_at), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"the results are stored, and pages cannot be written to {path}: "
-                f"{error.strerror or error}: name another folder with --docs"
-            ) from None
+    text = page(suites, current_rows, made_at)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for former in _FORMER:
+            shutil.rmtree(path / former, ignore_errors=True)
+        index.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the results are stored, and pages cannot be written to {path}: "
+            f"{error.strerror or error}: name another folder with --docs"
+        ) from None
     return index
 
 
-def _sealed(page: str) -> str:
-    return page.replace("<head>", _SEALED, 1)
-
-
-def _pages(path: Path, suite: str) -> Iterator[Path]:
-    return (path / _PAGES / suite).rglob("*.html")
-
-
-def _index(path: Path, current_rows: list[dict[str, Any]], made_at: datetime) -> str:
+def page(
+    suites: Mapping[str, Sequence[Check]], current_rows: Sequence[Row], made_at: datetime
+) -> str:
+    """The page as HTML. `current_rows` are those of the view current_quality."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  comes with the extra
 
     environment = Environment(
@@ -90,24 +102,63 @@ def _index(path: Path, current_rows: list[dict[str, Any]], made_at: datetime) ->
     )
     assert __package__
     source = (resources.files(__package__) / _TEMPLATE).read_text(encoding="utf-8")
-    suites = [_row(path, name, rows) for name, rows in sorted(_by_suite(current_rows).items())]
-    return environment.from_string(source).render(suites=suites, made_at=made_at)
+    tables = [_table(name, rows, suites) for name, rows in _by_suite(current_rows).items()]
+    failed = [result for table in tables for result in table["results"] if not result.success]
+    failed.sort(key=lambda result: result.severity != CRITICAL)
+    unchecked = [name for name in suites if name not in _by_suite(current_rows)]
+    return environment.from_string(source).render(
+        tables=tables, failed=failed, unchecked=unchecked, made_at=made_at
+    )
 
 
-def _by_suite(current_rows: list[dict[str, Any]]) -> Mapping[str, list[dict[str, Any]]]:
-    suites: dict[str, list[dict[str, Any]]] = {}
+def _by_suite(current_rows: Sequence[Row]) -> Mapping[str, list[Row]]:
+    """Rows by table: those with failed checks first, then by name."""
+    suites: dict[str, list[Row]] = {}
     for row in current_rows:
         suites.setdefault(row["suite"], []).append(row)
-    return suites
+    is_well = {name: all(row["success"] for row in rows) for name, rows in suites.items()}
+    return {name: suites[name] for name in sorted(suites, key=lambda name: (is_well[name], name))}
 
 
-def _row(path: Path, suite: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    page = next(_pages(path, suite), None)
+def _table(name: str, rows: Sequence[Row], suites: Mapping[str, Sequence[Check]]) -> dict[str, Any]:
+    declared = {check.name: check for check in suites.get(name, ())}
+    results = [_result(row, declared.get(row["expectation"])) for row in rows]
+    table = TABLES.get(name)
     return {
-        "name": suite,
-        "page": page.relative_to(path).as_posix() if page else None,
-        "checked_at": rows[0]["event_time"],
-        "rows": rows[0]["checked_rows"],
-        "checks": len(rows),
-        "failed": [row for row in rows if not row["success"]],
+        "name": name,
+        "meaning": table.comment if table else "",
+        "checked_at": max(row["event_time"] for row in rows),
+        "rows": f"{rows[0]['checked_rows'] or 0:,}",
+        "failed": sum(not result.success for result in results),
+        "results": sorted(results, key=lambda result: (result.success, result.name)),
     }
+
+
+def _result(row: Row, check: Check | None) -> Result:
+    """A result, of a check that this version has, or of one that it no longer has."""
+    details = values.visible(row["details"] or "")
+    table = TABLES.get(row["suite"])
+    words = wording.expected(check) if check else details or row["expectation"]
+    failed, checked = row["failed_rows"], row["checked_rows"] or 0
+    is_counted = failed is not None
+    steps: tuple[str, ...] = ()
+    query = ""
+    if check and table and not row["success"]:
+        steps = _steps(wording.remedy(table, check))
+        query = wording.rows_query(table.name, check)
+    return Result(
+        suite=row["suite"],
+        name=row["expectation"],
+        words=values.visible(words),
+        severity=row["severity"],
+        success=row["success"],
+        rows=f"{failed:,} of {checked:,} rows are not so" if is_counted else "It was not checked",
+        problem="" if is_counted or row["success"] else details,
+        steps=steps,
+        query=query,
+    )
+
+
+def _steps(remedy: str) -> tuple[str, ...]:
+    """Texts and commands by turns."""
+    return tuple(COMMAND.split(remedy))

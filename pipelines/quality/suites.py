@@ -19,6 +19,10 @@ NOT_NULL = "expect_column_values_to_not_be_null"
 BETWEEN = "expect_column_values_to_be_between"
 UNIQUE = "expect_column_values_to_be_unique"
 UNIQUE_TOGETHER = "expect_compound_columns_to_be_unique"
+ONE_OF = "expect_column_values_to_be_in_set"
+ORDER = "expect_column_pair_values_a_to_be_greater_than_b"
+LENGTHS = "expect_column_value_lengths_to_be_between"
+SQL = "unexpected_rows_expectation"
 _OWN_COLUMNS = ("column", "column_list", "column_A", "column_B")
 _NEVER_NULL = {"cluster_id", "event_date", *(column.name for column in SOURCE)}
 _RATE = "_per_s"
@@ -27,13 +31,17 @@ _AMOUNTS = ("bytes", "_ms", "_count", _RATE)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation of great-expectations; `name` is unique within the suite."""
+    """One expectation of great-expectations; `name` is unique within the suite.
+
+    `remedy` says what to do where rows are not so; without one wording.py has that of its kind.
+    """
 
     name: str
     kind: str
     kwargs: Mapping[str, Any]
     severity: str = CRITICAL
     description: str | None = None
+    remedy: str | None = None
 
     @property
     def column_name(self) -> str | None:
@@ -92,5 +100,6 @@ def expected(table: str, values: Mapping[str, object]) -> Iterator[Check]:
         return
     text = Template(file.read_text(encoding="utf-8")).substitute(values)
     for check in yaml.safe_load(text)["expectations"]:
-        name, description = check["meta"]["name"], check.get("description")
-        yield Check(name, check["type"], check["kwargs"], check["severity"], description)
+        meta, words = check["meta"], check.get("description")
+        of_kind = check["type"], check["kwargs"], check["severity"]
+        yield Check(meta["name"], *of_kind, words, meta.get("remedy"))

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.quality.suites import Check
+from quotaflow.pipelines.quality.wording import expected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,18 +41,17 @@ def great_expectations() -> Any:
 
 
 class Validation:
-    """A run of great-expectations: validates frames, and writes a page for each suite.
+    """A run of great-expectations: validates frames.
 
     Results stay in memory, nothing is cached, and nothing is sent anywhere. It uses the running
     Spark session, and would start one if there were none.
     """
 
-    def __init__(self, run_at: datetime) -> None:
+    def __init__(self) -> None:
         self._gx = great_expectations()
         self._context: Any = self._gx.get_context(mode="ephemeral")
         self._context.variables.progress_bars = {"globally": False}
         self._source = self._context.data_sources.add_spark(_SITE, persist=False)
-        self._run_id = self._gx.RunIdentifier(run_name="check", run_time=run_at)
 
     def verdicts(self, suite: str, checks: Sequence[Check], frame: "DataFrame") -> list[Verdict]:
         """The verdict of each check of a suite on these rows."""
@@ -65,34 +63,15 @@ class Validation:
         )
         rows = {"dataframe": frame}
         results = self._context.validation_definitions.add(definition).run(
-            batch_parameters=rows, result_format="BOOLEAN_ONLY", run_id=self._run_id
+            batch_parameters=rows, result_format="BOOLEAN_ONLY"
         )
         by_name = _by_name(results)
         failed = [check for check in checks if not by_name[check.name].success]
         if not failed:
-            return [Verdict(check, True, 0, check.description) for check in checks]
+            return [Verdict(check, True, 0, expected(check)) for check in checks]
         batch = definition.data.get_batch(rows)
         counted = _by_name(batch.validate(self._suite(suite, failed), result_format=_COUNTED))
         return [_verdict(check, counted.get(check.name)) for check in checks]
-
-    def write_pages(self, folder: Path) -> None:
-        """Write pages of each validated suite and its expectations to a folder."""
-        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder)}
-        section = {"class_name": "DefaultSiteSectionBuilder"}
-        sections = {
-            "validations": section
-            | {"source_store_name": self._context.validation_results_store_name},
-            "expectations": section | {"source_store_name": self._context.expectations_store_name},
-            "profiling": "None",
-        }
-        site = {
-            "class_name": "SiteBuilder",
-            "show_how_to_buttons": False,
-            "store_backend": store,
-            "site_section_builders": sections,
-        }
-        self._context.add_data_docs_site(site_name=_SITE, site_config=site)
-        self._context.build_data_docs(site_names=[_SITE])
 
     def _suite(self, name: str, checks: Iterable[Check]) -> Any:
         return self._gx.ExpectationSuite(
@@ -106,13 +85,13 @@ def _by_name(results: Any) -> dict[str, Any]:
 
 def _verdict(check: Check, failed: Any) -> Verdict:
     if failed is None:
-        return Verdict(check, True, 0, check.description)
+        return Verdict(check, True, 0, expected(check))
     error = _error(failed.exception_info)
     if error is not None:
         return Verdict(check, False, None, f"it could not be checked: {error}"[:_DETAIL_CHARS])
     # SQL has an observed value, a check of columns a count.
     rows = failed.result.get("unexpected_count", failed.result.get("observed_value"))
-    return Verdict(check, False, rows, check.description)
+    return Verdict(check, False, rows, expected(check))
 
 
 def _error(exception_info: Mapping[str, Any]) -> str | None:

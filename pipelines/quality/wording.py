@@ -1,0 +1,112 @@
+"""A check in words: what it expects, the rows that are not so, and what to do about them."""
+
+from quotaflow.pipelines.quality.suites import (
+    BETWEEN,
+    CRITICAL,
+    LENGTHS,
+    NOT_NULL,
+    ONE_OF,
+    ORDER,
+    SQL,
+    UNIQUE,
+    UNIQUE_TOGETHER,
+    Check,
+)
+from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables import answers
+
+_SHOWN_ROWS = 20
+_ANSWERS = {
+    table.name
+    for module in answers.MODULES
+    for table in vars(module).values()
+    if isinstance(table, Table)
+}
+_WORDS = {
+    NOT_NULL: "{column} is never null",
+    BETWEEN: "{column} is {bounds}",
+    LENGTHS: "the length of {column} is {bounds}",
+    ONE_OF: "{column} is one of: {listed}",
+    UNIQUE: "no two rows have the same {column}",
+    UNIQUE_TOGETHER: "no two rows have the same {listed}",
+    ORDER: "{column_A} is at least {column_B}",
+}
+_WAITS = "Plans that need this table wait."
+_OF_CLIENTS = (
+    "Clients or brokers may send this, so nothing stops. Look at the rows: a client or a shipper "
+    "may need repair."
+)
+_OURS = (
+    "Only quotaflow writes this, so it is a fault of quotaflow: report it with the rows. "
+    f"{_WAITS} To check only what came since: `quotaflow check --table {{table}} --since 10m`."
+)
+_COMPUTED = (
+    "Compute the rows again: `quotaflow rebuild {table} --from 1d`, then "
+    f"`quotaflow check --table {{table}} --since 1d`. If they are the same, report it. {_WAITS}"
+)
+_ANSWERED = (
+    "`quotaflow run --once` computes the whole table again. If the rows are the same, report it. "
+    f"{_WAITS}"
+)
+
+
+def expected(check: Check) -> str:
+    """What the rows should be like, as a sentence without its full stop."""
+    if check.description:
+        return check.description
+    named = {key: value for key, value in check.kwargs.items() if not isinstance(value, list)}
+    listed = ", ".join(
+        map(str, check.kwargs.get("value_set") or check.kwargs.get("column_list") or ())
+    )
+    words = _WORDS.get(check.kind, check.name.replace("_", " "))
+    return words.format_map(named | {"listed": listed, "bounds": _bounds(check)})
+
+
+def _bounds(check: Check) -> str:
+    low, high = check.kwargs.get("min_value"), check.kwargs.get("max_value")
+    if high is None:
+        return "never negative" if low == 0 else f"at least {low}"
+    return f"from {low} to {high}"
+
+
+def rows_query(table: str, check: Check) -> str:
+    """A query for `quotaflow sql` that shows rows that are not as expected."""
+    kwargs = check.kwargs
+    if check.kind == SQL:
+        return in_duckdb(str(kwargs["unexpected_rows_query"]).replace("{batch}", table))
+    if check.kind in (UNIQUE, UNIQUE_TOGETHER):
+        key = ", ".join(kwargs.get("column_list") or [kwargs["column"]])
+        return (
+            f"SELECT {key}, count(*) AS times\nFROM {table}\nGROUP BY {key}\nHAVING count(*) > 1\n"
+            f"LIMIT {_SHOWN_ROWS}"
+        )
+    return f"SELECT *\nFROM {table}\nWHERE {_condition(check)}\nLIMIT {_SHOWN_ROWS}"
+
+
+def _condition(check: Check) -> str:
+    kwargs = check.kwargs
+    column = kwargs.get("column")
+    if check.kind == NOT_NULL:
+        return f"{column} IS NULL"
+    if check.kind == ONE_OF:
+        return f"{column} NOT IN ({', '.join(map(literal, kwargs['value_set']))})"
+    if check.kind == ORDER:
+        return f"{kwargs['column_A']} < {kwargs['column_B']}"
+    value = f"length({column})" if check.kind == LENGTHS else column
+    low, high = kwargs.get("min_value"), kwargs.get("max_value")
+    above = "" if high is None else f" OR {value} > {high}"
+    return f"{value} < {low}{above}"
+
+
+def remedy(table: Table, check: Check) -> str:
+    """What to do where rows are not as expected; commands are between backticks."""
+    if check.remedy:
+        return check.remedy
+    if check.severity != CRITICAL:
+        return _OF_CLIENTS
+    if table.partitioning:
+        return _COMPUTED.format(table=table.name)
+    text = _ANSWERED if table.name in _ANSWERS else _OURS
+    return text.format(table=table.name)
