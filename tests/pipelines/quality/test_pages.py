@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.quality import pages, suites, wording
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.results.answers.registry import ANSWERS
@@ -81,6 +82,22 @@ def test_a_check_of_another_version_has_its_own_words() -> None:
     text = pages.page(SUITES, [row | {"details": HOSTILE}], AT)
     assert "<code>gone</code>" in text
     assert HOSTILE not in text
+
+
+def test_pages_of_an_earlier_release_are_replaced(tmp_path: Path) -> None:
+    former = tmp_path / "validations" / "requests"
+    former.mkdir(parents=True)
+    (tmp_path / "index.html").write_text("<title>quotaflow checks, 2026-11-20 12:00 UTC</title>")
+    assert pages.folder(config.Conf(), tmp_path) == tmp_path
+    assert pages.write(tmp_path, SUITES, RESULTS, AT) == tmp_path / "index.html"
+    assert [file.name for file in tmp_path.iterdir()] == ["index.html"]
+    assert pages.folder(config.Conf(), tmp_path) == tmp_path
+
+
+def test_a_site_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<title>Home</title>")
+    with pytest.raises(ConfigError, match="has other content than pages of checks"):
+        pages.folder(config.Conf(), tmp_path)
 
 
 def test_each_check_is_in_words_of_its_own() -> None:
