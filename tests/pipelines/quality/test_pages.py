@@ -58,7 +58,7 @@ def test_the_verdict_comes_first(page: str) -> None:
     assert after.count("<article") == len(FAILING)
     # What stops plans is above what does not.
     assert after.index("requests: requests are shipped") > after.rindex('<article class="critical"')
-    assert "Not checked yet, because there are no rows: client_metrics." in after
+    assert "Never checked, since a check looks at tables with new rows: client_metrics." in after
 
 
 def test_a_failed_check_says_what_it_expects_how_many_rows_and_what_to_do(page: str) -> None:
