@@ -1,4 +1,4 @@
-"""The rule file by promtool of Debian: it is valid, and alerts fire when they should."""
+"""Rules and panels by promtool of Debian: they are valid, and alerts fire when they should."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from quotaflow.pipelines.config import HealthSection
-from quotaflow.pipelines.monitoring import own_metrics, rule_file
+from quotaflow.pipelines.monitoring import grafana, own_metrics, rule_file
 
 from . import fetched
 
@@ -54,6 +54,16 @@ def test_the_rule_file_is_valid(promtool: Path, tmp_path: Path) -> None:
     file.write_text(rule_file.text(HealthSection()), encoding="utf-8")
     rules = len(list(own_metrics.alerts()))
     assert f"SUCCESS: {rules} rules found" in run(promtool, "check", "rules", file)
+
+
+def test_every_panel_of_the_dashboard_is_a_valid_query(promtool: Path, tmp_path: Path) -> None:
+    panels = grafana.dashboard(HealthSection())["panels"]
+    texts = [panel["targets"][0]["expr"].replace("$instance", ".*") for panel in panels]
+    rules = [{"record": f"panel:{n}", "expr": text} for n, text in enumerate(texts)]
+    file = tmp_path / "panels.yaml"
+    groups = [{"name": "panels", "rules": rules}]
+    file.write_text(yaml.safe_dump({"groups": groups}), encoding="utf-8")
+    assert f"SUCCESS: {len(panels)} rules found" in run(promtool, "check", "rules", file)
 
 
 def case(number: int, changed: dict[str, str], firing: set[str]) -> dict[str, Any]:
