@@ -81,18 +81,18 @@ def _contents(chosen: Mapping[str, Area]) -> Iterator[str]:
 def _table(table: Table) -> str:
     facts = [
         f"Table, filled by `quotaflow {filler(table.name)}`",
-        f"level `{levels.of_table(table.name)}`",
-        f"a row is told apart by {_listed(table.key)}",
-        f"newest by `{table.time}`",
+        f"Level `{levels.of_table(table.name)}`",
+        f"Key {_listed(table.key)}",
+        f"Newest by `{table.time}`",
     ]
     rows = [(column.name, column.type, column.comment) for column in table.columns]
     return _described(table.name, table.comment, facts, table.empty, rows)
 
 
 def _view(view: View, schema: pa.Schema) -> str:
-    facts = [f"View ({view.kind}), {view.grain}", f"level `{view.needs}`"]
+    facts = [f"View ({view.kind}), {view.grain}", f"Level `{view.needs}`"]
     sources = sorted(views.sources(view))
-    facts += [f"reads {_listed(sources)}"] if sources else []
+    facts += [f"Reads {_listed(sources)}"] if sources else []
     rows = [(c.name, schema.field(c.name).type, c.comment) for c in view.columns]
     return _described(view.name, view.description, facts, view.empty, rows)
 
@@ -100,7 +100,7 @@ def _view(view: View, schema: pa.Schema) -> str:
 def _described(
     name: str, meaning: str, facts: list[str], empty: str, rows: list[tuple[str, pa.DataType, str]]
 ) -> str:
-    lines = [f"\n### {name}\n", _sentence(meaning), f"\n{_sentence('; '.join(facts))}"]
+    lines = [f"\n### {name}\n", _sentence(meaning), f"\n{_sentence('. '.join(facts))}"]
     lines += [f"\nWithout rows {_sentence(empty)}"] if empty else []
     lines += ["\n| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
     lines += [

@@ -326,7 +326,7 @@ _EVERY = (
     ),
     OwnMetric(
         "warehouse_locked",
-        "1 while somebody writes the tables",
+        "1 while a process writes the tables",
         chart=Chart("Tables are being written", "bool_yes_no", STAT),
     ),
     OwnMetric(

@@ -106,7 +106,7 @@ _OPERATION = (
     Column(
         "operation",
         STRING,
-        "SET, DELETE, APPEND or SUBTRACT; RENEW writes nothing: the lease begins anew",
+        "SET, DELETE, APPEND or SUBTRACT; RENEW writes nothing: the lease begins again",
     ),
     Column("operand", STRING, "what is set, appended or subtracted; null for DELETE and RENEW"),
     Column("prior_value", STRING, "the whole config before; null: it was not set"),
@@ -133,7 +133,11 @@ PLANS = Table(
         "`quotaflow apply PLAN_ID --yes` would write, and nothing else"
     ),
     columns=(
-        Column("event_time", TIMESTAMP, "when it was frozen; once used up or too old it is anew"),
+        Column(
+            "event_time",
+            TIMESTAMP,
+            "when it was frozen; it is frozen again once used up or too old",
+        ),
         Column("plan_id", STRING, "hash of its changes, reasons, risks and commands"),
         Column("number", INT, "place of the change in its plan, from 0"),
         _CHANGE_ID,
@@ -149,7 +153,7 @@ PLANS = Table(
         Column("risk", STRING, "side effects that it may have"),
         Column("note", STRING, "what may refuse it, or what follows"),
         Column("command", STRING, "kafka-configs command line that does the same"),
-        Column("purpose", STRING, "apply; restore: a halt gives back; null: apply"),
+        Column("purpose", STRING, "apply; restore: a halt restores; null: apply"),
         Column("planned_by", STRING, "user and host of the command that froze it"),
     ),
     key=("plan_id", "number", "event_time"),
@@ -174,8 +178,8 @@ CONFIG_CHANGES = Table(
         Column(
             "purpose",
             STRING,
-            "apply; restore: to give back what was written; release: a person allows plans to "
-            "change what somebody else set; halt: plans only give back",
+            "apply; restore: to restore what was written; release: a person allows plans to "
+            "change what another login set; halt: plans only restore",
         ),
         Column(
             "step",

@@ -226,7 +226,7 @@ GROUP_MEMBER_EVENTS = Table(
             "when the broker received the request, by the time it took: a join waits for the "
             "others; null: the line has no time",
         ),
-        Column("requests", LONG, "requests of the row, 1 but for refused ones"),
+        Column("requests", LONG, "requests of the row, 1 except for refused ones"),
         _ASSIGNOR,
         Column(
             "members",
@@ -286,7 +286,7 @@ SHARE_FETCHES = Table(
             "max_delivery_count", INT, "greatest delivery count of acquired records; null: none was"
         ),
         Column("accepted_records", LONG, "records acknowledged as processed"),
-        Column("released_records", LONG, "records given back, to be delivered again"),
+        Column("released_records", LONG, "records released, to be delivered again"),
         Column("rejected_records", LONG, "records refused, not to be delivered again"),
         Column("renewed_records", LONG, "records whose lock the member prolonged (KIP-1222)"),
         Column("gap_records", LONG, "offsets acknowledged as having no record"),

@@ -149,7 +149,7 @@ ADDRESS_CLIENTS = Table(
         Column(
             "max_weight",
             LONG,
-            "requests that one line stands for, at most; over 1: ingest sampled an API, so that a "
+            "requests that one line counts as, at most; over 1: ingest sampled an API, so that a "
             "client may have no row",
         ),
     ),

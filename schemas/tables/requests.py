@@ -84,7 +84,7 @@ REQUESTS = Table(
         Column(
             "weight",
             DOUBLE,
-            "requests this row stands for: n where the broker's appender or ingest "
+            "requests that this row counts as: n where the broker's appender or ingest "
             "(ingest.sampling) kept one of n, n times m where both did, else 1; "
             "null, which is 1, in rows of before there was sampling",
         ),

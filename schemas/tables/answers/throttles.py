@@ -210,7 +210,7 @@ REPLICATION_PROPOSALS = Table(
         Column(
             "shrunk_partitions",
             LONG,
-            "partitions of the broker that came down to their min.insync.replicas of late; null: "
+            "partitions of the broker that came down to their min.insync.replicas recently; null: "
             "clients of the broker are well, or the reason is none of replication_rate_advice",
         ),
         Column("evidence_table", STRING, "table or view that shows it"),

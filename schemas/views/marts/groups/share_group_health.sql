@@ -19,7 +19,7 @@
 --   redelivered_share: redelivered_records / acquired_records; null: it acquired nothing
 --   max_delivery_count: greatest delivery count of a record that it got; null: it got none
 --   accepted_records: records that it acknowledged as processed
---   released_records: records that it gave back, to be delivered again
+--   released_records: records that it released, to be delivered again
 --   rejected_records: records that it refused, not to be delivered again
 --   renewed_records: records whose lock it prolonged (KIP-1222)
 --   lock_timeouts: records that it let time out, as far as they were delivered again
