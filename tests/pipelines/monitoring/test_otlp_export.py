@@ -107,7 +107,7 @@ def test_a_run_exports_what_prometheus_scrapes(
     (up,) = metrics["quotaflow_up"].gauge.data_points
     assert up.as_double == 1
     (problems,) = metrics["quotaflow_job_problems"].gauge.data_points
-    assert attributes(problems) == {"job": "facts"}
+    assert attributes(problems) == {"quotaflow_job": "facts", "job": "facts"}
     assert not {"quotaflow_configs_held", "quotaflow_plan_changes_waiting"} & metrics.keys()
     assert notes == []
 
