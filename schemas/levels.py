@@ -30,7 +30,7 @@ _OF_THE_ADMIN_API = frozenset(
         *("brokers", "topics", "replicas", "replica_sizes", "moving_replicas", "configs"),
         *("client_quotas", "active_producers", "transactional_ids", "settings"),
         *("groups", "group_assignments", "group_offsets", "partition_offsets"),
-        "group_lag",
+        *("group_lag", "why_groups_lag"),
         *("producer_id_rates", "expiration_proposals", "leftover_proposals"),
         # What this pipeline records of its own work.
         *("quarantine", "pipeline_progress", "query_progress", "answer_state", "plans"),

@@ -72,6 +72,7 @@ CURRENT_STATE_TABLES = {
     "feedback_locks",
     "answer_state",
     "group_lag",
+    "why_groups_lag",
     "producer_id_bursts",
     "recent_violations",
     "quota_baselines",

@@ -39,6 +39,7 @@ NOT_FILLED = {
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
     *("moving_replicas", "leftover_proposals", "group_assignments", "share_fetches"),
     *("remote_reads", "remote_read_advice", "producer_rack_advice"),
+    "why_groups_lag",
 }
 """By what cannot be read, by brokers without remote storage, by clients without a rack, by plan and
 apply, by check, by advice that nobody needs here, and by a snapshot that falls into a move, or that

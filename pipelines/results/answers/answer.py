@@ -1,10 +1,12 @@
 """What an answer is: its table, its text, and how far back it reads each input."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
+
+import pyarrow as pa
 
 from quotaflow.pipelines.warehouse import sql_dialects, views
 from quotaflow.schemas import levels
@@ -29,24 +31,46 @@ class Lookback:
         return self.default if stored is None else stored * self.unit
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """What makes the rows of an answer of those of its text: a pure function, of few rows.
+
+    `schema`: the rows of the text. `code`: the text of the function, by which a change shows.
+    """
+
+    schema: pa.Schema
+    rows: Callable[[pa.Table], pa.Table]
+    code: str
+
+
 @dataclass(frozen=True)
 class Answer:
     """One answer.
 
     Inputs that `lookbacks` does not name are read whole. Each lookback is at least what the text
     needs, so the rows do not depend on it. `expiry`: SQL for the time from which the rows differ
-    though no input changed; null: never.
+    though no input changed; null: never. `derive`: null: the rows of the text are the answer's.
     """
 
     table: Table
     sql: str
     lookbacks: Mapping[str, Lookback] = field(default_factory=dict)
     expiry: str | None = None
+    derive: Derivation | None = None
 
     @property
     def name(self) -> str:
         """The name of its table."""
         return self.table.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that its text has."""
+        return self.table.arrow if self.derive is None else self.derive.schema
+
+    def derived(self, rows: pa.Table) -> pa.Table:
+        """Its rows, of those of its text."""
+        return rows if self.derive is None else self.derive.rows(rows)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -81,5 +105,6 @@ class Answer:
         """Another one after a change of the text, of a view that it reads, or of a lookback."""
         # By words, which may name more views than it reads: that takes no parser.
         texts = [*self.texts, *(views.load()[name].sql for name in views.dependencies(self.sql)[1])]
+        texts += [] if self.derive is None else [repr(self.derive.schema), self.derive.code]
         whole = "\n".join([*texts, repr(sorted(self.lookbacks.items())), repr(self.table.arrow)])
         return hashlib.sha256(whole.encode()).hexdigest()

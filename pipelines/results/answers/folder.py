@@ -82,7 +82,8 @@ class FolderSource:
             name: TimeRange(start).condition(TABLES[name].time, time_in_duckdb)
             for name, start in starts.items()
         }
-        rows = self._computed(_rule(answer, answer.sql, answer.table.arrow), relations, where)
+        rule = _rule(answer, answer.sql, answer.schema)
+        rows = answer.derived(self._computed(rule, relations, where))
         if answer.expiry is None:
             return Computed(rows)
         rule = _rule(answer, answer.expiry, _EXPIRY)

@@ -72,7 +72,7 @@ class CatalogSource:
             self._register(name, self._part(answer, name, settings))
         for name in answer.views:
             self._register(name, self.spark.sql(views.load()[name].sql))
-        rows = _as_declared(self.spark.sql(answer.sql), answer.table.arrow)
+        rows = answer.derived(_as_declared(self.spark.sql(answer.sql), answer.schema))
         if answer.expiry is None:
             return Computed(rows)
         (expiry,) = self.spark.sql(answer.expiry).toArrow().to_pylist()

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from importlib.resources import files
 
-from quotaflow.pipelines.results.answers.answer import Answer, Lookback
+from quotaflow.pipelines.results.answers import lag_causes
+from quotaflow.pipelines.results.answers.answer import Answer, Derivation, Lookback
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.answers import (
     group_lag,
@@ -30,19 +31,24 @@ _PRODUCER_SNAPSHOTS = {
     "pipeline_progress": _TWO_WEEKS,
 }
 """Inputs of the view producer_id_heap: ids that nobody writes with are gone by then."""
+_POSITIONS = {"replica_offsets": _A_DAY, "group_commits": _A_DAY, "pipeline_progress": _A_WEEK}
+"""Inputs of the views partition_ends and group_positions."""
 _VIOLATIONS = Lookback(timedelta(hours=1), "plan.violation_lookback_s")
 _STALE_THROTTLES = Lookback(timedelta(minutes=10), "replication.stale_throttle_s")
 
 
 def _answer(
-    table: Table, lookbacks: Mapping[str, Lookback] | None = None, expiry: str | None = None
+    table: Table,
+    lookbacks: Mapping[str, Lookback] | None = None,
+    expiry: str | None = None,
+    derive: Derivation | None = None,
 ) -> Answer:
     text = (
         files("quotaflow.pipelines.results.answers")
         .joinpath(f"{table.name}.sql")
         .read_text(encoding="utf-8")
     )
-    return Answer(table, text, lookbacks or {}, expiry)
+    return Answer(table, text, lookbacks or {}, expiry, derive)
 
 
 ANSWERS: tuple[Answer, ...] = (
@@ -140,9 +146,17 @@ ANSWERS: tuple[Answer, ...] = (
     _answer(producer_ids.DEFAULT_QUOTA_PROPOSALS, {"producer_id_rates": _ADDRESSES}),
     _answer(producer_ids.EXPIRATION_PROPOSALS, _PRODUCER_SNAPSHOTS),
     _answer(throttles.LEFTOVER_PROPOSALS, {"pipeline_progress": _A_WEEK}),
+    _answer(group_lag.GROUP_LAG, _POSITIONS),
+    # After group_lag and rebalances, which it reads.
     _answer(
-        group_lag.GROUP_LAG,
-        {"replica_offsets": _A_DAY, "group_commits": _A_DAY, "pipeline_progress": _A_WEEK},
+        group_lag.WHY_GROUPS_LAG,
+        {
+            **_POSITIONS,
+            **dict.fromkeys(("requests", "client_metrics", "traffic", "fetch_sizes"), _HOUR),
+            **dict.fromkeys(("quota_usage", "fetch_faults", "group_members"), _HOUR),
+            "group_member_events": _HOUR,
+        },
+        derive=lag_causes.DERIVATION,
     ),
     _answer(quotas.TOP_TALKERS, {"traffic": Lookback(8 * _DAYS), "fetch_sizes": _A_WEEK}),
 )

@@ -1,4 +1,6 @@
-"""How far groups are behind."""
+"""How far groups are behind, and why."""
+
+import pyarrow as pa
 
 from quotaflow.schemas.columns import CLUSTER_ID, PARTITION, TOPIC
 from quotaflow.schemas.table import DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
@@ -87,4 +89,78 @@ GROUP_LAG = Table(
     key=("cluster_id", "group_id", "topic", "partition"),
     time="position_known_at",
     clustering=("group_id", "topic"),
+)
+
+_SIGNALS = pa.list_(pa.struct([pa.field("signal", STRING), pa.field("value", DOUBLE)]))
+
+WHY_GROUPS_LAG = Table(
+    name="why_groups_lag",
+    comment=(
+        "Why groups lag: one row per group, topic and cause, the surest first, where the oldest "
+        "record left is more than a minute old. Evidence is of the ten minutes before known_at. "
+        "What clients name is no proof of who is guilty."
+    ),
+    columns=(
+        CLUSTER_ID,
+        GROUP_ID,
+        GROUP_TYPE,
+        TOPIC,
+        Column(
+            "known_at", TIMESTAMP, "last time at which a position or an end of the cluster is known"
+        ),
+        Column(
+            "lag",
+            LONG,
+            "records left in all partitions where it is known; null: it is known in none",
+        ),
+        Column("lag_s", DOUBLE, "age of the oldest record left, in seconds; null: not known"),
+        Column(
+            "records_in_per_s",
+            DOUBLE,
+            "records written in a second, as in group_lag; null: not known",
+        ),
+        Column(
+            "records_out_per_s",
+            DOUBLE,
+            "how many offsets the group moved on in a second, 0 if it did not commit in the last "
+            "three minutes; null: not known of every partition",
+        ),
+        Column(
+            "trend", STRING, "growing, shrinking, steady, went_back or unknown, as in group_lag"
+        ),
+        Column(
+            "caught_up_in_s",
+            DOUBLE,
+            "seconds until lag is 0 at these rates; null: it does not shrink",
+        ),
+        Column("rank", INT, "1 for the surest cause"),
+        Column(
+            "cause",
+            STRING,
+            "throttled, fetch_limited, far_replica, out_of_range, rebalancing, not_polling, "
+            "slow_processing, skewed_partitions, slow_broker, producers_faster, no_members, "
+            "paused, or unknown: docs/reasons.md says what each means",
+        ),
+        Column(
+            "confidence",
+            DOUBLE,
+            "0.3 to 0.95, how well the evidence supports it; null: the cause is unknown",
+        ),
+        Column(
+            "detail",
+            STRING,
+            "which quota, limit, broker, partition, state, or trigger of the last rebalance; null: "
+            "the cause has none, or it is not known",
+        ),
+        Column(
+            "evidence",
+            _SIGNALS,
+            "the numbers that the cause rests on; those that are not known are left out. "
+            "docs/groups.md says what each is",
+        ),
+    ),
+    key=("cluster_id", "group_id", "topic", "rank"),
+    time="known_at",
+    clustering=("group_id", "topic"),
+    empty="while no group is more than a minute behind",
 )

@@ -365,7 +365,7 @@ FILLED: dict[str, list[Row]] = {
             for n in (0, 90)
             for target in ("configs", "moving_replicas", "replica_sizes")
         ),
-        *group_snapshot_rows.snapshots(0, 60),
+        *group_snapshot_rows.snapshots(0, 60, 120),
         counted(30, 0, "out", 1, job="request_results", query_id="q-request_results"),
         counted(55, 1, "lost", 3, reason="deleted_before_read"),
         counted(0, 1, "removed", 7, job="upkeep", query_id="upkeep", target="requests"),

@@ -64,6 +64,7 @@ def test_a_table_with_a_row_per_event_is_not_read_whole(answer: Answer) -> None:
         "configs",
         "group_assignments",
         "group_offsets",
+        "groups",
         "partition_offsets",
         "metric_alert_events",
         "moving_replicas",

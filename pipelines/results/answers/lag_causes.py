@@ -1,0 +1,76 @@
+"""`why_groups_lag`: the rule of lag_cause.py over what its text finds of each group and topic."""
+
+import types
+from dataclasses import fields
+from importlib.resources import files
+from typing import Any, get_args, get_type_hints
+
+import pyarrow as pa
+
+from quotaflow.pipelines.results.answers.answer import Derivation
+from quotaflow.schemas.table import DOUBLE, LONG, STRING
+from quotaflow.schemas.tables.answers.group_lag import WHY_GROUPS_LAG
+from quotaflow.udfs.rules import lag_cause
+from quotaflow.udfs.rules.lag_cause import Cause, Evidence
+
+_TYPES = {float: DOUBLE, int: LONG, str: STRING}
+_IDENTITY = ("cluster_id", "group_id", "group_type", "topic", "known_at", "lag", "lag_s")
+_RATES = ("records_in_per_s", "records_out_per_s", "trend")
+_SIGNALS = tuple(field.name for field in fields(Evidence))
+
+
+def _of_evidence() -> list[pa.Field]:
+    hints = get_type_hints(Evidence)
+    return [pa.field(name, _TYPES[_present(hints[name])]) for name in _SIGNALS]
+
+
+def _present(hint: types.UnionType) -> type:
+    (present,) = (each for each in get_args(hint) if each is not type(None))
+    assert isinstance(present, type)
+    return present
+
+
+SCHEMA = pa.schema(
+    [
+        *(WHY_GROUPS_LAG.arrow.field(name) for name in _IDENTITY),
+        *(WHY_GROUPS_LAG.arrow.field(name) for name in _RATES[:2]),
+        *_of_evidence(),
+    ]
+)
+"""What the text gives: one row per group and topic."""
+
+
+def derived(rows: pa.Table) -> pa.Table:
+    """One row per cause of each group and topic."""
+    ranked = [
+        _row(row, evidence, cause, rank)
+        for row in rows.to_pylist()
+        for evidence in [Evidence(**{name: row[name] for name in _SIGNALS})]
+        for rank, cause in enumerate(lag_cause.causes(evidence), start=1)
+    ]
+    return pa.Table.from_pylist(ranked, schema=WHY_GROUPS_LAG.arrow)
+
+
+def _row(row: dict[str, Any], evidence: Evidence, cause: Cause, rank: int) -> dict[str, Any]:
+    signals = [{"signal": name, "value": float(getattr(evidence, name))} for name in cause.signals]
+    return {name: row[name] for name in (*_IDENTITY, *_RATES)} | {
+        "caught_up_in_s": _caught_up_in_s(row),
+        "rank": rank,
+        "cause": cause.name,
+        "confidence": cause.confidence,
+        "detail": cause.detail,
+        "evidence": signals,
+    }
+
+
+def _caught_up_in_s(row: dict[str, Any]) -> float | None:
+    if row["trend"] != "shrinking" or row["lag"] is None:
+        return None
+    return float(row["lag"] / (row["records_out_per_s"] - row["records_in_per_s"]))
+
+
+DERIVATION = Derivation(
+    SCHEMA,
+    derived,
+    files("quotaflow.udfs.rules").joinpath("lag_cause.py").read_text(encoding="utf-8"),
+)

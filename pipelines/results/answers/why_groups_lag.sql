@@ -1,0 +1,657 @@
+-- A group lags behind a topic if its oldest record left is more than a minute old: less is how
+-- members work, who read and commit in turns.
+WITH newest AS (
+    SELECT
+        cluster_id,
+        max(greatest(position_known_at, coalesce(end_known_at, position_known_at))) AS known_at,
+        unix_micros(
+            max(greatest(position_known_at, coalesce(end_known_at, position_known_at)))
+        ) - 600000000 AS since_us
+    FROM group_lag
+    GROUP BY cluster_id
+),
+partitions AS (
+    -- A position that is known no more is one that does not move: nobody committed since.
+    SELECT
+        lags.*,
+        newest.known_at,
+        CASE
+            WHEN unix_micros(lags.position_known_at) < unix_micros(newest.known_at) - 180000000
+                THEN 0e0
+            ELSE lags.records_out_per_s
+        END AS moves_per_s,
+        row_number() OVER (
+            PARTITION BY lags.cluster_id, lags.group_id, lags.topic
+            ORDER BY lags.lag DESC NULLS LAST, lags.partition
+        ) AS nth
+    FROM group_lag AS lags
+    INNER JOIN newest ON lags.cluster_id = newest.cluster_id
+),
+usual_in AS (
+    -- What came before the last ten minutes.
+    SELECT
+        ends.cluster_id,
+        ends.topic,
+        ends.partition,
+        (max(ends.end_offset) - min(ends.end_offset)) * 1e6
+        / (max(unix_micros(ends.known_at)) - min(unix_micros(ends.known_at))) AS per_s
+    FROM partition_ends AS ends
+    INNER JOIN newest ON ends.cluster_id = newest.cluster_id
+    WHERE unix_micros(ends.known_at) <= newest.since_us
+    GROUP BY ends.cluster_id, ends.topic, ends.partition
+    HAVING max(unix_micros(ends.known_at)) - min(unix_micros(ends.known_at)) >= 600000000
+),
+usual_out AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.topic,
+        positions.partition,
+        (max(positions.position) - min(positions.position)) * 1e6
+        / (max(unix_micros(positions.known_at)) - min(unix_micros(positions.known_at))) AS per_s
+    FROM group_positions AS positions
+    INNER JOIN newest ON positions.cluster_id = newest.cluster_id
+    WHERE unix_micros(positions.known_at) <= newest.since_us
+    GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
+    HAVING max(unix_micros(positions.known_at)) - min(unix_micros(positions.known_at)) >= 600000000
+),
+farthest AS (
+    SELECT cluster_id, group_id, topic, partition, max(position) AS position
+    FROM group_positions
+    GROUP BY cluster_id, group_id, topic, partition
+),
+lagging AS (
+    SELECT
+        partitions.cluster_id,
+        partitions.group_id,
+        partitions.topic,
+        max(partitions.group_type) AS group_type,
+        max(partitions.known_at) AS known_at,
+        sum(partitions.lag) AS lag,
+        max(partitions.lag_s) AS lag_s,
+        count(*) AS partitions,
+        sum(partitions.records_in_per_s) AS records_in_per_s,
+        CASE WHEN count(partitions.moves_per_s) = count(*) THEN sum(partitions.moves_per_s) END
+            AS records_out_per_s,
+        max(CASE WHEN partitions.trend = 'went_back' THEN 1 ELSE 0 END) AS went_back,
+        sum(CASE WHEN partitions.lag_unknown_reason = 'beyond_end' THEN 1 ELSE 0 END)
+            AS beyond_end_partitions,
+        sum(CASE WHEN partitions.moves_per_s = 0e0 THEN partitions.lag ELSE 0 END) AS stalled_lag,
+        count(partitions.moves_per_s) AS moves_known,
+        sum(CASE WHEN partitions.members = 0 THEN partitions.lag ELSE 0 END) AS unassigned_lag,
+        sum(
+            CASE
+                WHEN farthest.position > partitions.position
+                    AND farthest.position <= partitions.end_offset
+                    THEN farthest.position - partitions.position
+                ELSE 0
+            END
+        ) AS reread_lag,
+        max(CASE WHEN partitions.nth = 1 THEN partitions.partition END) AS hot_partition,
+        max(CASE WHEN partitions.nth = 1 THEN partitions.lag END) AS hot_lag,
+        max(CASE WHEN partitions.nth = 1 THEN partitions.records_in_per_s END) AS hot_in_per_s,
+        sum(usual_in.per_s) AS usual_in_per_s,
+        CASE WHEN count(usual_out.per_s) = count(*) THEN sum(usual_out.per_s) END
+            AS usual_out_per_s
+    FROM partitions
+    LEFT JOIN usual_in
+        ON partitions.cluster_id = usual_in.cluster_id
+        AND partitions.topic = usual_in.topic
+        AND partitions.partition = usual_in.partition
+    LEFT JOIN usual_out
+        ON partitions.cluster_id = usual_out.cluster_id
+        AND partitions.group_id = usual_out.group_id
+        AND partitions.topic = usual_out.topic
+        AND partitions.partition = usual_out.partition
+    LEFT JOIN farthest
+        ON partitions.cluster_id = farthest.cluster_id
+        AND partitions.group_id = farthest.group_id
+        AND partitions.topic = farthest.topic
+        AND partitions.partition = farthest.partition
+    GROUP BY partitions.cluster_id, partitions.group_id, partitions.topic
+    HAVING
+        sum(CASE WHEN partitions.lag_unknown_reason = 'beyond_end' THEN 1 ELSE 0 END) > 0
+        OR (
+            sum(partitions.lag) > 0
+            AND coalesce(
+                max(partitions.lag_s),
+                sum(partitions.lag) / nullif(sum(partitions.records_in_per_s), 0e0),
+                61e0
+            ) > 60e0
+        )
+),
+member_minutes AS (
+    SELECT
+        seen.cluster_id,
+        seen.group_id,
+        seen.principal,
+        seen.client_id,
+        seen.event_time,
+        count(DISTINCT seen.member_id) AS members,
+        sum(seen.heartbeats) AS heartbeats,
+        sum(seen.commits) AS commits
+    FROM group_members AS seen
+    INNER JOIN newest ON seen.cluster_id = newest.cluster_id
+    WHERE
+        unix_micros(seen.event_time) >= newest.since_us
+        AND seen.event_time <= newest.known_at
+    GROUP BY seen.cluster_id, seen.group_id, seen.principal, seen.client_id, seen.event_time
+),
+clients AS (
+    -- Members come and go under other ids, so a client has as many as in its fullest minute.
+    SELECT
+        cluster_id,
+        group_id,
+        principal,
+        client_id,
+        greatest(max(members), 1) AS members,
+        sum(heartbeats) AS heartbeats,
+        sum(commits) AS commits
+    FROM member_minutes
+    GROUP BY cluster_id, group_id, principal, client_id
+),
+sharing AS (
+    SELECT cluster_id, principal, client_id, count(DISTINCT group_id) AS groups_of_client
+    FROM clients
+    GROUP BY cluster_id, principal, client_id
+),
+member_counts AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        sum(clients.heartbeats) AS heartbeats,
+        sum(clients.commits) AS commits,
+        max(sharing.groups_of_client) AS groups_of_client
+    FROM clients
+    INNER JOIN sharing
+        ON clients.cluster_id = sharing.cluster_id
+        AND clients.principal IS NOT DISTINCT FROM sharing.principal
+        AND clients.client_id IS NOT DISTINCT FROM sharing.client_id
+    GROUP BY clients.cluster_id, clients.group_id
+),
+fetched AS (
+    SELECT
+        served.cluster_id,
+        served.principal,
+        served.client_id,
+        served.broker_id,
+        coalesce(served.weight, 1e0) AS weight,
+        unix_millis(served.event_time) AS ms,
+        coalesce(served.request_queue_time_ms, 0e0) + coalesce(served.local_time_ms, 0e0)
+        + coalesce(served.response_queue_time_ms, 0e0) AS broker_ms,
+        coalesce(served.send_time_ms, 0e0) AS send_ms,
+        coalesce(served.total_time_ms, 0e0) AS total_ms,
+        coalesce(served.throttle_time_ms, 0e0) AS throttle_ms
+    FROM requests AS served
+    INNER JOIN newest ON served.cluster_id = newest.cluster_id
+    WHERE
+        served.api IN ('FETCH', 'SHARE_FETCH')
+        AND served.replica_id IS NULL
+        AND unix_micros(served.event_time) >= newest.since_us
+        AND served.event_time <= newest.known_at
+),
+fetch_times AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        broker_id,
+        sum(weight) AS fetches,
+        sum(weight * broker_ms) AS broker_ms,
+        sum(weight * send_ms) AS send_ms,
+        sum(weight * total_ms) AS total_ms,
+        sum(weight * throttle_ms) AS throttle_ms,
+        CAST(greatest(max(ms) - min(ms), 60000) AS DOUBLE) AS span_ms
+    FROM fetched
+    GROUP BY cluster_id, principal, client_id, broker_id
+),
+brokers_of AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        sum(broker_ms) AS broker_ms,
+        sum(fetches) AS fetches,
+        sum(sum(broker_ms)) OVER (PARTITION BY cluster_id) AS all_broker_ms,
+        sum(sum(fetches)) OVER (PARTITION BY cluster_id) AS all_fetches
+    FROM fetch_times
+    GROUP BY cluster_id, broker_id
+),
+metrics AS (
+    SELECT
+        points.cluster_id,
+        points.group_id,
+        points.principal,
+        points.client_id,
+        points.client_instance_id,
+        points.client_software_name,
+        points.event_time,
+        points.metric,
+        points.value
+    FROM client_metrics AS points
+    INNER JOIN newest ON points.cluster_id = newest.cluster_id
+    WHERE
+        points.metric IN (
+            'org.apache.kafka.consumer.poll.idle.ratio.avg',
+            'org.apache.kafka.consumer.share.poll.idle.ratio.avg',
+            'org.apache.kafka.consumer.time.between.poll.avg',
+            'org.apache.kafka.consumer.share.time.between.poll.avg',
+            'org.apache.kafka.consumer.last.poll.seconds.ago',
+            'org.apache.kafka.consumer.share.last.poll.seconds.ago',
+            'org.apache.kafka.consumer.fetch.manager.fetch.latency.avg',
+            'org.apache.kafka.consumer.share.fetch.manager.fetch.latency.avg'
+        )
+        AND coalesce(points.accepted, TRUE)
+        AND points.value >= 0e0
+        AND NOT isnan(points.value)
+        AND unix_micros(points.event_time) >= newest.since_us
+        AND points.event_time <= newest.known_at
+),
+instances AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        client_instance_id,
+        max(group_id) AS group_id,
+        max(client_software_name) AS client_software_name,
+        avg(CASE WHEN metric LIKE '%.poll.idle.ratio.avg' THEN value END) AS poll_idle_ratio,
+        avg(CASE WHEN metric LIKE '%.time.between.poll.avg' THEN value END)
+            AS time_between_polls_ms,
+        max_by(
+            CASE WHEN metric LIKE '%.last.poll.seconds.ago' THEN value END,
+            CASE WHEN metric LIKE '%.last.poll.seconds.ago' THEN event_time END
+        ) AS last_poll_s,
+        avg(CASE WHEN metric LIKE '%.fetch.latency.avg' THEN value END) AS fetch_latency_ms
+    FROM metrics
+    GROUP BY cluster_id, principal, client_id, client_instance_id
+),
+-- Who pushes is authenticated; the group that it names is not, so it counts only where the request
+-- log shows no members of the group.
+group_instances AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        instances.principal,
+        instances.client_id,
+        instances.poll_idle_ratio,
+        instances.time_between_polls_ms,
+        instances.last_poll_s,
+        instances.fetch_latency_ms,
+        instances.client_software_name
+    FROM instances
+    INNER JOIN clients
+        ON instances.cluster_id = clients.cluster_id
+        AND instances.principal IS NOT DISTINCT FROM clients.principal
+        AND instances.client_id IS NOT DISTINCT FROM clients.client_id
+    WHERE instances.group_id IS NULL OR instances.group_id = clients.group_id
+    UNION ALL
+    SELECT
+        instances.cluster_id,
+        instances.group_id,
+        instances.principal,
+        instances.client_id,
+        instances.poll_idle_ratio,
+        instances.time_between_polls_ms,
+        instances.last_poll_s,
+        instances.fetch_latency_ms,
+        instances.client_software_name
+    FROM instances
+    LEFT ANTI JOIN clients
+        ON instances.cluster_id = clients.cluster_id AND instances.group_id = clients.group_id
+    WHERE instances.group_id IS NOT NULL
+),
+telemetry AS (
+    SELECT
+        cluster_id,
+        group_id,
+        min(poll_idle_ratio) AS poll_idle_ratio,
+        max(time_between_polls_ms) AS time_between_polls_ms,
+        max(last_poll_s) AS last_poll_s
+    FROM group_instances
+    GROUP BY cluster_id, group_id
+),
+latencies AS (
+    SELECT
+        cluster_id,
+        group_id,
+        principal,
+        client_id,
+        -- Java starts to count when a throttle is over, and librdkafka does not.
+        avg(CASE WHEN client_software_name LIKE 'apache-kafka-java%' THEN fetch_latency_ms END)
+            AS java_latency_ms,
+        avg(fetch_latency_ms) AS fetch_latency_ms
+    FROM group_instances
+    GROUP BY cluster_id, group_id, principal, client_id
+),
+client_means AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        sum(total_ms) / sum(fetches) AS total_ms,
+        sum(throttle_ms) / sum(fetches) AS throttle_ms
+    FROM fetch_times
+    GROUP BY cluster_id, principal, client_id
+),
+-- A row is a client of a group at a broker. The network has what the client waits longer than the
+-- broker works, or the time in which the broker sends.
+group_fetches AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        times.broker_id,
+        times.fetches,
+        times.fetches * 1e3 / (times.span_ms * clients.members) AS fetches_per_s,
+        times.throttle_ms / (times.span_ms * clients.members) AS throttle_time_share,
+        times.broker_ms / (times.span_ms * clients.members) AS broker_time_share,
+        times.broker_ms / times.fetches AS broker_ms,
+        (brokers_of.all_broker_ms - brokers_of.broker_ms)
+        / nullif(brokers_of.all_fetches - brokers_of.fetches, 0e0) AS other_brokers_ms,
+        greatest(
+            times.send_ms / times.fetches,
+            coalesce(
+                latencies.java_latency_ms - client_means.total_ms,
+                latencies.fetch_latency_ms - client_means.total_ms - client_means.throttle_ms,
+                0e0
+            )
+        ) AS network_ms,
+        times.fetches / (times.span_ms * clients.members) AS fetches_per_ms
+    FROM clients
+    INNER JOIN fetch_times AS times
+        ON clients.cluster_id = times.cluster_id
+        AND clients.principal IS NOT DISTINCT FROM times.principal
+        AND clients.client_id IS NOT DISTINCT FROM times.client_id
+    INNER JOIN brokers_of
+        ON times.cluster_id = brokers_of.cluster_id AND times.broker_id = brokers_of.broker_id
+    INNER JOIN client_means
+        ON times.cluster_id = client_means.cluster_id
+        AND times.principal IS NOT DISTINCT FROM client_means.principal
+        AND times.client_id IS NOT DISTINCT FROM client_means.client_id
+    LEFT JOIN latencies
+        ON clients.cluster_id = latencies.cluster_id
+        AND clients.group_id = latencies.group_id
+        AND clients.principal IS NOT DISTINCT FROM latencies.principal
+        AND clients.client_id IS NOT DISTINCT FROM latencies.client_id
+),
+fetching AS (
+    SELECT
+        cluster_id,
+        group_id,
+        sum(fetches) AS fetches,
+        max(fetches_per_s) AS fetches_per_s,
+        max(throttle_time_share) AS throttle_time_share,
+        max(broker_time_share) AS broker_time_share,
+        max_by(broker_id, broker_time_share) AS broker_id,
+        max_by(broker_ms, broker_time_share) AS broker_ms,
+        max_by(other_brokers_ms, broker_time_share) AS other_brokers_ms,
+        max(network_ms * fetches_per_ms) AS network_time_share,
+        max_by(network_ms, network_ms * fetches_per_ms) AS network_ms
+    FROM group_fetches
+    GROUP BY cluster_id, group_id
+),
+throttles AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        used.throttled_by,
+        sum(used.throttle_time_ms) AS throttle_time_ms,
+        max(CASE WHEN used.quota_type = used.throttled_by THEN used.quota END) AS quota
+    FROM quota_usage AS used
+    INNER JOIN newest ON used.cluster_id = newest.cluster_id
+    INNER JOIN clients
+        ON used.cluster_id = clients.cluster_id
+        AND used.principal IS NOT DISTINCT FROM clients.principal
+        AND used.client_id IS NOT DISTINCT FROM clients.client_id
+    WHERE
+        used.throttled_by IS NOT NULL
+        AND used.throttle_time_ms > 0e0
+        AND unix_micros(used.event_time) >= newest.since_us
+        AND used.event_time <= newest.known_at
+    GROUP BY clients.cluster_id, clients.group_id, used.throttled_by
+),
+throttled AS (
+    SELECT
+        cluster_id,
+        group_id,
+        max_by(throttled_by, throttle_time_ms) AS throttled_by,
+        max_by(quota, throttle_time_ms) AS quota
+    FROM throttles
+    GROUP BY cluster_id, group_id
+),
+sizes AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        CAST(sum(
+            sized.fetches - sized.wait_timeout_fetches - sized.throttled_fetches
+            - sized.redirected_fetches - sized.error_fetches
+        ) AS DOUBLE) AS answers,
+        sum(sized.max_bytes_fetches) AS max_bytes_fetches,
+        sum(sized.partition_max_bytes_fetches) AS partition_max_bytes_fetches,
+        sum(sized.first_batch_fetches) AS first_batch_fetches,
+        sum(sized.broker_cap_fetches) AS broker_cap_fetches,
+        max(sized.max_bytes) AS max_bytes,
+        max(sized.partition_max_bytes) AS partition_max_bytes
+    FROM fetch_sizes AS sized
+    INNER JOIN newest ON sized.cluster_id = newest.cluster_id
+    INNER JOIN clients
+        ON sized.cluster_id = clients.cluster_id
+        AND sized.principal IS NOT DISTINCT FROM clients.principal
+        AND sized.client_id IS NOT DISTINCT FROM clients.client_id
+    WHERE
+        sized.replica_id IS NULL
+        AND unix_micros(sized.event_time) >= newest.since_us
+        AND sized.event_time <= newest.known_at
+    GROUP BY clients.cluster_id, clients.group_id
+),
+limits AS (
+    SELECT
+        *,
+        greatest(
+            max_bytes_fetches, partition_max_bytes_fetches, first_batch_fetches, broker_cap_fetches
+        ) AS limited
+    FROM sizes
+),
+limited AS (
+    SELECT
+        cluster_id,
+        group_id,
+        limited / nullif(answers, 0e0) AS limit_share,
+        CASE
+            WHEN limited = 0 THEN NULL
+            WHEN limited = partition_max_bytes_fetches THEN 'partition_max_bytes'
+            WHEN limited = max_bytes_fetches THEN 'max_bytes'
+            WHEN limited = broker_cap_fetches THEN 'broker_cap'
+            ELSE 'first_batch'
+        END AS limited_by,
+        CASE
+            WHEN limited = 0 THEN NULL
+            WHEN limited = partition_max_bytes_fetches THEN partition_max_bytes
+            WHEN limited = max_bytes_fetches THEN max_bytes
+            WHEN limited = broker_cap_fetches THEN NULL
+            ELSE partition_max_bytes
+        END AS limit_bytes
+    FROM limits
+),
+consumed AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        moved.topic,
+        sum(moved.bytes) AS consumed_bytes,
+        sum(moved.cross_rack_bytes) * 1e0
+        / nullif(sum(CASE WHEN moved.cross_rack_bytes IS NOT NULL THEN moved.bytes END), 0)
+            AS cross_rack_share
+    FROM traffic AS moved
+    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+    INNER JOIN clients
+        ON moved.cluster_id = clients.cluster_id
+        AND moved.principal IS NOT DISTINCT FROM clients.principal
+        AND moved.client_id IS NOT DISTINCT FROM clients.client_id
+    WHERE
+        moved.direction = 'consumed'
+        AND moved.topic IS NOT NULL
+        AND unix_micros(moved.event_time) >= newest.since_us
+        AND moved.event_time <= newest.known_at
+    GROUP BY clients.cluster_id, clients.group_id, moved.topic
+),
+out_of_range AS (
+    SELECT
+        clients.cluster_id,
+        clients.group_id,
+        faults.topic,
+        sum(faults.answers) AS answers
+    FROM fetch_faults AS faults
+    INNER JOIN newest ON faults.cluster_id = newest.cluster_id
+    INNER JOIN clients
+        ON faults.cluster_id = clients.cluster_id
+        AND faults.principal IS NOT DISTINCT FROM clients.principal
+        AND faults.client_id IS NOT DISTINCT FROM clients.client_id
+    WHERE
+        faults.fault IN ('offset_too_small', 'offset_too_large', 'out_of_range_unknown')
+        AND unix_micros(faults.event_time) >= newest.since_us
+        AND faults.event_time <= newest.known_at
+    GROUP BY clients.cluster_id, clients.group_id, faults.topic
+),
+rebalanced AS (
+    SELECT
+        done.cluster_id,
+        done.group_id,
+        count(*) AS rebalances,
+        sum(done.stopped_ms) / 6e5 AS rebalance_time_share,
+        max_by(done.trigger, done.started_at) AS rebalance_trigger
+    FROM rebalances AS done
+    INNER JOIN newest ON done.cluster_id = newest.cluster_id
+    WHERE unix_micros(done.started_at) >= newest.since_us AND done.started_at <= newest.known_at
+    GROUP BY done.cluster_id, done.group_id
+),
+timed_out AS (
+    -- What Java clients give as their reason (KIP-800).
+    SELECT happened.cluster_id, happened.group_id, count(*) AS poll_timeouts
+    FROM group_member_events AS happened
+    INNER JOIN newest ON happened.cluster_id = newest.cluster_id
+    WHERE
+        happened.event = 'left'
+        AND happened.reason LIKE '%consumer poll timeout has expired%'
+        AND unix_micros(happened.event_time) >= newest.since_us - 3000000000
+        AND happened.event_time <= newest.known_at
+    GROUP BY happened.cluster_id, happened.group_id
+),
+logged AS (
+    SELECT DISTINCT cluster_id FROM fetched
+)
+
+SELECT
+    lagging.cluster_id,
+    lagging.group_id,
+    lagging.group_type,
+    lagging.topic,
+    lagging.known_at,
+    lagging.lag,
+    lagging.lag_s,
+    lagging.records_in_per_s,
+    lagging.records_out_per_s,
+    CASE
+        WHEN lagging.went_back = 1 THEN 'went_back'
+        WHEN lagging.lag IS NULL OR lagging.records_in_per_s IS NULL
+            OR lagging.records_out_per_s IS NULL THEN 'unknown'
+        WHEN lagging.records_out_per_s > lagging.records_in_per_s * 1.05 THEN 'shrinking'
+        WHEN lagging.records_in_per_s > lagging.records_out_per_s * 1.05 THEN 'growing'
+        ELSE 'steady'
+    END AS trend,
+    lagging.records_in_per_s / nullif(lagging.usual_in_per_s, 0e0) AS in_ratio,
+    lagging.records_out_per_s / nullif(lagging.usual_out_per_s, 0e0) AS out_ratio,
+    CASE
+        WHEN lagging.moves_known = lagging.partitions
+            THEN lagging.stalled_lag * 1e0 / nullif(lagging.lag, 0)
+    END AS stalled_lag_share,
+    CASE
+        WHEN current_groups.group_id IS NOT NULL
+            THEN lagging.unassigned_lag * 1e0 / nullif(lagging.lag, 0)
+    END AS unassigned_lag_share,
+    CASE
+        WHEN lagging.reread_lag > lagging.lag THEN 1e0
+        ELSE lagging.reread_lag * 1e0 / nullif(lagging.lag, 0)
+    END AS reread_lag_share,
+    lagging.beyond_end_partitions,
+    lagging.partitions,
+    lagging.hot_partition,
+    lagging.hot_lag * 1e0 / nullif(lagging.lag, 0) AS hot_lag_share,
+    lagging.hot_in_per_s * (lagging.partitions - 1)
+    / nullif(lagging.records_in_per_s - lagging.hot_in_per_s, 0e0) AS hot_in_ratio,
+    current_groups.state AS group_state,
+    current_groups.members,
+    member_counts.heartbeats,
+    member_counts.commits,
+    CASE WHEN logged.cluster_id IS NOT NULL THEN coalesce(fetching.fetches, 0e0) END AS fetches,
+    -- Without members in the log nobody knows who reads for the group.
+    CASE
+        WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
+            THEN coalesce(consumed.consumed_bytes, 0)
+    END AS consumed_bytes,
+    member_counts.groups_of_client,
+    fetching.fetches_per_s,
+    CASE
+        WHEN fetching.throttle_time_share > 1e0 THEN 1e0
+        ELSE fetching.throttle_time_share
+    END AS throttle_time_share,
+    throttled.throttled_by,
+    throttled.quota,
+    limited.limit_share,
+    limited.limited_by,
+    limited.limit_bytes,
+    CASE
+        WHEN fetching.broker_time_share > 1e0 THEN 1e0
+        ELSE fetching.broker_time_share
+    END AS broker_time_share,
+    fetching.broker_id,
+    fetching.broker_ms,
+    fetching.other_brokers_ms,
+    CASE
+        WHEN fetching.network_time_share > 1e0 THEN 1e0
+        ELSE fetching.network_time_share
+    END AS network_time_share,
+    fetching.network_ms,
+    consumed.cross_rack_share,
+    rebalanced.rebalances,
+    CASE
+        WHEN rebalanced.rebalance_time_share > 1e0 THEN 1e0
+        ELSE rebalanced.rebalance_time_share
+    END AS rebalance_time_share,
+    rebalanced.rebalance_trigger,
+    CASE
+        WHEN telemetry.poll_idle_ratio > 1e0 THEN 1e0
+        ELSE telemetry.poll_idle_ratio
+    END AS poll_idle_ratio,
+    telemetry.time_between_polls_ms,
+    telemetry.last_poll_s,
+    timed_out.poll_timeouts,
+    out_of_range.answers AS out_of_range_answers
+FROM lagging
+LEFT JOIN current_groups
+    ON lagging.cluster_id = current_groups.cluster_id
+    AND lagging.group_id = current_groups.group_id
+LEFT JOIN member_counts
+    ON lagging.cluster_id = member_counts.cluster_id
+    AND lagging.group_id = member_counts.group_id
+LEFT JOIN fetching
+    ON lagging.cluster_id = fetching.cluster_id AND lagging.group_id = fetching.group_id
+LEFT JOIN throttled
+    ON lagging.cluster_id = throttled.cluster_id AND lagging.group_id = throttled.group_id
+LEFT JOIN limited
+    ON lagging.cluster_id = limited.cluster_id AND lagging.group_id = limited.group_id
+LEFT JOIN consumed
+    ON lagging.cluster_id = consumed.cluster_id
+    AND lagging.group_id = consumed.group_id
+    AND lagging.topic = consumed.topic
+LEFT JOIN rebalanced
+    ON lagging.cluster_id = rebalanced.cluster_id AND lagging.group_id = rebalanced.group_id
+LEFT JOIN telemetry
+    ON lagging.cluster_id = telemetry.cluster_id AND lagging.group_id = telemetry.group_id
+LEFT JOIN timed_out
+    ON lagging.cluster_id = timed_out.cluster_id AND lagging.group_id = timed_out.group_id
+LEFT JOIN out_of_range
+    ON lagging.cluster_id = out_of_range.cluster_id
+    AND lagging.group_id = out_of_range.group_id
+    AND lagging.topic = out_of_range.topic
+LEFT JOIN logged ON lagging.cluster_id = logged.cluster_id

@@ -1,0 +1,134 @@
+"""Why groups lag: what the text finds of a group in other tables, and which groups lag at all."""
+
+from typing import Any
+
+from .group_snapshot_rows import assigned, committed, ended, group, snapshots
+from .view_rows import Row, at, request
+from .view_tables import by_case, picked
+
+CLIENT: Row = {"cluster_id": "c1", "principal": "User:alice", "client_id": "orders"}
+TIMES = (0, 600, 1_200)
+
+
+def scene(*offsets: int, ends: tuple[int, ...] = (0, 1_000, 2_000), **others: Any) -> Any:
+    """A group with offsets at three snapshots, and a member that a request log shows."""
+    tables = {
+        "group_offsets": [committed(*each) for each in zip(TIMES, offsets, strict=True)],
+        "partition_offsets": [ended(*each) for each in zip(TIMES, ends, strict=True)],
+        "groups": [group(0)],
+        "group_assignments": [assigned("m", 0)],
+        "group_members": [member(1_140)],
+        "pipeline_progress": snapshots(*TIMES),
+    }
+    return tables | others
+
+
+def member(second: float, **others: Any) -> Row:
+    counts = {"heartbeats": 20, "commits": 12}
+    return CLIENT | {"event_time": at(second), "group_id": "g", "member_id": "m"} | counts | others
+
+
+def fetch(second: float, **others: Any) -> Row:
+    row = {"event_time": at(second), "broker_id": 1, "api": "FETCH", "local_time_ms": 1.0}
+    return request(second, "FETCH") | CLIENT | row | others
+
+
+def metric(name: str, value: float, **others: Any) -> Row:
+    names = {"metric": f"org.apache.kafka.consumer.{name}", "client_instance_id": "i"}
+    row = CLIENT | names | {"event_time": at(1_150), "value": value, "accepted": True}
+    return row | {"client_software_name": "apache-kafka-java"} | others
+
+
+THROTTLES = [fetch(900 + 5 * n, throttle_time_ms=2_500.0) for n in range(60)]
+USAGE = CLIENT | {"event_time": at(1_100), "quota_type": "consumer_byte_rate", "quota": 5e5}
+USAGE |= {"throttled_by": "consumer_byte_rate", "throttle_time_ms": 1e5}
+
+CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+    "all is read": (scene(0, 1_000, 2_000), []),
+    "it reads what came in the last minute": (scene(0, 990, 1_990), []),
+    "nobody reads, and nothing says why": (
+        scene(0, 0, 0, group_members=[], group_assignments=[]),
+        [(1, "no_members", 0.85, "Stable")],
+    ),
+    "nobody reads what was written before anybody watched": (
+        scene(
+            *(0, 0, 0),
+            ends=(50, 50, 50),
+            groups=[group(0, state="Empty", members=0)],
+            group_assignments=[],
+            group_members=[],
+        ),
+        [(1, "no_members", 0.95, "Empty")],
+    ),
+    "no snapshot of groups": (
+        scene(0, 0, 0, groups=[], group_assignments=[], group_members=[]),
+        [(1, "unknown", None, None)],
+    ),
+    "a quota": (
+        scene(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE]),
+        [(1, "throttled", 0.95, "consumer_byte_rate")],
+    ),
+    "a quota of a client of another principal": (
+        scene(0, 500, 900, requests=[row | {"principal": "User:eve"} for row in THROTTLES]),
+        [(1, "unknown", None, None)],
+    ),
+    "a throttle that was over an hour ago": (
+        scene(
+            *(0, 500, 900),
+            requests=[row | {"event_time": at(-3_600)} for row in THROTTLES],
+        ),
+        [(1, "unknown", None, None)],
+    ),
+    "the application is busy": (
+        scene(0, 500, 900, client_metrics=[metric("poll.idle.ratio.avg", 0.02)]),
+        [(1, "slow_processing", 0.95, None)],
+    ),
+    "of another principal that names the group": (
+        scene(
+            *(0, 500, 900),
+            client_metrics=[
+                metric("poll.idle.ratio.avg", 0.02, principal="User:eve", group_id="g")
+            ],
+        ),
+        [(1, "unknown", None, None)],
+    ),
+    "without a request log who pushes names its group": (
+        scene(
+            *(0, 500, 900),
+            group_members=[],
+            client_metrics=[metric("poll.idle.ratio.avg", 0.02, group_id="g")],
+        ),
+        [(1, "slow_processing", 0.95, None)],
+    ),
+    "its offset is past the end": (
+        scene(0, 5_000, 5_000),
+        [(1, "out_of_range", 0.92, None)],
+    ),
+    "it went back": (
+        scene(0, 990, 10),
+        [(1, "out_of_range", 0.56, None)],
+    ),
+}
+
+
+def test_causes_by_tables() -> None:
+    given = {name: tables for name, (tables, _) in CASES.items()}
+    rows = by_case(given, "SELECT * FROM why_groups_lag ORDER BY rank")
+    assert {
+        name: picked(causes, "rank", "cause", "confidence", "detail")
+        for name, causes in rows.items()
+    } == {name: expected for name, (_, expected) in CASES.items()}
+
+
+def test_a_cause_has_its_numbers_and_the_lag() -> None:
+    tables = scene(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE])
+    (row,) = by_case({"c": tables}, "SELECT * FROM why_groups_lag")["c"]
+    assert (row["lag"], row["trend"], row["known_at"]) == (1_100, "growing", at(1_200))
+    numbers = {each["signal"]: each["value"] for each in row["evidence"]}
+    assert numbers == {"throttle_time_share": 60 * 2.5 / 295, "quota": 5e5}
+
+
+def test_when_a_group_that_reads_faster_is_caught_up() -> None:
+    tables = scene(0, 100, 1_500, client_metrics=[metric("poll.idle.ratio.avg", 0.02)])
+    (row,) = by_case({"c": tables}, "SELECT * FROM why_groups_lag")["c"]
+    assert (row["trend"], round(row["caught_up_in_s"])) == ("shrinking", 750)

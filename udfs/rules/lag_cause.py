@@ -1,0 +1,318 @@
+"""Why a group lags behind a topic: causes by how well the evidence supports each.
+
+A member spends its time in turns: it waits for the broker, for the network, for a throttle to end,
+or works on what it read. The greatest share limits it. Other causes show in who reads, in where the
+lag is, and in how fast records come. A cause that explains what looks like another lowers that
+one. What is not known supports nothing, so unknown is an answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+THROTTLED = "throttled"
+FETCH_LIMITED = "fetch_limited"
+FAR_REPLICA = "far_replica"
+OUT_OF_RANGE = "out_of_range"
+REBALANCING = "rebalancing"
+NOT_POLLING = "not_polling"
+SLOW_PROCESSING = "slow_processing"
+SKEWED_PARTITIONS = "skewed_partitions"
+SLOW_BROKER = "slow_broker"
+PRODUCERS_FASTER = "producers_faster"
+NO_MEMBERS = "no_members"
+PAUSED = "paused"
+UNKNOWN = "unknown"
+
+CAUSES = (
+    *(THROTTLED, FETCH_LIMITED, FAR_REPLICA, OUT_OF_RANGE, REBALANCING, NOT_POLLING),
+    *(SLOW_PROCESSING, SKEWED_PARTITIONS, SLOW_BROKER, PRODUCERS_FASTER, NO_MEMBERS, PAUSED),
+)
+"""All but unknown. Of two that are as sure, the first here comes first."""
+
+LEAST_CONFIDENCE = 0.3
+"""What is less sure is no answer."""
+
+_MOST = 0.95
+_FETCH_SIDE = (THROTTLED, FETCH_LIMITED, FAR_REPLICA, SLOW_BROKER)
+_OF_SHARED_CLIENT = 0.85
+_REBALANCING_STATES = {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
+_EMPTY_STATES = {"Empty", "Dead"}
+_DEFAULT_LIMITS = {"partition_max_bytes": 1_048_576.0, "max_bytes": 52_428_800.0}
+"""Kafka's own values: an answer that ends there is no sign of a small limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What tables show of a group and a topic, over the last ten minutes. None: not known.
+
+    Shares are from 0 to 1: of a member's time for `_time_share`, of the records left for
+    `_lag_share`. Of several clients and brokers it is the greatest.
+    """
+
+    trend: str | None = None
+    in_ratio: float | None = None
+    """Records written in a second, over what was usual before, within a day."""
+    out_ratio: float | None = None
+    """The same of how fast the group's offsets move on."""
+    stalled_lag_share: float | None = None
+    """In partitions whose offset did not move."""
+    unassigned_lag_share: float | None = None
+    """In partitions that no member has, by the last snapshot."""
+    reread_lag_share: float | None = None
+    """Records that the group had read, before it went back to an earlier offset."""
+    beyond_end_partitions: int | None = None
+    """Partitions in which its offset is past the end."""
+    partitions: int | None = None
+    hot_partition: int | None = None
+    """The one with the most lag."""
+    hot_lag_share: float | None = None
+    hot_in_ratio: float | None = None
+    """Records written to it in a second, over the mean of the other partitions."""
+    group_state: str | None = None
+    members: int | None = None
+    heartbeats: int | None = None
+    commits: int | None = None
+    fetches: int | None = None
+    """Fetches of the group's clients; None: no request log shows any fetch of the cluster."""
+    consumed_bytes: int | None = None
+    """Bytes that they read of the topic; None as fetches."""
+    groups_of_client: int | None = None
+    """Groups that share a client id and principal with this one: their fetches are not apart."""
+    fetches_per_s: float | None = None
+    """Of one member from one broker."""
+    throttle_time_share: float | None = None
+    throttled_by: str | None = None
+    quota: float | None = None
+    limit_share: float | None = None
+    """Part of the answers with records that ended exactly at one limit."""
+    limited_by: str | None = None
+    limit_bytes: int | None = None
+    broker_time_share: float | None = None
+    broker_id: int | None = None
+    broker_ms: float | None = None
+    """Time of one fetch in that broker, without the wait for records."""
+    other_brokers_ms: float | None = None
+    """The same at the other brokers, for all consumers."""
+    network_time_share: float | None = None
+    network_ms: float | None = None
+    """Time of one fetch between broker and client."""
+    cross_rack_share: float | None = None
+    """Part of the bytes read from another rack; None: racks are not known."""
+    rebalances: int | None = None
+    rebalance_time_share: float | None = None
+    """Part of the time in which members had to stop."""
+    rebalance_trigger: str | None = None
+    poll_idle_ratio: float | None = None
+    """Part of its time that the application waits in poll, of the busiest member (telemetry)."""
+    time_between_polls_ms: float | None = None
+    last_poll_s: float | None = None
+    """Since the last poll, of the member that is longest ago (telemetry)."""
+    poll_timeouts: int | None = None
+    """Members that left since they did not poll within max.poll.interval.ms, in an hour."""
+    out_of_range_answers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause. `confidence`: 0 to 1; None for unknown. `signals`: fields of the evidence for it."""
+
+    name: str
+    confidence: float | None
+    signals: tuple[str, ...]
+    detail: str | None = None
+    """Which one: a quota, a limit, a broker, a partition, or what triggered it."""
+
+
+def causes(evidence: Evidence) -> list[Cause]:
+    """The causes that the evidence supports, the surest first; one at least, unknown if none."""
+    sure = {name: _SCORES[name](evidence) for name in CAUSES}
+    _explain_away(sure, evidence)
+    ranked = sorted(CAUSES, key=lambda name: -sure[name])
+    likely = [
+        Cause(name, round(sure[name], 2), _measured(evidence, name), _detail(evidence, name))
+        for name in ranked
+        if sure[name] >= LEAST_CONFIDENCE
+    ]
+    return likely or [Cause(UNKNOWN, None, _measured(evidence, UNKNOWN))]
+
+
+def _explain_away(sure: dict[str, float], e: Evidence) -> None:
+    """Lower what another cause brings about, in place."""
+
+    def less(name: str, by: float) -> None:
+        sure[name] *= 1 - by
+
+    less(SLOW_PROCESSING, 0.75 * max(sure[SKEWED_PARTITIONS], sure[OUT_OF_RANGE]))
+    # It is as busy as ever, with more records than ever.
+    less(SLOW_PROCESSING, 0.6 * sure[PRODUCERS_FASTER])
+    for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING):
+        less(name, 0.9 * max(sure[NO_MEMBERS] if not e.poll_timeouts else 0, sure[REBALANCING]))
+        less(name, 0.9 * sure[OUT_OF_RANGE] if e.out_of_range_answers else 0)
+    less(PAUSED, max(sure[name] for name in (NOT_POLLING, THROTTLED, SLOW_BROKER)))
+    less(NO_MEMBERS, 0.9 * sure[REBALANCING])
+    less(NO_MEMBERS, 0.5 if e.poll_timeouts else 0)
+    # A stopped group reads nothing, however fast records come.
+    stopped = max(sure[NO_MEMBERS], sure[NOT_POLLING], sure[PAUSED])
+    less(PRODUCERS_FASTER, 0.8 * stopped)
+    less(SKEWED_PARTITIONS, 0.8 * stopped)
+    if (e.groups_of_client or 1) > 1:
+        for name in _FETCH_SIDE:
+            sure[name] = min(sure[name], _OF_SHARED_CLIENT)
+
+
+def _throttled(e: Evidence) -> float:
+    return _ramp(e.throttle_time_share, 0.05, 0.35) * (_MOST if e.throttled_by else 0.85)
+
+
+def _fetch_limited(e: Evidence) -> float:
+    sure = _ramp(e.limit_share, 0.4, 0.8) * _ramp(e.fetches_per_s, 1, 5)
+    sure *= 0.8 if e.poll_idle_ratio is None else _ramp(e.poll_idle_ratio, 0.15, 0.5)
+    default = _DEFAULT_LIMITS.get(e.limited_by or "")
+    if default is not None and (e.limit_bytes or 0) >= default:
+        sure *= 0.5
+    return _MOST * sure
+
+
+def _far_replica(e: Evidence) -> float:
+    sure = _ramp(e.network_time_share, 0.15, 0.5) * _ramp(e.network_ms, 5, 25)
+    # A network can be slow within a rack: that is no far replica.
+    racks = 0.6 if e.cross_rack_share is None else _ramp(e.cross_rack_share, 0.1, 0.5)
+    return _MOST * sure * racks
+
+
+def _slow_broker(e: Evidence) -> float:
+    sure = _ramp(e.broker_time_share, 0.1, 0.45) * _ramp(e.broker_ms, 5, 40)
+    if e.other_brokers_ms and e.broker_ms:
+        sure *= 0.7 + 0.3 * _ramp(e.broker_ms / e.other_brokers_ms, 1.5, 4)
+    return _MOST * sure
+
+
+def _out_of_range(e: Evidence) -> float:
+    return max(
+        _MOST * _ramp(e.out_of_range_answers, 0, 10),
+        0.92 if e.beyond_end_partitions else 0.0,
+        _MOST * _ramp(e.reread_lag_share, 0.2, 0.7),
+    )
+
+
+def _rebalancing(e: Evidence) -> float:
+    return max(
+        _MOST * _ramp(e.rebalance_time_share, 0.05, 0.3),
+        0.7 * _ramp(e.rebalances, 2, 10),
+        0.4 if e.group_state in _REBALANCING_STATES else 0.0,
+    )
+
+
+def _no_members(e: Evidence) -> float:
+    if e.commits or e.unassigned_lag_share is None:
+        return 0.0
+    is_empty = e.group_state in _EMPTY_STATES or e.members == 0
+    sure = _ramp(e.unassigned_lag_share, 0.3, 0.9) * _ramp(e.stalled_lag_share, 0.5, 0.9)
+    return (_MOST if is_empty else 0.85) * sure
+
+
+def _not_polling(e: Evidence) -> float:
+    stalled = _ramp(e.stalled_lag_share, 0.3, 0.8)
+    beyond = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
+    by_telemetry = _MOST * _ramp(beyond, 20, 90) * stalled
+    by_reason = 0.93 * stalled if e.poll_timeouts else 0.0
+    by_silence = 0.7 if _reads_nothing(e) and e.heartbeats and e.last_poll_s is None else 0.0
+    return max(by_telemetry, by_reason, by_silence)
+
+
+def _paused(e: Evidence) -> float:
+    if not _reads_nothing(e):
+        return 0.0
+    if e.last_poll_s is None:
+        return 0.4 if e.heartbeats else 0.0
+    return 0.92 * (1 - _ramp(e.last_poll_s, 20, 60))
+
+
+def _slow_processing(e: Evidence) -> float:
+    if e.poll_idle_ratio is not None:
+        moves = 1 - 0.5 * _ramp(e.stalled_lag_share, 0.5, 1)
+        return _MOST * _ramp(1 - e.poll_idle_ratio, 0.6, 0.88) * moves
+    if not e.fetches or not e.consumed_bytes:
+        return 0.0
+    # What is left of its time, where nothing shows that it waits.
+    waits = (e.throttle_time_share, e.broker_time_share, e.network_time_share)
+    left = 1 - sum(share or 0 for share in waits)
+    sides = (_throttled(e), _fetch_limited(e), _far_replica(e), _slow_broker(e))
+    return 0.6 * _ramp(left, 0.5, 0.8) * (1 - max(sides))
+
+
+def _skewed(e: Evidence) -> float:
+    if (e.partitions or 0) < 2:  # noqa: PLR2004  one alone is no skew
+        return 0.0
+    return _MOST * _ramp(e.hot_in_ratio, 1.7, 4) * _ramp(e.hot_lag_share, 0.4, 0.7)
+
+
+def _producers_faster(e: Evidence) -> float:
+    as_ever = 0.8 if e.out_ratio is None else _ramp(e.out_ratio, 0.5, 0.85)
+    grows = {"growing": 1.0, "steady": 0.6}.get(e.trend or "", 0.4)
+    return _MOST * _ramp(e.in_ratio, 1.2, 2) * as_ever * grows
+
+
+def _reads_nothing(e: Evidence) -> bool:
+    """Members have the partitions, and the log shows that they read none of the topic."""
+    is_assigned = (e.unassigned_lag_share or 0) < 0.5 and bool(e.members)  # noqa: PLR2004  half
+    is_stalled = (e.stalled_lag_share or 0) > 0.9  # noqa: PLR2004  all but noise
+    return is_assigned and is_stalled and e.consumed_bytes == 0
+
+
+_SCORES: dict[str, Callable[[Evidence], float]] = {
+    THROTTLED: _throttled,
+    FETCH_LIMITED: _fetch_limited,
+    FAR_REPLICA: _far_replica,
+    OUT_OF_RANGE: _out_of_range,
+    REBALANCING: _rebalancing,
+    NOT_POLLING: _not_polling,
+    SLOW_PROCESSING: _slow_processing,
+    SKEWED_PARTITIONS: _skewed,
+    SLOW_BROKER: _slow_broker,
+    PRODUCERS_FASTER: _producers_faster,
+    NO_MEMBERS: _no_members,
+    PAUSED: _paused,
+}
+
+SIGNALS: dict[str, tuple[str, ...]] = {
+    THROTTLED: ("throttle_time_share", "quota"),
+    FETCH_LIMITED: ("limit_share", "limit_bytes", "fetches_per_s", "poll_idle_ratio"),
+    FAR_REPLICA: ("network_time_share", "network_ms", "cross_rack_share"),
+    OUT_OF_RANGE: ("out_of_range_answers", "beyond_end_partitions", "reread_lag_share"),
+    REBALANCING: ("rebalance_time_share", "rebalances"),
+    NOT_POLLING: ("last_poll_s", "poll_timeouts", "stalled_lag_share", "consumed_bytes"),
+    SLOW_PROCESSING: ("poll_idle_ratio", "time_between_polls_ms"),
+    SKEWED_PARTITIONS: ("hot_in_ratio", "hot_lag_share"),
+    SLOW_BROKER: ("broker_time_share", "broker_ms", "other_brokers_ms"),
+    PRODUCERS_FASTER: ("in_ratio", "out_ratio"),
+    NO_MEMBERS: ("unassigned_lag_share", "members"),
+    PAUSED: ("last_poll_s", "stalled_lag_share", "consumed_bytes"),
+    UNKNOWN: ("stalled_lag_share", "members", "fetches", "poll_idle_ratio"),
+}
+"""The numbers that each cause rests on."""
+
+_DETAILS = {
+    THROTTLED: "throttled_by",
+    FETCH_LIMITED: "limited_by",
+    REBALANCING: "rebalance_trigger",
+    SKEWED_PARTITIONS: "hot_partition",
+    SLOW_BROKER: "broker_id",
+    NO_MEMBERS: "group_state",
+}
+
+
+def _measured(evidence: Evidence, cause: str) -> tuple[str, ...]:
+    return tuple(name for name in SIGNALS[cause] if getattr(evidence, name) is not None)
+
+
+def _detail(evidence: Evidence, cause: str) -> str | None:
+    value = getattr(evidence, _DETAILS[cause]) if cause in _DETAILS else None
+    return None if value is None else str(value)
+
+
+def _ramp(value: float | None, low: float, high: float) -> float:
+    """0 up to low, 1 from high on; 0 if it is not known."""
+    if value is None or value != value:  # noqa: PLR0124  NaN
+        return 0.0
+    return min(1.0, max(0.0, (value - low) / (high - low)))
