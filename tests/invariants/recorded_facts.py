@@ -31,7 +31,7 @@ def recorded_facts(lines: Path, folder: Path, conf: config.Conf) -> dict[str, Ro
     log = RequestLog("cluster", conf.ingest.line_options, conf.payloads.limits, None)
     output = list(task.to_rows(log)(iter([record_batch(values)])))
     tables = {name: unpacked(output, name) for name in _TABLES}
-    tables["fetches"] = _followed(tables["requests"], folder)
+    tables["fetches"] = followed(tables["requests"], folder)
     points = decode.decode_pushes(conf.payloads.limits)(
         iter(tables["telemetry_pushes"].to_batches())
     )
@@ -47,7 +47,7 @@ def unpacked(output: list[pa.RecordBatch], name: str) -> pa.Table:
     return pa.Table.from_batches(task.unpacked(iter([batch])), TABLES[name].arrow)
 
 
-def _followed(requests: pa.Table, folder: Path) -> pa.Table:
+def followed(requests: pa.Table, folder: Path) -> pa.Table:
     """Fetches with what follows from their sessions, as a task follows them."""
     files = {}
     for name, rows in {"requests": requests, "fetch_sessions": None}.items():

@@ -50,12 +50,15 @@ class Evidence:
     """
 
     trend: str | None = None
+    records_in_per_s: float | None = None
+    records_out_per_s: float | None = None
+    """How many offsets the group moves on in a second."""
     in_ratio: float | None = None
     """Records written in a second, over what was usual before, within a day."""
     out_ratio: float | None = None
     """The same of how fast the group's offsets move on."""
     stalled_lag_share: float | None = None
-    """In partitions whose offset did not move."""
+    """In partitions whose offset did not move for three minutes."""
     unassigned_lag_share: float | None = None
     """In partitions that no member has, by the last snapshot."""
     reread_lag_share: float | None = None
@@ -142,12 +145,17 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
     def less(name: str, by: float) -> None:
         sure[name] *= 1 - by
 
-    less(SLOW_PROCESSING, 0.75 * max(sure[SKEWED_PARTITIONS], sure[OUT_OF_RANGE]))
+    less(SLOW_PROCESSING, 0.75 * sure[SKEWED_PARTITIONS])
     # It is as busy as ever, with more records than ever.
     less(SLOW_PROCESSING, 0.6 * sure[PRODUCERS_FASTER])
-    for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING):
+    for name in (NOT_POLLING, PAUSED):
         less(name, 0.9 * max(sure[NO_MEMBERS] if not e.poll_timeouts else 0, sure[REBALANCING]))
-        less(name, 0.9 * sure[OUT_OF_RANGE] if e.out_of_range_answers else 0)
+        if e.out_of_range_answers or e.beyond_end_partitions:
+            less(name, 0.9 * sure[OUT_OF_RANGE])
+    less(SLOW_PROCESSING, 0.9 * sure[NO_MEMBERS])
+    # Who reads again what it had read works as fast as it can, and catches up.
+    less(SLOW_PROCESSING, _MOST * _ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
+    less(PRODUCERS_FASTER, 0.7 * sure[SKEWED_PARTITIONS])
     less(PAUSED, max(sure[name] for name in (NOT_POLLING, THROTTLED, SLOW_BROKER)))
     less(NO_MEMBERS, 0.9 * sure[REBALANCING])
     less(NO_MEMBERS, 0.5 if e.poll_timeouts else 0)
@@ -207,12 +215,12 @@ def _no_members(e: Evidence) -> float:
     if e.commits or e.unassigned_lag_share is None:
         return 0.0
     is_empty = e.group_state in _EMPTY_STATES or e.members == 0
-    sure = _ramp(e.unassigned_lag_share, 0.3, 0.9) * _ramp(e.stalled_lag_share, 0.5, 0.9)
+    sure = _ramp(e.unassigned_lag_share, 0.3, 0.9) * _ramp(_stalled_share(e), 0.5, 0.9)
     return (_MOST if is_empty else 0.85) * sure
 
 
 def _not_polling(e: Evidence) -> float:
-    stalled = _ramp(e.stalled_lag_share, 0.3, 0.8)
+    stalled = _ramp(_stalled_share(e), 0.3, 0.8)
     beyond = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
     by_telemetry = _MOST * _ramp(beyond, 20, 90) * stalled
     by_reason = 0.93 * stalled if e.poll_timeouts else 0.0
@@ -229,35 +237,63 @@ def _paused(e: Evidence) -> float:
 
 
 def _slow_processing(e: Evidence) -> float:
+    too_slow = _is_too_slow_between_stops(e)
     if e.poll_idle_ratio is not None:
-        moves = 1 - 0.5 * _ramp(e.stalled_lag_share, 0.5, 1)
-        return _MOST * _ramp(1 - e.poll_idle_ratio, 0.6, 0.88) * moves
+        # Who reads nothing has nothing to work on.
+        moves = 0.3 if e.consumed_bytes == 0 else 1 - 0.5 * _ramp(_stalled_share(e), 0.5, 1)
+        return _MOST * _ramp(_busy_share(e, e.poll_idle_ratio), 0.6, 0.88) * moves * too_slow
     if not e.fetches or not e.consumed_bytes:
         return 0.0
     # What is left of its time, where nothing shows that it waits.
     waits = (e.throttle_time_share, e.broker_time_share, e.network_time_share)
     left = 1 - sum(share or 0 for share in waits)
     sides = (_throttled(e), _fetch_limited(e), _far_replica(e), _slow_broker(e))
-    return 0.6 * _ramp(left, 0.5, 0.8) * (1 - max(sides))
+    return 0.6 * _ramp(left, 0.5, 0.8) * (1 - max(sides)) * too_slow
+
+
+def _busy_share(e: Evidence, idle_ratio: float) -> float:
+    """Part of the time in which it may read that the application works: poll waits in the rest."""
+    stopped = min(e.rebalance_time_share or 0.0, 0.9)
+    return min(1.0, (1 - idle_ratio) / (1 - stopped))
+
+
+def _is_too_slow_between_stops(e: Evidence) -> float:
+    """1 if it would fall behind without rebalances too: else they alone are the cause."""
+    stopped = min(e.rebalance_time_share or 0.0, 0.9)
+    if stopped < 0.05 or not e.records_in_per_s or e.records_out_per_s is None:  # noqa: PLR2004
+        return 1.0
+    return 1 - _ramp(e.records_out_per_s / (1 - stopped) / e.records_in_per_s, 0.8, 1)
 
 
 def _skewed(e: Evidence) -> float:
     if (e.partitions or 0) < 2:  # noqa: PLR2004  one alone is no skew
         return 0.0
-    return _MOST * _ramp(e.hot_in_ratio, 1.7, 4) * _ramp(e.hot_lag_share, 0.4, 0.7)
+    # How much more of the lag it has than it would by its number.
+    times = (e.hot_lag_share or 0.0) * (e.partitions or 0)
+    return _MOST * _ramp(e.hot_in_ratio, 1.7, 4) * _ramp(times, 1.3, 2)
 
 
 def _producers_faster(e: Evidence) -> float:
-    as_ever = 0.8 if e.out_ratio is None else _ramp(e.out_ratio, 0.5, 0.85)
+    as_ever = 0.8 if e.out_ratio is None else 0.65 + 0.35 * _ramp(e.out_ratio, 0.5, 0.85)
     grows = {"growing": 1.0, "steady": 0.6}.get(e.trend or "", 0.4)
     return _MOST * _ramp(e.in_ratio, 1.2, 2) * as_ever * grows
+
+
+def _catches_up(e: Evidence) -> float:
+    if not e.records_in_per_s or e.records_out_per_s is None:
+        return 0.5
+    return _ramp(e.records_out_per_s / e.records_in_per_s, 1, 1.3)
 
 
 def _reads_nothing(e: Evidence) -> bool:
     """Members have the partitions, and the log shows that they read none of the topic."""
     is_assigned = (e.unassigned_lag_share or 0) < 0.5 and bool(e.members)  # noqa: PLR2004  half
-    is_stalled = (e.stalled_lag_share or 0) > 0.9  # noqa: PLR2004  all but noise
-    return is_assigned and is_stalled and e.consumed_bytes == 0
+    return is_assigned and e.consumed_bytes == 0 and _stalled_share(e) > 0.9  # noqa: PLR2004
+
+
+def _stalled_share(e: Evidence) -> float:
+    """Where offsets are known seldom, the log shows sooner that nobody reads and commits."""
+    return 1.0 if e.consumed_bytes == 0 and not e.commits else e.stalled_lag_share or 0.0
 
 
 _SCORES: dict[str, Callable[[Evidence], float]] = {

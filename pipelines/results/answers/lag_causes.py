@@ -33,7 +33,6 @@ def _present(hint: types.UnionType) -> type:
 SCHEMA = pa.schema(
     [
         *(WHY_GROUPS_LAG.arrow.field(name) for name in _IDENTITY),
-        *(WHY_GROUPS_LAG.arrow.field(name) for name in _RATES[:2]),
         *_of_evidence(),
     ]
 )

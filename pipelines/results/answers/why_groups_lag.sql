@@ -10,14 +10,40 @@ WITH newest AS (
     FROM group_lag
     GROUP BY cluster_id
 ),
+farthest AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.topic,
+        positions.partition,
+        max(positions.position) AS position,
+        min(CASE WHEN positions.position = lags.position THEN unix_micros(positions.known_at) END)
+            AS still_since_us,
+        -- An end by fetches is as of the end of its minute.
+        max(
+            CASE
+                WHEN unix_micros(positions.known_at) <= unix_micros(lags.end_known_at) - 60000000
+                    THEN positions.position
+            END
+        ) AS position_by_end
+    FROM group_positions AS positions
+    INNER JOIN group_lag AS lags
+        ON positions.cluster_id = lags.cluster_id
+        AND positions.group_id = lags.group_id
+        AND positions.topic = lags.topic
+        AND positions.partition = lags.partition
+    GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
+),
 partitions AS (
     -- A position that is known no more is one that does not move: nobody committed since.
     SELECT
         lags.*,
         newest.known_at,
+        farthest.position AS farthest_position,
+        farthest.position_by_end,
         CASE
-            WHEN unix_micros(lags.position_known_at) < unix_micros(newest.known_at) - 180000000
-                THEN 0e0
+            WHEN unix_micros(lags.position_known_at) < newest.since_us + 420000000
+                OR farthest.still_since_us < newest.since_us + 420000000 THEN 0e0
             ELSE lags.records_out_per_s
         END AS moves_per_s,
         row_number() OVER (
@@ -26,6 +52,11 @@ partitions AS (
         ) AS nth
     FROM group_lag AS lags
     INNER JOIN newest ON lags.cluster_id = newest.cluster_id
+    LEFT JOIN farthest
+        ON lags.cluster_id = farthest.cluster_id
+        AND lags.group_id = farthest.group_id
+        AND lags.topic = farthest.topic
+        AND lags.partition = farthest.partition
 ),
 usual_in AS (
     -- What came before the last ten minutes.
@@ -55,11 +86,6 @@ usual_out AS (
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
     HAVING max(unix_micros(positions.known_at)) - min(unix_micros(positions.known_at)) >= 600000000
 ),
-farthest AS (
-    SELECT cluster_id, group_id, topic, partition, max(position) AS position
-    FROM group_positions
-    GROUP BY cluster_id, group_id, topic, partition
-),
 lagging AS (
     SELECT
         partitions.cluster_id,
@@ -74,16 +100,22 @@ lagging AS (
         CASE WHEN count(partitions.moves_per_s) = count(*) THEN sum(partitions.moves_per_s) END
             AS records_out_per_s,
         max(CASE WHEN partitions.trend = 'went_back' THEN 1 ELSE 0 END) AS went_back,
-        sum(CASE WHEN partitions.lag_unknown_reason = 'beyond_end' THEN 1 ELSE 0 END)
-            AS beyond_end_partitions,
+        -- An end that was known later than a position past it.
+        sum(
+            CASE
+                WHEN partitions.position > partitions.end_offset
+                    AND partitions.position_by_end > partitions.end_offset THEN 1
+                ELSE 0
+            END
+        ) AS beyond_end_partitions,
         sum(CASE WHEN partitions.moves_per_s = 0e0 THEN partitions.lag ELSE 0 END) AS stalled_lag,
         count(partitions.moves_per_s) AS moves_known,
         sum(CASE WHEN partitions.members = 0 THEN partitions.lag ELSE 0 END) AS unassigned_lag,
         sum(
             CASE
-                WHEN farthest.position > partitions.position
-                    AND farthest.position <= partitions.end_offset
-                    THEN farthest.position - partitions.position
+                WHEN partitions.farthest_position > partitions.position
+                    AND partitions.farthest_position <= partitions.end_offset
+                    THEN partitions.farthest_position - partitions.position
                 ELSE 0
             END
         ) AS reread_lag,
@@ -103,14 +135,15 @@ lagging AS (
         AND partitions.group_id = usual_out.group_id
         AND partitions.topic = usual_out.topic
         AND partitions.partition = usual_out.partition
-    LEFT JOIN farthest
-        ON partitions.cluster_id = farthest.cluster_id
-        AND partitions.group_id = farthest.group_id
-        AND partitions.topic = farthest.topic
-        AND partitions.partition = farthest.partition
     GROUP BY partitions.cluster_id, partitions.group_id, partitions.topic
     HAVING
-        sum(CASE WHEN partitions.lag_unknown_reason = 'beyond_end' THEN 1 ELSE 0 END) > 0
+        sum(
+            CASE
+                WHEN partitions.position > partitions.end_offset
+                    AND partitions.position_by_end > partitions.end_offset THEN 1
+                ELSE 0
+            END
+        ) > 0
         OR (
             sum(partitions.lag) > 0
             AND coalesce(

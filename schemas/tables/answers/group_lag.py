@@ -122,8 +122,8 @@ WHY_GROUPS_LAG = Table(
         Column(
             "records_out_per_s",
             DOUBLE,
-            "how many offsets the group moved on in a second, 0 if it did not commit in the last "
-            "three minutes; null: not known of every partition",
+            "how many offsets the group moved on in a second, 0 if it did not in the last three "
+            "minutes; null: not known of every partition",
         ),
         Column(
             "trend", STRING, "growing, shrinking, steady, went_back or unknown, as in group_lag"

@@ -52,6 +52,7 @@ SLOW = {"poll_idle_ratio": 0.02, "time_between_polls_ms": 9_000.0}
 STALLED = {"stalled_lag_share": 1.0, "commits": 0, "consumed_bytes": 0, "fetches": 0}
 EMPTY = {"unassigned_lag_share": 1.0, "group_state": "Empty", "members": 0} | STALLED
 SKEW = {"hot_in_ratio": 8.0, "hot_lag_share": 0.97}
+RATES = {"records_in_per_s": 100.0, "records_out_per_s": 200.0}
 NO_TELEMETRY = dict.fromkeys(("poll_idle_ratio", "time_between_polls_ms", "last_poll_s"))
 
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -108,7 +109,32 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"in_ratio": 4.0, "out_ratio": 1.1} | SLOW,
         ["producers_faster", "slow_processing"],
     ),
-    "more records, and it reads fewer": ({"in_ratio": 4.0, "out_ratio": 0.2}, ["unknown"]),
+    "more records, and it reads fewer": (
+        {"in_ratio": 4.0, "out_ratio": 0.2},
+        ["producers_faster"],
+    ),
+    "it catches up with what it had read, as fast as it can": (
+        SLOW | {"reread_lag_share": 0.9} | RATES,
+        ["out_of_range"],
+    ),
+    "it went back, and is too slow for what comes": (
+        SLOW | {"reread_lag_share": 0.9} | RATES | {"records_out_per_s": 50.0},
+        ["out_of_range", "slow_processing"],
+    ),
+    "members stop, and would keep up otherwise": (
+        SLOW
+        | {"rebalance_time_share": 0.5, "poll_idle_ratio": 0.5}
+        | RATES
+        | {"records_out_per_s": 55.0},
+        ["rebalancing"],
+    ),
+    "members stop, and are too slow in between": (
+        SLOW
+        | {"rebalance_time_share": 0.5, "poll_idle_ratio": 0.5}
+        | RATES
+        | {"records_out_per_s": 25.0},
+        ["rebalancing", "slow_processing"],
+    ),
     "nobody is there": (EMPTY, ["no_members"]),
     "nobody is there, and records come as never before": (
         EMPTY | {"in_ratio": 4.0, "out_ratio": None},

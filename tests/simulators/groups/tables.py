@@ -1,0 +1,149 @@
+"""Tables of simulated worlds: facts by the real parser, results by the jobs' rules, snapshots."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
+from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.results.reads import fetch_faults, fetch_sizes, replica_offsets
+from quotaflow.udfs.facts import task
+from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.request_log.records import RECORDS
+
+from ...invariants.recorded_facts import followed, unpacked
+from ...rule_rows import Rows, compute
+from ...schemas.views.memory_tables import MemoryTables
+from ...schemas.views.view_rows import counted
+from .lines import GROUP, TOPIC, lines_of
+from .world import BROKERS, HOUR_S, RACKS, Step, World, time_of
+
+SNAPSHOT_EVERY_S = 600
+_OF_GROUPS = ("group_offsets", "partition_offsets", "groups", "group_assignments")
+Row = dict[str, Any]
+
+
+def tables_of(worlds: Iterable[World]) -> MemoryTables:
+    """All tables that an answer about groups reads, one cluster per world."""
+    content = defaultdict[str, Rows](list)
+    logs: dict[str, list[bytes]] = {}
+    for world in worlds:
+        lines: list[bytes] = []
+        taken = world.dice.randrange(0, SNAPSHOT_EVERY_S, 10)
+        for step, written in lines_of(world):
+            lines += written
+            if (step.second + taken) % SNAPSHOT_EVERY_S == 0:
+                _snapshot(content, world, step)
+        logs[world.cluster_id] = lines
+        _of_cluster(content, world)
+    _facts(content, logs)
+    _results(content)
+    tables = MemoryTables()
+    for name, rows in content.items():
+        tables.put(name, rows)
+    return tables
+
+
+def _facts(content: dict[str, Rows], logs: dict[str, list[bytes]]) -> None:
+    conf = config.Conf()
+    # One parser for all: which cluster a line is of shows by the topic that it is read from.
+    log = RequestLog("all", conf.ingest.line_options, conf.payloads.limits, None)
+    batches = [_records(cluster, lines) for cluster, lines in logs.items() if lines]
+    packed = list(task.to_rows(log)(iter(batches)))
+    bad = unpacked(packed, "quarantine").to_pylist()
+    assert bad == [], bad[:3]
+    requests = _of_clusters(unpacked(packed, "requests"))
+    pushes = _of_clusters(unpacked(packed, "telemetry_pushes"))
+    with tempfile.TemporaryDirectory() as folder:
+        content["fetches"] += followed(requests, Path(folder)).to_pylist()
+    content["requests"] += requests.to_pylist()
+    for points in decode.decode_pushes(conf.payloads.limits)(iter(pushes.to_batches())):
+        content["client_metrics"] += points.to_pylist()
+
+
+def _records(cluster: str, lines: list[bytes]) -> pa.RecordBatch:
+    time = time_of(60)
+    rows = [
+        {"value": line, "topic": cluster, "partition": 0, "offset": n, "timestamp": time}
+        for n, line in enumerate(lines)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
+
+
+def _of_clusters(rows: pa.Table) -> pa.Table:
+    at = rows.schema.get_field_index("cluster_id")
+    return rows.set_column(at, "cluster_id", rows["source_topic"])
+
+
+def _results(content: dict[str, Rows]) -> None:
+    conf = config.Conf()
+    for result in (
+        traffic.result(conf.racks),
+        quota_usage.result(conf.quotas),
+        group_members.result(),
+        group_commits.result(),
+        group_member_events.result(),
+        fetch_sizes.result(conf.quotas),
+        replica_offsets.result(),
+        fetch_faults.result(),
+    ):
+        inputs = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
+        given = {name: content[name] for name in inputs if name in content}
+        content[result.table.name] += compute(result, **given)
+
+
+def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
+    """Rows of a snapshot: of offsets those of all, which says the same as their changes."""
+    state, at = step.state, {"cluster_id": world.cluster_id, "event_time": time_of(step.second)}
+    at |= {"is_removed": False}
+    of_group = at | {"group_id": GROUP, "group_type": "classic"}
+    there = [m for m in world.members if m.number not in state.absent]
+    content["groups"].append(
+        of_group
+        | {"protocol_type": "consumer", "coordinator_id": BROKERS[0], "members": len(there)}
+        | {"state": "Stable" if there else "Empty", "assignor": "range"}
+    )
+    for member in world.members:
+        assigned = [{"topic": TOPIC, "partition": p} for p in member.partitions]
+        content["group_assignments"].append(
+            at
+            | {"group_id": GROUP, "member_id": member.member_id, "client_id": member.client_id}
+            | {"client_address": f"10.1.0.{member.number + 1}", "assigned_partitions": assigned}
+            | {"is_removed": member not in there}
+        )
+    beyond = world.beyond_end and state is world.now
+    for p, end in step.ends.items():
+        place = {"topic": TOPIC, "partition": p}
+        position = int(end * 2) if beyond else int(step.positions[p])
+        content["group_offsets"].append(of_group | place | {"committed_offset": position})
+        content["partition_offsets"].append(at | place | {"log_end_offset": int(end)})
+    for table in _OF_GROUPS:
+        content["pipeline_progress"].append(
+            counted(0, 0, "in", 1, job="snapshot", query_id="snapshot", target=table)
+            | {"event_time": at["event_time"], "cluster_id": world.cluster_id}
+        )
+
+
+def _of_cluster(content: dict[str, Rows], world: World) -> None:
+    at = {"cluster_id": world.cluster_id, "event_time": time_of(-HOUR_S), "is_removed": False}
+    for broker, rack in RACKS.items():
+        content["brokers"].append(at | {"broker_id": broker, "rack": rack})
+    content["topics"].append(
+        at | {"topic_id": "id", "topic": TOPIC, "partition_count": len(world.partitions)}
+    )
+    content["client_quotas"] += list(_quotas(world, at))
+
+
+def _quotas(world: World, at: Row) -> Iterator[Row]:
+    if world.now.quota is not None:
+        entity = {"user": "billing", "is_default_user": False, "is_default_client_id": True}
+        entity |= {"is_default_ip": False, "config_key": "consumer_byte_rate"}
+        time = {"event_time": time_of(world.onset)}
+        yield at | time | entity | {"quota": world.now.quota}
