@@ -67,11 +67,11 @@ def why(
 ) -> None:
     """Show what is wrong with a client, group, topic or address, why, and what to do.
 
-    Asks about quotas, producer ids, racks, fetch limits, read problems, latency, telemetry,
-    replication, changes and versions; needs no JVM. Quotas are those of the last `quotaflow
-    snapshot`; the cause of a throttle is inferred: a broker does not log it. If the tables have
-    several clusters, kafka.cluster_id chooses one. With --json, one object per finding: state is
-    problem, fact, nothing (the tables were asked) or unknown (they could not be asked).
+    Asks about quotas, producer ids, racks, fetch limits, groups, read problems, latency,
+    telemetry, replication, changes and versions; needs no JVM. Quotas are those of the last
+    `quotaflow snapshot`; the cause of a throttle is inferred: a broker does not log it. If the
+    tables have several clusters, kafka.cluster_id chooses one. With --json, one object per finding:
+    state is problem, fact, nothing (the tables were asked) or unknown (they could not be asked).
 
     Example: quotaflow why dave --at 10m
     """

@@ -19,6 +19,7 @@ from quotaflow.pipelines.reasons.fetch_advice import (
     fetch_step,
     trade_off,
 )
+from quotaflow.pipelines.reasons.lag_causes import LAG_CAUSES, lag_cause, lag_step
 from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
 from quotaflow.pipelines.reasons.producer_id_bursts import (
     BURSTS,
@@ -44,6 +45,7 @@ __all__ = [
     "BLOCKED_REASONS",
     "BURSTS",
     "FETCH_STEPS",
+    "LAG_CAUSES",
     "MAX_NAME_CHARS",
     "NO_TELEMETRY",
     "PRODUCER_RACK_STEPS",
@@ -63,6 +65,8 @@ __all__ = [
     "burst",
     "cure",
     "fetch_step",
+    "lag_cause",
+    "lag_step",
     "producer_rack_step",
     "read_step",
     "reason",
@@ -89,5 +93,6 @@ WORDINGS = {
     ("read_problems", "advice"): READ_STEPS,
     ("clients_without_telemetry", "reason"): NO_TELEMETRY,
     ("rebalances", "trigger"): TRIGGERS,
+    ("why_groups_lag", "cause"): LAG_CAUSES,
 }
 """View and column of each code."""

@@ -8,6 +8,7 @@ from typing import Any
 from quotaflow.pipelines.advice.why import (
     changes,
     fetches,
+    groups,
     latency,
     producer_ids,
     quotas,
@@ -32,6 +33,7 @@ AREAS: tuple[Area, ...] = (
     producer_ids,
     racks,
     fetches,
+    groups,
     reads,
     latency,
     telemetry,

@@ -74,6 +74,7 @@ class Scope:
             "is_entity_ip": any_of("entity_name", self.subject.addresses),
             "is_ip": any_of("ip", self.subject.addresses),
             "is_address": any_of("client_address", self.subject.addresses),
+            "is_group": any_of("group_id", self.subject.groups),
             "is_topic": any_of("topic", self.topics),
             "is_named_topic": any_of("topic", self.subject.topics),
             "is_entity_topic": any_of("entity_name", self.topics),

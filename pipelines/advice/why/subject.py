@@ -45,6 +45,7 @@ _OF_METRICS = (
     "SELECT DISTINCT principal, client_id FROM client_metrics "
     f"WHERE {{of_cluster}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
 )
+_GROUP = "SELECT 1 AS n FROM groups WHERE {of_cluster} AND group_id = {name} LIMIT 1"
 _OF_INSTANCE = (
     "SELECT principal, client_id FROM client_coverage "
     "WHERE {of_cluster} AND client_instance_id = {name}"
@@ -78,6 +79,7 @@ class Subject:
     clients: tuple[Client, ...] = ()
     topics: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     @property
     def is_client(self) -> str:
@@ -141,6 +143,7 @@ def resolve(reader: Reader, of_cluster: str, name: str) -> Subject:
         raise UnknownNameError(_unknown(lookup))
     clients = dict.fromkeys(client for _, client in others if client is not None)
     clients |= dict.fromkeys(_of_topics(lookup, topics))
+    is_group = any(meaning.startswith("group ") for meaning, _ in others)
     is_address = any(meaning.startswith("address ") for meaning, _ in others)
     return Subject(
         name=name,
@@ -150,6 +153,7 @@ def resolve(reader: Reader, of_cluster: str, name: str) -> Subject:
         clients=tuple(clients)[: 2 * MAX_CLIENTS],
         topics=topics,
         addresses=lookup.addresses if is_address else (),
+        groups=(name,) if is_group else (),
     )
 
 
@@ -164,6 +168,8 @@ def _others(lookup: _Lookup) -> Iterator[tuple[str, Client | None]]:
         yield f"address {lookup.addresses[0]}", None
     for row in lookup.rows(_OF_METRICS, "client_metrics"):
         yield f"group {lookup.name}", (row["principal"], row["client_id"])
+    if lookup.rows(_GROUP, "groups"):
+        yield f"group {lookup.name}", None
     for row in lookup.rows(_OF_INSTANCE, "client_coverage"):
         yield f"client instance {lookup.name}", (row["principal"], row["client_id"])
 

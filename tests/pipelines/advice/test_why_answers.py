@@ -20,6 +20,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
+from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
+from ...schemas.views.test_why_groups_lag import scene as lagging
 from ...schemas.views.view_rows import HOSTILE, Row, alert, at, gauge, push, request, used
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
@@ -128,12 +130,28 @@ def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
         "fetch_advice",
         "clients_without_telemetry",
         "throttle_checks",
+        "why_groups_lag",
     }
 
 
 BIG: dict[str, Any] = {"principal": "User:dave", "client_id": "exports"}
 DAVE = used(0, "producer_byte_rate", 9.0, **BIG)
 LATE = {"client_software_version": "3.5.0"}
+
+
+@pytest.mark.parametrize("name", ["g", "User:alice"])
+def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name: str) -> None:
+    warehouse = at_folder(tmp_path)
+    throttled = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
+    tables = lagging(0, 500, 900, requests=THROTTLES, quota_usage=[throttled])
+    make_tables_and_answers(warehouse, tables)
+    (row,) = (row for row in rows_of(Reader(warehouse), name) if row["area"] == "groups")
+    assert (row["state"], row["topic"]) == (PROBLEM, "t")
+    assert row["finding"] == (
+        "g reading t: 1,100 records left, the oldest 660 s old, growing. Cause 1: throttled "
+        "(consumer_byte_rate), confidence 0.95: throttle_time_share 0.508, quota 500,000."
+    )
+    assert row["next_step"].startswith("raise consumer_byte_rate of its clients")
 
 
 def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> None:

@@ -246,8 +246,8 @@ class LinesOf:
         line |= {"principal": PRINCIPAL, "listener": "SASL_SSL"}
         line["clientInformation"] = {"softwareName": member.library, "softwareVersion": "4.3.1"}
         ms = round(time_of(second).timestamp() * 1e3)
-        shipped = {"ts": ms, "broker": broker, "weight": weight, "r": line}
-        self.lines.append(json.dumps(shipped, separators=(",", ":")).encode())
+        whole_line = {"ts": ms, "broker": broker, "weight": weight, "r": line}
+        self.lines.append(json.dumps(whole_line, separators=(",", ":")).encode())
 
 
 def _one_of(fetches: float) -> int:
