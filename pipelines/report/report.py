@@ -7,6 +7,7 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
     changes,
     fetches,
+    groups,
     health,
     overview,
     plan,
@@ -30,6 +31,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (replication.TITLE, replication.section),
     (rack_traffic.TITLE, rack_traffic.section),
     (fetches.TITLE, fetches.section),
+    (groups.TITLE, groups.section),
     (telemetry.TITLE, telemetry.section),
     (plan.TITLE, plan.section),
     (changes.TITLE, changes.section),

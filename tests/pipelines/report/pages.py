@@ -62,6 +62,7 @@ _NAMED = {
     "entity_name",
     "quota_bucket_user",
     "rule",
+    "group_id",
 }
 _NAMED |= {"client_software_name", "client_software_version", "quota_bucket_client_id", "unit"}
 

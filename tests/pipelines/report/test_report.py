@@ -18,6 +18,7 @@ _TITLES = [
     "Replication throttles and moves",
     "Traffic between racks",
     "Fetch sizes and reads that fail",
+    "Groups",
     "Client telemetry and alerts",
     "Changes that wait",
     "Changes that were made",

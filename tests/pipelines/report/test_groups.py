@@ -1,0 +1,47 @@
+"""The report's section on groups: causes with what helps, and alarms by how a lag changes."""
+
+from quotaflow.pipelines.report import groups
+from quotaflow.pipelines.report.section import NOW, SOON, Alarm
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
+from ...schemas.views.test_why_groups_lag import scene as lagging
+from ...schemas.views.view_tables import make_tables_and_answers
+from .pages import scope
+
+
+def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehouse) -> None:
+    tables = lagging(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE])
+    make_tables_and_answers(warehouse, tables)
+    section = groups.section(scope(warehouse))
+    assert section.sentences == ("1 pair of a group and a topic; more than a minute behind: g.",)
+    assert section.alarms == (Alarm(NOW, "Groups fall behind: g; causes: throttled."),)
+    causes, lags = section.grids
+    assert causes.rows[0][:4] == ("g", "t", "1,100", "growing")
+    assert causes.rows[0][4].startswith("throttled (consumer_byte_rate), confidence 0.95: ")
+    assert causes.rows[0][5].startswith("raise consumer_byte_rate of its clients")
+    assert lags.rows[0][:5] == ("g", "classic", "t", "1,100", "11 min")
+
+
+def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
+    warehouse: Warehouse,
+) -> None:
+    make_tables_and_answers(warehouse, lagging(0, 0, 1_000))
+    (alarm,) = groups.section(scope(warehouse)).alarms
+    assert alarm == Alarm(SOON, "Groups are behind: g; causes: unknown.")
+
+
+def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
+    make_tables_and_answers(warehouse, lagging(0, 100, 1_500, group_members=[]))
+    section = groups.section(scope(warehouse))
+    assert section.alarms == ()
+    assert "show in a request log" in section.left_out[0]
+
+
+def test_a_group_that_keeps_up_has_nothing_to_do(warehouse: Warehouse) -> None:
+    make_tables_and_answers(warehouse, lagging(0, 1_000, 2_000))
+    section = groups.section(scope(warehouse))
+    assert section.advice.startswith("Nothing")
+    assert section.sentences == (
+        "1 pair of a group and a topic; none is more than a minute behind.",
+    )
