@@ -183,24 +183,20 @@ clients AS (
     FROM member_minutes
     GROUP BY cluster_id, group_id, principal, client_id
 ),
-sharing AS (
-    SELECT cluster_id, principal, client_id, count(DISTINCT group_id) AS groups_of_client
-    FROM clients
-    GROUP BY cluster_id, principal, client_id
-),
 member_counts AS (
     SELECT
-        clients.cluster_id,
-        clients.group_id,
-        sum(clients.heartbeats) AS heartbeats,
-        sum(clients.commits) AS commits,
-        max(sharing.groups_of_client) AS groups_of_client
-    FROM clients
-    INNER JOIN sharing
-        ON clients.cluster_id = sharing.cluster_id
-        AND clients.principal IS NOT DISTINCT FROM sharing.principal
-        AND clients.client_id IS NOT DISTINCT FROM sharing.client_id
-    GROUP BY clients.cluster_id, clients.group_id
+        cluster_id,
+        group_id,
+        sum(heartbeats) AS heartbeats,
+        sum(commits) AS commits,
+        max(groups_of_client) AS groups_of_client
+    FROM (
+        SELECT
+            *,
+            count(*) OVER (PARTITION BY cluster_id, principal, client_id) AS groups_of_client
+        FROM clients
+    ) AS shared
+    GROUP BY cluster_id, group_id
 ),
 fetched AS (
     SELECT
@@ -238,16 +234,19 @@ fetch_times AS (
     FROM fetched
     GROUP BY cluster_id, principal, client_id, broker_id
 ),
-brokers_of AS (
+compared_times AS (
     SELECT
-        cluster_id,
-        broker_id,
-        sum(broker_ms) AS broker_ms,
-        sum(fetches) AS fetches,
-        sum(sum(broker_ms)) OVER (PARTITION BY cluster_id) AS all_broker_ms,
-        sum(sum(fetches)) OVER (PARTITION BY cluster_id) AS all_fetches
+        *,
+        sum(fetches) OVER (PARTITION BY cluster_id) - sum(fetches) OVER of_broker
+            AS other_fetches,
+        sum(broker_ms) OVER (PARTITION BY cluster_id) - sum(broker_ms) OVER of_broker
+            AS other_broker_ms,
+        sum(total_ms) OVER of_client / sum(fetches) OVER of_client AS mean_total_ms,
+        sum(throttle_ms) OVER of_client / sum(fetches) OVER of_client AS mean_throttle_ms
     FROM fetch_times
-    GROUP BY cluster_id, broker_id
+    WINDOW
+        of_broker AS (PARTITION BY cluster_id, broker_id),
+        of_client AS (PARTITION BY cluster_id, principal, client_id)
 ),
 metrics AS (
     SELECT
@@ -356,16 +355,6 @@ latencies AS (
     FROM group_instances
     GROUP BY cluster_id, group_id, principal, client_id
 ),
-client_means AS (
-    SELECT
-        cluster_id,
-        principal,
-        client_id,
-        sum(total_ms) / sum(fetches) AS total_ms,
-        sum(throttle_ms) / sum(fetches) AS throttle_ms
-    FROM fetch_times
-    GROUP BY cluster_id, principal, client_id
-),
 -- A row is a client of a group at a broker. The network has what the client waits longer than the
 -- broker works, or the time in which the broker sends.
 group_fetches AS (
@@ -378,28 +367,21 @@ group_fetches AS (
         times.throttle_ms / (times.span_ms * clients.members) AS throttle_time_share,
         times.broker_ms / (times.span_ms * clients.members) AS broker_time_share,
         times.broker_ms / times.fetches AS broker_ms,
-        (brokers_of.all_broker_ms - brokers_of.broker_ms)
-        / nullif(brokers_of.all_fetches - brokers_of.fetches, 0e0) AS other_brokers_ms,
+        times.other_broker_ms / nullif(times.other_fetches, 0e0) AS other_brokers_ms,
         greatest(
             times.send_ms / times.fetches,
             coalesce(
-                latencies.java_latency_ms - client_means.total_ms,
-                latencies.fetch_latency_ms - client_means.total_ms - client_means.throttle_ms,
+                latencies.java_latency_ms - times.mean_total_ms,
+                latencies.fetch_latency_ms - times.mean_total_ms - times.mean_throttle_ms,
                 0e0
             )
         ) AS network_ms,
         times.fetches / (times.span_ms * clients.members) AS fetches_per_ms
     FROM clients
-    INNER JOIN fetch_times AS times
+    INNER JOIN compared_times AS times
         ON clients.cluster_id = times.cluster_id
         AND clients.principal IS NOT DISTINCT FROM times.principal
         AND clients.client_id IS NOT DISTINCT FROM times.client_id
-    INNER JOIN brokers_of
-        ON times.cluster_id = brokers_of.cluster_id AND times.broker_id = brokers_of.broker_id
-    INNER JOIN client_means
-        ON times.cluster_id = client_means.cluster_id
-        AND times.principal IS NOT DISTINCT FROM client_means.principal
-        AND times.client_id IS NOT DISTINCT FROM client_means.client_id
     LEFT JOIN latencies
         ON clients.cluster_id = latencies.cluster_id
         AND clients.group_id = latencies.group_id
