@@ -120,6 +120,12 @@ PAGES = (
         (_table("Reads that go wrong", "reads_that_fail"),),
     ),
     _page(
+        "Groups",
+        (_bars("Records left, by group", "groups_behind", "lag", "group_id", "topic"),),
+        (_table("Why groups lag, the surest cause first", "why_groups_lag"),),
+        (_table("How far groups are behind", "groups_behind"),),
+    ),
+    _page(
         "Telemetry",
         (
             _bars(

@@ -195,6 +195,23 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
         "last_seen DESC",
         overlaps("first_seen", "last_seen"),
     ),
+    _rows(
+        "why_groups_lag",
+        "why_groups_lag",
+        "group_id topic lag lag_s trend rank cause confidence detail caught_up_in_s",
+        "lag DESC NULLS LAST, group_id, topic, rank",
+    ),
+    Dataset(
+        "groups_behind",
+        """
+SELECT cluster_id, group_id, topic, sum(lag) AS lag, max(lag_s) AS lag_s,
+    sum(records_in_per_s) AS records_in_per_s, sum(records_out_per_s) AS records_out_per_s
+FROM group_lag
+GROUP BY cluster_id, group_id, topic
+ORDER BY lag DESC NULLS LAST
+""",
+        ("group_id", "topic", "lag", "lag_s", "records_in_per_s", "records_out_per_s"),
+    ),
     Dataset(
         "telemetry_coverage",
         f"""

@@ -13,17 +13,17 @@ def _names(text: str) -> frozenset[str]:
 
 _INTEGERS = _names("""
     behind_bytes behind_offsets broker_id checked_rows clients current_value duration_ms failed_rows
-    found ids lagging_minutes largest_response_max_bytes matching max_throttle_time_ms new_ids
-    partition priority recommended_value redirect_loop_answers replica_id replicas resets
+    found ids lag lagging_minutes largest_response_max_bytes matching max_throttle_time_ms new_ids
+    partition priority rank recommended_value redirect_loop_answers replica_id replicas resets
     response_max_bytes row_count rows_failed rows_in rows_late rows_left_out rows_out
     rows_quarantined source_ids throttled_requests too_small_answers total windows_over
     windows_throttled
 """)
 _NUMBERS = _names("""
-    age_s bound bytes_left bytes_per_s eta_s expected_fetches_per_s fetches_per_s max_rate_per_s
-    median_gap_ms observed peak_percent peak_usage peak_value processed_rows_per_s quota quota_per_s
-    rate recommended_rate_per_s replica_bytes_per_hour requests_per_id saved_bytes_per_hour
-    throttled_s
+    age_s bound bytes_left bytes_per_s caught_up_in_s confidence eta_s expected_fetches_per_s
+    fetches_per_s lag_s max_rate_per_s median_gap_ms observed peak_percent peak_usage peak_value
+    processed_rows_per_s quota quota_per_s rate recommended_rate_per_s records_in_per_s
+    records_out_per_s replica_bytes_per_hour requests_per_id saved_bytes_per_hour throttled_s
 """)
 _BOOLEANS = _names("is_accused is_done is_open")
 _TIMES = _names("""

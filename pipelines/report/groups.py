@@ -118,7 +118,11 @@ def _charts(lags: Sequence[Row]) -> tuple[Chart, ...]:
         return ()
     names = [f"{row['group_id']} of {row['topic']}" for row in shown]
     caption = f"Records left, of the {len(shown)} groups and topics with most"
-    return (Chart(bars(names, {"records left": [row["lag"] for row in shown]}, "records left"), caption),)
+    return (
+        Chart(
+            bars(names, {"records left": [row["lag"] for row in shown]}, "records left"), caption
+        ),
+    )
 
 
 def _left_out(scope: Scope) -> tuple[str, ...]:

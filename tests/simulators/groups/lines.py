@@ -13,6 +13,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from .world import BROKERS, STEP_S, WINDOW_S, Loop, Member, Step, World, time_of
 
 TOPIC, GROUP, PRINCIPAL = "orders", "billing", "User:billing"
+TOPIC_ID = "6VfFl0gvSJWn0M2FhjxChg"
+_FETCH_BY_ID = 16
 _APIS = {"FETCH": (1, 12), "OFFSET_COMMIT": (8, 8), "HEARTBEAT": (12, 4), "LEAVE_GROUP": (13, 5)}
 _APIS |= {"JOIN_GROUP": (11, 9), "SYNC_GROUP": (14, 5), "PUSH_TELEMETRY": (72, 0)}
 _PUSH_EVERY_S = 60
@@ -30,6 +32,10 @@ class LinesOf:
         self.next_fetch: dict[tuple[int, int], float] = {}
         self.next_rebalance = float(-WINDOW_S)
         self.polled_at: dict[int, float] = {}
+
+    @property
+    def _topic(self) -> Body:
+        return {"topicId": TOPIC_ID} if self.world.by_topic_id else {"topic": TOPIC}
 
     def write(self, step: Step) -> None:
         """Add what happens in one step."""
@@ -116,7 +122,7 @@ class LinesOf:
                 for p in member.partitions
                 if self.world.leader(p) == broker
             ]
-            responses = [{"topic": TOPIC, "partitions": answers}]
+            responses = [self._topic | {"partitions": answers}]
             answer = {"errorCode": 0, "sessionId": 0, "responses": responses}
             self._line(step.second, "FETCH", member, request, answer, weight=20, broker=broker)
 
@@ -131,7 +137,7 @@ class LinesOf:
         ]
         request = {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "maxBytes": state.max_bytes}
         request |= {"isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1}
-        request |= {"topics": [{"topic": TOPIC, "partitions": partitions}]}
+        request |= {"topics": [self._topic | {"partitions": partitions}]}
         return request | {"forgottenTopicsData": [], "rackId": member.rack}
 
     def _answered(self, step: Step, answer: Mapping[int, float]) -> list[Body]:
@@ -145,7 +151,7 @@ class LinesOf:
             | {"preferredReadReplica": -1, "recordsSizeInBytes": size}
             for p, size in sizes.items()
         ]
-        return [{"topic": TOPIC, "partitions": partitions}]
+        return [self._topic | {"partitions": partitions}]
 
     def _rebalances(self, step: Step) -> None:
         state = step.state
@@ -234,6 +240,8 @@ class LinesOf:
     ) -> None:
         weight, broker = others.pop("weight", 1), others.pop("broker", BROKERS[0])
         key, version = _APIS[api]
+        if api == "FETCH" and self.world.by_topic_id:
+            version = _FETCH_BY_ID
         header = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 1}
         header |= {"clientId": member.client_id, "requestApiKeyName": api}
         times = {"requestQueueTimeMs": 0.1, "localTimeMs": 0.4, "remoteTimeMs": 0.0}

@@ -22,7 +22,7 @@ from ...invariants.recorded_facts import followed, unpacked
 from ...rule_rows import Rows, compute
 from ...schemas.views.memory_tables import MemoryTables
 from ...schemas.views.view_rows import counted
-from .lines import GROUP, TOPIC, lines_of
+from .lines import GROUP, TOPIC, TOPIC_ID, lines_of
 from .world import BROKERS, HOUR_S, RACKS, Step, World, time_of
 
 SNAPSHOT_EVERY_S = 600
@@ -136,7 +136,7 @@ def _of_cluster(content: dict[str, Rows], world: World) -> None:
     for broker, rack in RACKS.items():
         content["brokers"].append(at | {"broker_id": broker, "rack": rack})
     content["topics"].append(
-        at | {"topic_id": "id", "topic": TOPIC, "partition_count": len(world.partitions)}
+        at | {"topic_id": TOPIC_ID, "topic": TOPIC, "partition_count": len(world.partitions)}
     )
     content["client_quotas"] += list(_quotas(world, at))
 

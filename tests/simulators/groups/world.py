@@ -109,6 +109,8 @@ class World:
     beyond_end: bool = False
     has_log: bool = True
     has_telemetry: bool = True
+    by_topic_id: bool = False
+    """Fetches name topics by id (KIP-516), as those of newer clients."""
     has_all_metrics: bool = True
     """Not only those that KIP-714 requires of every client."""
     poll_timeout: bool = False
@@ -248,4 +250,5 @@ def made(seed: int) -> World:
     world.onset = -dice.randint(90, 270) * 10
     world.has_telemetry = dice.random() < 0.7
     world.has_all_metrics = dice.random() < 0.6
+    world.by_topic_id = dice.random() < 0.7
     return world
