@@ -153,14 +153,12 @@ lagging AS (
             ) > 60e0
         )
 ),
-member_minutes AS (
+clients AS (
     SELECT
         seen.cluster_id,
         seen.group_id,
         seen.principal,
         seen.client_id,
-        seen.event_time,
-        count(DISTINCT seen.member_id) AS members,
         sum(seen.heartbeats) AS heartbeats,
         sum(seen.commits) AS commits
     FROM group_members AS seen
@@ -168,20 +166,7 @@ member_minutes AS (
     WHERE
         unix_micros(seen.event_time) >= newest.since_us
         AND seen.event_time <= newest.known_at
-    GROUP BY seen.cluster_id, seen.group_id, seen.principal, seen.client_id, seen.event_time
-),
-clients AS (
-    -- Members come and go under other ids, so a client has as many as in its fullest minute.
-    SELECT
-        cluster_id,
-        group_id,
-        principal,
-        client_id,
-        greatest(max(members), 1) AS members,
-        sum(heartbeats) AS heartbeats,
-        sum(commits) AS commits
-    FROM member_minutes
-    GROUP BY cluster_id, group_id, principal, client_id
+    GROUP BY seen.cluster_id, seen.group_id, seen.principal, seen.client_id
 ),
 member_counts AS (
     SELECT
@@ -204,6 +189,7 @@ fetched AS (
         served.principal,
         served.client_id,
         served.broker_id,
+        served.connection_id,
         coalesce(served.weight, 1e0) AS weight,
         unix_millis(served.event_time) AS ms,
         coalesce(served.request_queue_time_ms, 0e0) + coalesce(served.local_time_ms, 0e0)
@@ -220,6 +206,7 @@ fetched AS (
         AND served.event_time <= newest.known_at
 ),
 fetch_times AS (
+    -- A member fetches from each broker by one connection, and many members may have one client id.
     SELECT
         cluster_id,
         principal,
@@ -232,7 +219,7 @@ fetch_times AS (
         sum(weight * throttle_ms) AS throttle_ms,
         CAST(greatest(max(ms) - min(ms), 60000) AS DOUBLE) AS span_ms
     FROM fetched
-    GROUP BY cluster_id, principal, client_id, broker_id
+    GROUP BY cluster_id, principal, client_id, broker_id, connection_id
 ),
 compared_times AS (
     SELECT
@@ -355,7 +342,7 @@ latencies AS (
     FROM group_instances
     GROUP BY cluster_id, group_id, principal, client_id
 ),
--- A row is a client of a group at a broker. The network has what the client waits longer than the
+-- A row is a connection of a client of a group to a broker. The network has what the client waits longer than the
 -- broker works, or the time in which the broker sends.
 group_fetches AS (
     SELECT
@@ -363,9 +350,9 @@ group_fetches AS (
         clients.group_id,
         times.broker_id,
         times.fetches,
-        times.fetches * 1e3 / (times.span_ms * clients.members) AS fetches_per_s,
-        times.throttle_ms / (times.span_ms * clients.members) AS throttle_time_share,
-        times.broker_ms / (times.span_ms * clients.members) AS broker_time_share,
+        times.fetches * 1e3 / times.span_ms AS fetches_per_s,
+        times.throttle_ms / times.span_ms AS throttle_time_share,
+        times.broker_ms / times.span_ms AS broker_time_share,
         times.broker_ms / times.fetches AS broker_ms,
         times.other_broker_ms / nullif(times.other_fetches, 0e0) AS other_brokers_ms,
         greatest(
@@ -376,7 +363,7 @@ group_fetches AS (
                 0e0
             )
         ) AS network_ms,
-        times.fetches / (times.span_ms * clients.members) AS fetches_per_ms
+        times.fetches / times.span_ms AS fetches_per_ms
     FROM clients
     INNER JOIN compared_times AS times
         ON clients.cluster_id = times.cluster_id

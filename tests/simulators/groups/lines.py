@@ -16,6 +16,7 @@ TOPIC, GROUP, PRINCIPAL = "orders", "billing", "User:billing"
 TOPIC_ID = "6VfFl0gvSJWn0M2FhjxChg"
 _FETCH_BY_ID = 16
 _APIS = {"FETCH": (1, 12), "OFFSET_COMMIT": (8, 8), "HEARTBEAT": (12, 4), "LEAVE_GROUP": (13, 5)}
+_APIS |= {"CONSUMER_GROUP_HEARTBEAT": (68, 1)}
 _APIS |= {"JOIN_GROUP": (11, 9), "SYNC_GROUP": (14, 5), "PUSH_TELEMETRY": (72, 0)}
 _PUSH_EVERY_S = 60
 _PREFIX = "org.apache.kafka.consumer."
@@ -52,7 +53,7 @@ class LinesOf:
 
     def _other_group(self, step: Step) -> None:
         """A consumer of another topic, who keeps up."""
-        other = Member(99, [], "az-a", "librdkafka")
+        other = Member(99, [], "az-a", "librdkafka", "other")
         request = self._fetching(step, other, BROKERS[0])
         answer = {"errorCode": 0, "sessionId": 0, "responses": []}
         for broker in BROKERS:
@@ -63,12 +64,25 @@ class LinesOf:
     def _member(self, step: Step, member: Member) -> None:
         request = {"groupId": GROUP, "generationId": self.generation}
         request |= {"memberId": member.member_id, "groupInstanceId": None}
-        self._line(step.second, "HEARTBEAT", member, request, {"errorCode": 0}, weight=3)
+        if self.world.is_classic:
+            self._line(step.second, "HEARTBEAT", member, request, {"errorCode": 0}, weight=3)
+        else:
+            self._consumer_heartbeat(step, member)
         if member.number not in step.state.silent:
             self.polled_at[member.number] = step.second
             self._commit(step, member)
         if self.world.has_telemetry and step.second % _PUSH_EVERY_S == member.number * STEP_S:
             self._push(step, member)
+
+    def _consumer_heartbeat(self, step: Step, member: Member) -> None:
+        unchanged = ("instanceId", "rackId", "subscribedTopicNames", "subscribedTopicRegex")
+        request: Body = dict.fromkeys((*unchanged, "serverAssignor", "topicPartitions"))
+        request |= {"groupId": GROUP, "memberId": member.member_id, "rebalanceTimeoutMs": -1}
+        request["memberEpoch"] = self.generation
+        answer = {"errorCode": 0, "errorMessage": None, "memberId": member.member_id}
+        answer |= {"memberEpoch": self.generation, "heartbeatIntervalMs": 5_000}
+        answer |= {"assignment": None}
+        self._line(step.second, "CONSUMER_GROUP_HEARTBEAT", member, request, answer, weight=2)
 
     def _commit(self, step: Step, member: Member) -> None:
         offsets = {p: int(step.positions[p]) for p in member.partitions}
@@ -160,7 +174,11 @@ class LinesOf:
             self._rebalance(start, state.rebalance_every_s * state.stop_share)
             self.next_rebalance += state.rebalance_every_s * self.world.dice.uniform(0.8, 1.2)
         deployed = self.world.deploy_at
-        if deployed is not None and step.second - STEP_S < deployed <= step.second:
+        if (
+            deployed is not None
+            and self.world.is_classic
+            and step.second - STEP_S < deployed <= step.second
+        ):
             self._rebalance(deployed, self.world.dice.uniform(0.5, 3))
 
     def _rebalance(self, start: float, stopped_s: float) -> None:

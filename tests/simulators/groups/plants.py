@@ -26,6 +26,8 @@ def _busiest(world: World) -> float:
 
 
 def _throttled(world: World, part: float) -> None:
+    for member in world.members:  # each has a bucket of its own
+        member.client_id = f"app-{member.number}"
     world.now.quota = _busiest(world) * part
 
 
@@ -80,6 +82,7 @@ def _back(world: World, _: float) -> None:
 
 
 def _rebalancing(world: World, part: float) -> None:
+    world.is_classic = True
     world.now.rebalance_every_s = world.dice.choice([20.0, 30.0, 60.0])
     world.now.stop_share = world.dice.uniform(0.35, 0.7)
     for number, rate in world.now.work_per_s.items():
@@ -93,7 +96,7 @@ def _rebalancing(world: World, part: float) -> None:
 def _not_polling(world: World, _: float) -> None:
     everyone = {member.number for member in world.members}
     if world.dice.random() < 0.35:
-        world.poll_timeout = True
+        world.poll_timeout = world.is_classic = True
         world.now.absent = everyone
         world.members[0].library = "apache-kafka-java"
         return
@@ -126,6 +129,7 @@ def _producers_faster(world: World, part: float) -> None:
 
 
 def _no_members(world: World, _: float) -> None:
+    world.is_classic = True
     world.now.absent = {member.number for member in world.members}
 
 

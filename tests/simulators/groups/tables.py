@@ -103,7 +103,7 @@ def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
     """Rows of a snapshot: of offsets those of all, which says the same as their changes."""
     state, at = step.state, {"cluster_id": world.cluster_id, "event_time": time_of(step.second)}
     at |= {"is_removed": False}
-    of_group = at | {"group_id": GROUP, "group_type": "classic"}
+    of_group = at | {"group_id": GROUP, "group_type": "classic" if world.is_classic else "consumer"}
     there = [m for m in world.members if m.number not in state.absent]
     content["groups"].append(
         of_group

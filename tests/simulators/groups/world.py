@@ -29,14 +29,11 @@ class Member:
     partitions: list[int]
     rack: str
     library: str
-
-    @property
-    def client_id(self) -> str:
-        return f"app-{self.number}"
+    client_id: str
 
     @property
     def member_id(self) -> str:
-        return f"{self.client_id}-0b8c1f5e-{self.number}"
+        return f"app-0b8c1f5e-{self.number}"
 
 
 @dataclass
@@ -109,6 +106,8 @@ class World:
     beyond_end: bool = False
     has_log: bool = True
     has_telemetry: bool = True
+    is_classic: bool = True
+    """The classic protocol, else that of KIP-848."""
     by_topic_id: bool = False
     """Fetches name topics by id (KIP-516), as those of newer clients."""
     has_all_metrics: bool = True
@@ -232,8 +231,16 @@ def made(seed: int) -> World:
     rate = 10 ** dice.uniform(1.3, 2.5)
     in_per_s = {p: rate * dice.uniform(0.8, 1.2) for p in range(partitions)}
     library = dice.choice(["apache-kafka-java", "librdkafka"])
+    # librdkafka's own client.id is the same for all.
+    is_shared = library == "librdkafka" and dice.random() < 0.5
     members = [
-        Member(n, list(range(n, partitions, count)), dice.choice(list(RACKS.values())), library)
+        Member(
+            n,
+            list(range(n, partitions, count)),
+            dice.choice(list(RACKS.values())),
+            library,
+            "rdkafka" if is_shared else f"app-{n}",
+        )
         for n in range(count)
     ]
     state = State(
@@ -250,5 +257,6 @@ def made(seed: int) -> World:
     world.onset = -dice.randint(90, 270) * 10
     world.has_telemetry = dice.random() < 0.7
     world.has_all_metrics = dice.random() < 0.6
+    world.is_classic = dice.random() < 0.6
     world.by_topic_id = dice.random() < 0.7
     return world
