@@ -173,12 +173,15 @@ def _throttled(e: Evidence) -> float:
 
 
 def _fetch_limited(e: Evidence) -> float:
-    sure = _ramp(e.limit_share, 0.4, 0.8) * _ramp(e.fetches_per_s, 1, 5)
-    sure *= 0.8 if e.poll_idle_ratio is None else _ramp(e.poll_idle_ratio, 0.15, 0.5)
     default = _DEFAULT_LIMITS.get(e.limited_by or "")
-    if default is not None and (e.limit_bytes or 0) >= default:
-        sure *= 0.5
-    return _MOST * sure
+    is_small = default is not None and (e.limit_bytes or default) < default
+    # Round trips take the time: there are many, or each is long.
+    trips = _ramp(e.fetches_per_s, 1, 5)
+    if is_small:
+        trips = max(trips, _ramp(e.network_time_share, 0.2, 0.5))
+    sure = _ramp(e.limit_share, 0.4, 0.8) * trips
+    sure *= 0.8 if e.poll_idle_ratio is None else _ramp(e.poll_idle_ratio, 0.15, 0.5)
+    return _MOST * sure * (1.0 if is_small or default is None else 0.5)
 
 
 def _far_replica(e: Evidence) -> float:

@@ -68,6 +68,10 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         SMALL_LIMIT | {"limit_bytes": 1_048_576},
         ["fetch_limited"],
     ),
+    "answers are full and seldom, since each takes long on its way": (
+        SMALL_LIMIT | FAR | {"fetches_per_s": 0.8},
+        ["fetch_limited", "far_replica"],
+    ),
     "answers are full, and seldom": (SMALL_LIMIT | {"fetches_per_s": 0.8}, ["unknown"]),
     "another rack": (FAR, ["far_replica"]),
     "a slow network within a rack": (FAR | {"cross_rack_share": 0.0}, ["unknown"]),
