@@ -279,7 +279,7 @@ QUESTIONS = {dataset.name: dataset for dataset in _EVERY}
 ABOUT_NOW = frozenset(
     {
         *("cluster", "headroom", "replication_throttles_that_stand", "fetch_settings"),
-        *("changes_that_wait", "jobs", "checks_that_fail"),
+        *("changes_that_wait", "jobs", "checks_that_fail", "why_groups_lag", "groups_behind"),
     }
 )
 """Datasets about what is so now, whatever days are chosen."""
