@@ -10,6 +10,7 @@ BENCHMARKS = (
     "decode_spark",
     "parse",
     "bodies",
+    "groups",
     "producer_ids",
     "fetch_sessions",
     "fetch_results",
