@@ -176,8 +176,12 @@ def _alarms(advised: Sequence[Row], problems: Sequence[Row]) -> list[Alarm]:
     if failing:
         what = texts.names(row["advice"].replace("_", " ") for row in failing)
         clients = texts.names(row["client_id"] for row in failing)
-        alarms.append(Alarm(NOW, f"Reads go wrong for {clients}: {what}."))
+        action = (
+            f"`quotaflow why NAME` says more, first of {texts.listed(failing[0]['client_id'])}."
+        )
+        alarms.append(Alarm(NOW, f"Reads go wrong for {clients}: {what}.", action))
     if advised:
         settings = texts.count(advised[0]["of_all"], "fetch setting")
-        alarms.append(Alarm(SOMETIME, f"{settings} should be changed."))
+        action = f"Change the settings listed there, first of {_reader(advised[0])}."
+        alarms.append(Alarm(SOMETIME, f"{settings} should be changed.", action))
     return alarms

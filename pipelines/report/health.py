@@ -105,6 +105,7 @@ _REASON_COLUMNS = (
     number("rows", "row_count"),
     moment("newest (UTC)", "newest"),
 )
+_DOCTOR = "`quotaflow doctor` says what keeps a job from running."
 _OLD_MS = 3_600_000
 
 
@@ -188,14 +189,16 @@ def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[
     alarms = []
     failed = [row["target"] for row in reasons if row["outcome"] == "failed"]
     if failed:
-        alarms.append(Alarm(NOW, f"Results could not be computed: {texts.names(failed)}."))
+        sentence = f"Results could not be computed: {texts.names(failed)}."
+        alarms.append(Alarm(NOW, sentence, _DOCTOR))
     bad = [row["reason"] for row in reasons if row["outcome"] in {"quarantined", "late"}]
     if bad:
-        alarms.append(Alarm(SOON, f"Rows could not be used: {texts.names(bad)}."))
+        sentence = f"Rows could not be used: {texts.names(bad)}."
+        alarms.append(Alarm(SOON, sentence, "`quotaflow show quarantine` has them."))
     if _is_old(scope, flows):
         newest = max(row["newest"] for row in flows)
         sentence = f"The newest event of all is {texts.age(newest, scope.now)} old"
-        alarms.append(Alarm(NOW, f"{sentence}{_last_triggers(scope, flows)}"))
+        alarms.append(Alarm(NOW, f"{sentence}{_last_triggers(scope, flows)}", _DOCTOR))
     return alarms
 
 

@@ -100,4 +100,5 @@ def _alarms(cluster: Row) -> tuple[Alarm, ...]:
         return ()
     partitions = texts.count(cluster["behind"], "partition")
     sentence = f"{partitions} had replicas out of sync at the last snapshot that changed them."
-    return (Alarm(NOW, sentence),)
+    action = "`quotaflow show current_replicas` names them: check the brokers that fall behind."
+    return (Alarm(NOW, sentence, action),)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.first_screen import MAX_SHOWN, to_dos
 from quotaflow.pipelines.report.scope import MAX_POINTS
 from quotaflow.pipelines.report.section import MAX_ROWS, NOW, SOMETIME, SOON
 
 if TYPE_CHECKING:
+    from quotaflow.pipelines.report.first_screen import Block
     from quotaflow.pipelines.report.scope import Scope
-    from quotaflow.pipelines.report.section import Alarm, ReportSection
+    from quotaflow.pipelines.report.section import ReportSection
 
 _TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
 _WORD_END = re.compile(r"([._])(?=\w)")
@@ -21,8 +23,10 @@ _COMMAND = re.compile("`([^`]+)`")
 _RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
 
-def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
-    """HTML of the sections, with their alarms first.
+def page(
+    sections: "Sequence[ReportSection]", scope: "Scope", blocks: "Sequence[Block]" = ()
+) -> str:
+    """HTML of the first screen, with the alarms of the sections and `blocks`, and of the sections.
 
     Every text is escaped. Raises MissingToolError if jinja2 or plotly is not installed.
     """
@@ -38,14 +42,16 @@ def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
     )
     return environment.from_string(_read(_TEMPLATE)).render(
         sections=sections,
-        alarms=_alarms(sections),
+        to_dos=to_dos(sections),
+        blocks=blocks,
+        max_shown=MAX_SHOWN,
         ranks=_RANKS,
         scope=scope,
         time_range=texts.time_range(scope.since, scope.until),
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
-        where=texts.listed(scope.reader.warehouse.conf.location, texts.SENTENCE_CHARS),
+        where=texts.listed(scope.conf.warehouse.catalog_schema or ""),
         max_rows=MAX_ROWS,
         max_points=MAX_POINTS,
         style=_read(_STYLE),
@@ -61,12 +67,6 @@ def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
         # JSON in a script must not contain `<`: `</script>` in a name would end the script.
         script_json=lambda text: text.replace("<", "\\u003c"),
     )
-
-
-def _alarms(sections: "Sequence[ReportSection]") -> "list[tuple[Alarm, ReportSection]]":
-    """Alarms, the most urgent first, each with its section."""
-    every = [(alarm, section) for section in sections for alarm in section.alarms]
-    return sorted(every, key=lambda pair: pair[0].rank)
 
 
 def _read(name: str) -> str:

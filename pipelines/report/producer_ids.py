@@ -217,9 +217,7 @@ def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
 def _alarms(rows: Sequence[Row], accused: Sequence[Row]) -> tuple[Alarm, ...]:
     if accused:
         principals = texts.names(row["principal"] for row in accused)
-        causes = texts.names(row["cause"] for row in accused)
-        return (
-            Alarm(NOW, f"{principals} used up producer ids in a way that is accused: {causes}."),
-        )
+        causes = texts.names(row["cause"].replace("_", " ") for row in accused)
+        return (Alarm(NOW, f"Too many producer ids are taken, by {principals}. Why: {causes}."),)
     over = [row["principal"] for row in rows if row["is_violating"]]
     return (Alarm(SOON, f"{texts.names(over)} took more ids than their quota."),) if over else ()

@@ -223,5 +223,6 @@ def _alarms(buckets: Sequence[Row], throttled: Sequence[Row]) -> list[Alarm]:
     near = [row for row in buckets if row["state"] in {"over", "near"}]
     if near:
         names = texts.names(f"{_bucket(row)} ({row['quota_type']})" for row in near)
-        alarms.append(Alarm(SOON, f"Near a quota that did not throttle them yet: {names}."))
+        sentence = f"Near a quota that did not throttle them yet: {names}."
+        alarms.append(Alarm(SOON, sentence, "`quotaflow show quota_headroom` says how near."))
     return alarms

@@ -233,5 +233,6 @@ def _alarms(checks: Sequence[Row], moves: Sequence[Row]) -> list[Alarm]:
         what = texts.names(f"{row['topic']}-{row['partition']}" for row in wrong)
         alarms.append(Alarm(NOW, f"Moves that do not come to an end: {what}."))
     if checks:
-        alarms.append(Alarm(SOON, _checks(checks)))
+        others = [check for check in checks if not check["finding"].startswith("stale_")]
+        alarms.append(Alarm(SOON, _checks(checks), _advice(others or checks, ())))
     return alarms

@@ -18,6 +18,7 @@ from quotaflow.pipelines.report import (
     replication,
     telemetry,
 )
+from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
@@ -43,7 +44,8 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
 
 def report(scope: Scope) -> str:
     """The whole page as HTML. Raises MissingToolError without jinja2 or plotly."""
-    return page(sections(scope), scope)
+    made = sections(scope)
+    return page(made, scope, blocks(scope, made))
 
 
 def sections(scope: Scope) -> Sequence[ReportSection]:

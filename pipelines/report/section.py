@@ -47,10 +47,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What a person must act on, in words; a lower rank is more urgent (NOW, SOON, SOMETIME)."""
+    """What a person must act on, in words; a lower rank is more urgent (NOW, SOON, SOMETIME).
+
+    `action` is one thing to do about it; empty: the first one of the section's advice.
+    """
 
     rank: int
     text: str
+    action: str = ""
 
 
 NOW, SOON, SOMETIME = 1, 2, 3

@@ -226,8 +226,10 @@ def _alarms(alerts: Sequence[Row], silent: Sequence[Row]) -> list[Alarm]:
     still_open = [row for row in alerts if row["is_open"]]
     if still_open:
         clients = texts.names(row["client_id"] for row in still_open)
-        alarms.append(Alarm(NOW, f"Metrics of {clients} are past a bound."))
+        action = "`quotaflow troubleshoot CLIENT` asks one client for more, for a while."
+        alarms.append(Alarm(NOW, f"Metrics of {clients} are past a bound.", action))
     cut_off = [row["client_id"] for row in silent if row["state"] == "cut_off"]
     if cut_off:
-        alarms.append(Alarm(SOON, f"Cut off, and silent until restarted: {texts.names(cut_off)}."))
+        sentence = f"Cut off, and silent until restarted: {texts.names(cut_off)}."
+        alarms.append(Alarm(SOON, sentence, "Restart them: they push no metrics until then."))
     return alarms

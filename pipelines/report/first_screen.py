@@ -1,0 +1,292 @@
+"""The first screen of a report: what is wrong now, what changed, what traffic costs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.report import rack_traffic, texts
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
+from quotaflow.pipelines.warehouse.sql_literals import literal
+
+MAX_SHOWN = 5
+"""The first screen shows this many alarms; the others are folded."""
+
+_SAME = 0.005
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One question of the first screen: its answer in sentences, and one action."""
+
+    title: str
+    sentences: tuple[str, ...]
+    action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToDo:
+    """An alarm, the section that raised it, and the first thing to do about it."""
+
+    alarm: Alarm
+    section: ReportSection
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A number that is compared with the period before.
+
+    `value` is SQL of it in a row of `table`. `witness` is a table whose rows show that events of a
+    time were read: without them no row in `table` is not the same as zero.
+    """
+
+    words: str
+    table: str
+    value: str
+    witness: str
+    show: str
+    command: str
+
+
+_MEASURES = (
+    _Measure(
+        "Clients produced",
+        "traffic",
+        "CASE WHEN direction = 'produced' THEN bytes END",
+        "traffic",
+        "size",
+        "show top_talkers",
+    ),
+    _Measure(
+        "Clients consumed",
+        "traffic",
+        "CASE WHEN direction = 'consumed' THEN bytes END",
+        "traffic",
+        "size",
+        "show top_talkers",
+    ),
+    _Measure(
+        "Brokers throttled clients for",
+        "quota_usage",
+        "CASE WHEN throttled_requests > 0 THEN throttle_time_ms END",
+        "traffic",
+        "duration",
+        "show throttled_clients",
+    ),
+    _Measure(
+        "New producer ids:",
+        "producer_id_rates",
+        "CASE WHEN kind = 'allocation' THEN new_ids END",
+        "traffic",
+        "number",
+        "show producer_id_offenders",
+    ),
+    _Measure(
+        "Configs and quotas written:",
+        "config_alterations",
+        "CASE WHEN error_code = 0 THEN 1 END",
+        "traffic",
+        "number",
+        "show config_alterations",
+    ),
+    _Measure(
+        "Alerts that opened:",
+        "metric_alert_events",
+        "CASE WHEN state = 'opened' THEN 1 END",
+        "telemetry_pushes",
+        "number",
+        "show metric_alerts",
+    ),
+)
+_BOTH = """
+SELECT
+    coalesce(sum(CASE WHEN event_time >= {since} THEN {value} END), 0) AS now,
+    coalesce(sum(CASE WHEN event_time < {since} THEN {value} END), 0) AS before
+FROM {table}
+WHERE cluster_id = {cluster} AND event_time >= {before}
+"""
+_EARLIER = """
+SELECT 1 AS one FROM {table} WHERE cluster_id = {cluster} AND event_time < {before} LIMIT 1
+"""
+_COSTS = """
+SELECT
+    sum(bytes) AS bytes,
+    sum(cross_rack_bytes) AS cross_rack_bytes,
+    sum(CASE WHEN cross_rack_bytes IS NULL THEN bytes END) AS unknown_bytes,
+    sum(avoidable_bytes) AS avoidable_bytes,
+    sum(cross_rack_cost) AS cross_rack_cost,
+    sum(avoidable_cost) AS avoidable_cost,
+    max(currency) AS currency
+FROM rack_traffic_by_hour
+WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
+"""
+_TRAFFIC_COST = """
+SELECT sum(cost) AS cost, max(currency) AS currency
+FROM traffic_by_hour
+WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
+"""
+
+
+def to_dos(sections: Sequence[ReportSection]) -> tuple[ToDo, ...]:
+    """Every alarm, the worst first, with its own action, else the first one of its section."""
+    every = [
+        ToDo(alarm, section, alarm.action or _first(section.advice))
+        for section in sections
+        for alarm in section.alarms
+    ]
+    return tuple(sorted(every, key=lambda to_do: to_do.alarm.rank))
+
+
+def _first(advice: str) -> str:
+    """The first part of a section's advice; empty if it says that nothing is to do."""
+    if not advice or advice.startswith("Nothing"):
+        return ""
+    return f"{advice.partition('; ')[0].rstrip('.')}."
+
+
+def blocks(scope: Scope, sections: Sequence[ReportSection]) -> tuple[Block, ...]:
+    """What changed against the period before, and what traffic costs."""
+    return (_changes(scope), _costs(scope, sections))
+
+
+def _length(scope: Scope) -> timedelta:
+    return scope.until - scope.since
+
+
+def _before(scope: Scope) -> str:
+    """The period before, in words."""
+    length_s = _length(scope).total_seconds()
+    return (
+        "the day before" if length_s == _DAY_S else f"the {texts.duration(length_s * 1e3)} before"
+    )
+
+
+def _changes(scope: Scope) -> Block:
+    is_day = _length(scope) == timedelta(seconds=_DAY_S)
+    title = f"What changed since {'yesterday' if is_day else texts.moment(scope.since) + ' UTC'}"
+    start = _start(scope)
+    seen = {table: _has_earlier(scope, table, start) for table in _witnesses(scope)}
+    compared = list(_compared(scope, start, seen))
+    if not compared:
+        return Block(title, ("Nothing is known: no table has events of clients yet.",))
+    sentences = tuple(_change(scope, measure, row, is_seen) for measure, row, is_seen in compared)
+    return Block(title, sentences, _most_risen(compared))
+
+
+def _start(scope: Scope) -> datetime:
+    """The start of the period before."""
+    try:
+        return scope.since - _length(scope)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _witnesses(scope: Scope) -> list[str]:
+    """Tables that have rows of this period; of the others no row is not the same as zero."""
+    tables = dict.fromkeys(measure.witness for measure in _MEASURES)
+    made = filter(scope.reader.is_made, tables)
+    return [table for table in made if scope.extent(table)[1] is not None]
+
+
+def _has_earlier(scope: Scope, table: str, start: datetime) -> bool:
+    """Whether rows are older than the period before, so that the whole period can be compared."""
+    return bool(scope.rows(_filled(_EARLIER, table=table, before=literal(start))))
+
+
+def _compared(
+    scope: Scope, start: datetime, seen: Mapping[str, bool]
+) -> Iterator[tuple[_Measure, Row, bool]]:
+    """Measures of tables that exist: both values, and whether the period before is known."""
+    for measure in _MEASURES:
+        if measure.witness not in seen or not scope.reader.is_made(measure.table):
+            continue
+        sql = _filled(_BOTH, table=measure.table, value=measure.value, before=literal(start))
+        yield measure, scope.rows(sql)[0], seen[measure.witness]
+
+
+def _filled(sql: str, **parts: str) -> str:
+    for name, text in parts.items():
+        sql = sql.replace(f"{{{name}}}", text)
+    return sql
+
+
+def _shown(measure: _Measure, value: float) -> str:
+    show = {"size": texts.size, "duration": texts.duration, "number": texts.number}
+    return show[measure.show](value)
+
+
+def _change(scope: Scope, measure: _Measure, row: Row, is_seen: bool) -> str:
+    start = f"{measure.words} {_shown(measure, row['now'])}"
+    if not is_seen:
+        return f"{start} ({_before(scope)} is not known)."
+    return f"{start}, {_against(measure, row, _before(scope))}."
+
+
+def _against(measure: _Measure, row: Row, before: str) -> str:
+    now, then = row["now"], row["before"]
+    if not then:
+        return f"and none {before}" if now else f"as {before}"
+    change = now / then - 1
+    if abs(change) < _SAME:
+        return f"the same as {before}"
+    direction = "more" if change > 0 else "less"
+    return f"{abs(change):,.0%} {direction} than {before} ({_shown(measure, then)})"
+
+
+def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:
+    """The command that says who is behind the measure that rose most."""
+    if not any(is_seen for _, _, is_seen in compared):
+        return "Let `quotaflow run` read on: the next report has numbers to compare with."
+    risen = [
+        (row["now"] / row["before"] if row["before"] else float("inf"), measure)
+        for measure, row, is_seen in compared
+        if is_seen and row["now"] > row["before"] * (1 + _SAME)
+    ]
+    if not risen:
+        return "Nothing: no number rose."
+    _, most = max(risen, key=lambda pair: pair[0])
+    return f"`quotaflow {most.command}` names who is behind the number that rose most."
+
+
+def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
+    title = "What it costs"
+    rows = scope.rows_if_made(_COSTS)
+    if not rows or rows[0]["bytes"] is None:
+        return Block(title, ("Nothing is known: no bytes between racks were read in this time.",))
+    advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
+    action = advice.removeprefix("First: ")
+    return Block(title, tuple(_cost_sentences(scope, rows[0])), _sentence(action))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _cost_sentences(scope: Scope, row: Row) -> Iterator[str]:
+    crossed, avoidable = row["cross_rack_bytes"], row["avoidable_bytes"]
+    if crossed is None:
+        yield f"Of {texts.size(row['bytes'])} it is not known what crossed racks."
+    else:
+        least = f"; at least {texts.size(avoidable)} of it need not have" if avoidable else ""
+        yield f"{texts.size(crossed)} of {texts.size(row['bytes'])} crossed racks{least}."
+        if row["unknown_bytes"]:
+            yield f"For {texts.size(row['unknown_bytes'])} the rack of one side is not known."
+    yield _money(row)
+    for moved in scope.rows_if_made(_TRAFFIC_COST):
+        if moved["cost"] is not None:
+            cost = texts.money(moved["cost"], moved["currency"])
+            yield f"What clients produced and consumed costs {cost}, with their part between racks."
+
+
+def _money(row: Row) -> str:
+    cost, avoidable = row["cross_rack_cost"], row["avoidable_cost"]
+    if cost is None:
+        return (
+            "The amount of money is not known: no snapshot has a price of conf "
+            "(`prices.cross_rack_per_gib`), or no rack is known."
+        )
+    spared = texts.money(avoidable, row["currency"])
+    part = f", {spared} of it without need" if avoidable else ""
+    return f"Bytes between racks cost {texts.money(cost, row['currency'])}{part}."
