@@ -12,7 +12,7 @@ from rich.text import Text
 _PLAN_WAITS = 3
 # The value of demo/traffic.py, which is slow to import; a test compares them.
 _LEAST_SCALE = 0.3
-_EXTRAS = {"report": "plotly", "quality": "great_expectations"}
+_EXTRAS = {"report": "jinja2", "quality": "great_expectations"}
 """Extras beside `demo` and `local`, each with a package of it."""
 
 

@@ -15,7 +15,7 @@ from quotaflow.pipelines.warehouse import private_folder
 
 _PACKAGES = {
     "local": ("pyspark", "delta"),
-    "report": ("jinja2", "plotly"),
+    "report": ("jinja2",),
     "metrics": ("prometheus_client",),
     "quality": ("great_expectations",),
     "demo": ("confluent_kafka",),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.report.scope import Scope
     from quotaflow.pipelines.report.section import ReportSection
 
-_TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
+_TEMPLATE, _STYLE = "page.html.j2", "page.css"
 _WORD_END = re.compile(r"([._])(?=\w)")
 _COMMAND = re.compile("`([^`]+)`")
 _RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
@@ -28,12 +28,11 @@ def page(
 ) -> str:
     """HTML of the first screen, with the alarms of the sections and `blocks`, and of the sections.
 
-    Every text is escaped. Raises MissingToolError if jinja2 or plotly is not installed.
+    Every text is escaped. Raises MissingToolError if jinja2 is not installed.
     """
     try:
         from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  extras of their own
         from markupsafe import Markup, escape  # noqa: PLC0415
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415
     except ModuleNotFoundError as error:
         install = extras.install("report")
         raise MissingToolError(f"a report needs {error.name}: {install}") from error
@@ -55,8 +54,6 @@ def page(
         max_rows=MAX_ROWS,
         max_points=MAX_POINTS,
         style=_read(_STYLE),
-        script=_read(_SCRIPT),
-        plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
         # Names of configs and metrics may break after each word.
         breakable=lambda text: Markup(  # noqa: S704  escaped first
             _WORD_END.sub(r"\1<wbr>", str(escape(text)))
@@ -64,8 +61,6 @@ def page(
         marked=lambda text: Markup(  # noqa: S704  escaped first
             _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
         ),
-        # JSON in a script must not contain `<`: `</script>` in a name would end the script.
-        script_json=lambda text: text.replace("<", "\\u003c"),
     )
 
 

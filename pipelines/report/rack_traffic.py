@@ -1,10 +1,10 @@
 """The section on traffic between racks: bytes, avoidable bytes, and steps (KIP-392)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.charts import heat_map
+from quotaflow.pipelines.report.charts import Cells, heat_map, worst
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -146,20 +146,25 @@ def _read(pairs: Sequence[Row]) -> list[Row]:
 
 
 def _charts(pairs: Sequence[Row]) -> Iterator[Chart]:
-    for flow, caption in _FLOWS.items():
-        cells = {
-            (row["client_rack"], row["broker_rack"]): row["bytes"]
-            for row in pairs
-            if row["flow"] == flow
-        }
+    """A heat map for each flow, all with one scale."""
+    by_flow = {
+        flow: _greatest(
+            {
+                (row["client_rack"], row["broker_rack"]): row["bytes"]
+                for row in pairs
+                if row["flow"] == flow
+            }
+        )
+        for flow in _FLOWS
+    }
+    most = max(map(worst, by_flow.values()))
+    for flow, cells in by_flow.items():
         if cells:
-            drawn = heat_map(_greatest(cells), "rack of the client", "rack of the broker")
-            yield Chart(drawn, caption)
+            drawn = heat_map(cells, "rack of the client", "rack of the broker", most)
+            yield Chart(drawn, _FLOWS[flow])
 
 
-def _greatest(
-    cells: Mapping[tuple[str | None, str | None], float],
-) -> dict[tuple[str | None, str | None], float]:
+def _greatest(cells: Cells) -> Cells:
     """Cells of the racks with most bytes: clients choose names of racks. `cells` are sorted."""
     racks = list(dict.fromkeys(client_rack for client_rack, _ in cells))[:_MAX_RACKS]
     return {pair: size for pair, size in cells.items() if pair[0] in racks}

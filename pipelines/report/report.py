@@ -43,7 +43,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
 
 
 def report(scope: Scope) -> str:
-    """The whole page as HTML. Raises MissingToolError without jinja2 or plotly."""
+    """The whole page as HTML. Raises MissingToolError without jinja2."""
     made = sections(scope)
     return page(made, scope, blocks(scope, made))
 

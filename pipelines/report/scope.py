@@ -85,9 +85,15 @@ class Scope:
         return next(steps, round(long_s / MAX_POINTS) + 1)
 
     def steps(self, table: str, sql: str, min_s: int = 1) -> tuple[int, list[Row]]:
-        """The length of a step in seconds, and the answer to a query in which {step} is that."""
+        """The length of a step in seconds, and the answer to a query in which {step} is that.
+
+        Steps that this report's time cuts are left out: their numbers would be too low.
+        """
         step_s = self.step_s(table, min_s)
-        return step_s, self.rows(sql.replace("{step}", str(step_s)))
+        first, last = self.since.timestamp(), self.until.timestamp()
+        rows = self.rows(sql.replace("{step}", str(step_s)))
+        whole = [row for row in rows if first <= row["second"] <= last - step_s]
+        return step_s, whole
 
     def nothing(self, table: str) -> str:
         """Why a table has no rows in this report, and the command that would add some."""

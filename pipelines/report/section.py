@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A plotly figure as JSON, with its caption."""
+    """A chart as SVG and HTML, escaped by its maker, with its caption."""
 
     figure: str
     caption: str

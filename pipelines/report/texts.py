@@ -27,7 +27,7 @@ def listed(value: object, chars: int = NAME_CHARS) -> str:
 
 
 def label(name: object, chars: int = 24) -> str:
-    """A name for plotly, which reads some tags and entities as markup."""
+    """A name as it may be in markup."""
     return html.escape(listed(name, chars))
 
 

@@ -24,11 +24,6 @@ _FLAGS = (
     "--disable-background-networking",
     "--remote-debugging-pipe",
 )
-_DRAWN = """new Promise((done) => {
-    const look = () => document.documentElement.dataset.drawn === undefined
-        && document.querySelector(".chart") ? setTimeout(look, 20) : done(true);
-    look();
-})"""
 _END_S = 20
 _PROBLEMS = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
 
@@ -75,7 +70,7 @@ class Browser:
         return message
 
     def open(self, page: Path, width_px: int, *, is_dark: bool = False) -> None:
-        """Show a file, and wait until every chart is drawn."""
+        """Show a file, and wait until it is loaded."""
         size = {"width": width_px, "height": 900, "deviceScaleFactor": 1}
         self.ask("Emulation.setDeviceMetricsOverride", mobile=width_px < 600, **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
@@ -86,7 +81,6 @@ class Browser:
         self.ask("Page.navigate", url=page.as_uri())
         while not self.is_loaded:
             self._next()
-        self.value(_DRAWN)
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

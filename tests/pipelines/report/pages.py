@@ -1,6 +1,5 @@
 """Rows for reports, and a parser of pages: tags, texts and addresses."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -82,7 +81,6 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.addresses: list[str] = []
         self.texts: list[str] = []
-        self.scripts: list[str] = []
         self._in: str | None = None
         self.feed(text)
 
@@ -95,16 +93,9 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in not in {"script", "style"}:
             self.texts.append(data)
-        elif self._in == "script":
-            self.scripts.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         self._in = None if tag == self._in else self._in
-
-    @property
-    def charts(self) -> list[dict[str, Any]]:
-        """Figures as JSON."""
-        return [json.loads(text) for text in self.scripts if text.startswith('{"data"')]
 
     @property
     def text(self) -> str:

@@ -12,15 +12,16 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from .browser import Browser, browser
 from .pages import scope
 
-# Outside of charts, where plotly overlaps its parts.
+# Outside of charts, whose parts lie over each other.
 _TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .scroll *, .chart *)")]
     .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
     .map((part) => part.outerHTML.slice(0, 80))"""
 _UNDRAWN = """[...document.querySelectorAll(".chart")]
-    .filter((place) => !place.querySelector(".trace, .heatmaplayer image, .points path"))
+    .filter((place) => !place.querySelector("rect.bar, .bad, .plain, polyline, circle, path"))
+    .filter((place) => !place.textContent.includes("No whole step"))
     .map((place) => place.getAttribute("aria-label"))"""
-_UNREADABLE = """[...document.querySelectorAll(".chart text, .chart tspan")]
-    .filter((part) => /undefined|NaN/.test(part.textContent) || part.style.fontWeight === "bold")
+_UNREADABLE = """[...document.querySelectorAll(".chart text")]
+    .filter((part) => /undefined|nan|inf/.test(part.textContent))
     .map((part) => part.textContent)"""
 
 
@@ -47,5 +48,5 @@ def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
         assert shown.value(_UNREADABLE) == []
     paper = "getComputedStyle(document.body).backgroundColor"
     assert shown.value(paper) == "rgb(13, 17, 23)"
-    ink = "getComputedStyle(document.querySelector('.chart .xtick text')).fill"
+    ink = "getComputedStyle(document.querySelector('.chart text.name')).fill"
     assert shown.value(ink) == "rgb(230, 237, 243)", "charts follow"

@@ -1,11 +1,11 @@
-"""Charts: the drawn values, and names that are long, equal or unknown."""
+"""Charts: what is drawn, and names that are long, equal or unknown."""
 
-import json
+import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
+from quotaflow.pipelines.report import svg
 from quotaflow.pipelines.report.charts import (
     TimelineEvent,
     bars,
@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.charts import (
     heat_map,
     lines,
     timeline,
+    worst,
 )
 
 from .pages import NOON
@@ -20,50 +21,72 @@ from .pages import NOON
 NAN = float("nan")
 
 
-def drawn(figure: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    parsed = json.loads(figure)
-    return parsed["data"], parsed["layout"]
+def words(figure: str) -> list[str]:
+    """Texts of a drawing, in order."""
+    return re.findall(r"<text[^>]*>([^<]*)</text>", figure)
+
+
+def tints(figure: str) -> dict[str, str]:
+    """How bright each cell of a heat map is, by the text at the pointer."""
+    cells = re.findall(r'fill-opacity="([^"]*)"><title>([^<]*)</title>', figure)
+    return {hint: tint for tint, hint in cells}
+
+
+def test_bytes_between_racks_are_brighter_the_more_there_are() -> None:
+    cells = {("a", "a"): 9e9, ("a", "b"): 1e6, ("b", "a"): 2e6, (None, "a"): 5e9}
+    assert worst(cells) == 2e6, "bytes within a rack have no part in the scale"
+    assert list(tints(heat_map(cells, "from", "to")).values()) == ["0.00", "0.56", "1.00", "0.00"]
+    side_by_side = tints(heat_map(cells, "from", "to", 4e6))
+    assert list(side_by_side.values()) == ["0.00", "0.34", "0.56", "0.00"]
+    assert "4.0 MB" in heat_map(cells, "from", "to", 4e6).rpartition("crossed racks: 0")[2]
 
 
 def test_pairs_without_bytes_stay_blank_and_unknown_racks_come_last() -> None:
-    cells = {(None, "x"): 5.0, ("b", "y"): 1_500_000.0, ("a", "x"): 0.0}
-    (data,), layout = drawn(heat_map(cells, "from", "to"))
-    assert layout["yaxis"]["ticktext"] == ["a", "b", "not known"]
-    assert data["text"] == [["0 bytes", ""], ["", "1.5 MB"], ["5 bytes", ""]]
-    assert (data["zmin"], data["zmax"]) == (0, 1_500_000.0), "colours begin at nothing"
+    figure = heat_map({(None, "x"): 5.0, ("b", "y"): 1_500_000.0, ("a", "x"): 0.0}, "from", "to")
+    assert words(figure) == ["x", "y", "a", "0 bytes", "b", "1.5 MB", "not known", "5 bytes"]
+    assert len(tints(figure)) == 3
 
 
 def test_names_that_look_alike_once_they_are_cut_keep_lanes_of_their_own() -> None:
     names = ["x" * 100 + "1", "x" * 100 + "2"]
-    (data,), layout = drawn(bars(names, {"bytes": [1.0, 2.0]}, "bytes"))
-    assert data["y"] == [0, 1]
-    assert layout["yaxis"]["ticktext"] == ["x" * 23 + "…"] * 2
-    (heat,), _ = drawn(heat_map({(name, "r"): 1.0 for name in names}, "from", "to"))
-    assert heat["y"] == [0, 1]
+    figure = bars(names, {"bytes": [1.0, 2.0]}, "bytes")
+    assert words(figure) == ["x" * 59 + "…", "1", "x" * 59 + "…", "2"]
+    heat = heat_map({(name, "r"): 2.0 for name in names}, "from", "to")
+    assert words(heat).count("2 bytes") == 2
 
 
-def test_parts_of_bars_are_told_apart_by_a_legend_and_a_limit_is_a_line() -> None:
-    data, layout = drawn(bars(["a"], {"one": [1.0], "two": [None]}, "n", limit=2.0))
-    assert [trace.get("name") for trace in data] == ["one", "two", None]
-    assert [trace["x"] for trace in data] == [[1.0], [0], [2.0, 2.0]]
-    assert layout["showlegend"]
-    assert drawn(bars(["a"], {"one": [1.0]}, "n"))[1]["showlegend"], (
-        "of what, the axis does not say"
-    )
-    assert not drawn(bars(["a"], {"n": [1.0]}, "n"))[1]["showlegend"]
+def test_parts_of_bars_have_a_legend_and_a_limit_is_a_line() -> None:
+    figure = bars(["a"], {"one": [1.0], "two": [None]}, "n", limit=2.0)
+    assert words(figure) == ["a", "1"]
+    assert re.findall(r'class="(?:bar|limit)[^"]*"', figure) == [
+        'class="bar fill-0"',
+        'class="limit"',
+    ]
+    assert "legend" in figure
+    assert "legend" in bars(["a"], {"one": [1.0]}, "n"), "of what, the axis does not say"
+    assert "legend" not in bars(["a"], {"n": [1.0]}, "n")
 
 
-def test_a_step_that_nobody_told_breaks_a_line() -> None:
-    (data,), _ = drawn(lines({"a": [(20, 2.0), (0, 1.0), (10, 3.0), (50, 4.0)]}, "n", 10))
-    assert data["y"] == [1.0, 3.0, 2.0, None, 4.0]
-    assert data["x"][0] == "1970-01-01 00:00:00"
+def test_a_missing_step_breaks_a_line() -> None:
+    figure = lines({"a": [(20, 2.0), (0, 1.0), (10, 3.0), (50, 4.0)]}, "n", 10)
+    assert figure.count("<polyline") == 1
+    assert figure.count("<circle") == 4
+    assert len(re.findall('points="([^"]*)"', figure)[0].split()) == 3
+    assert words(figure)[-3:] == ["00:00:00", "00:00:25", "00:00:50"]
 
 
 def test_lines_are_few_and_differ_in_more_than_colours() -> None:
-    data, _ = drawn(lines({f"{n}": [(0, 1.0)] for n in range(9)}, "n", 1, ("limit", 2.0)))
-    assert [trace["name"] for trace in data] == ["0", "1", "2", "3", "4", "5", "limit"]
-    marks = {(trace["line"]["dash"], trace["marker"]["symbol"]) for trace in data[:-1]}
-    assert len(marks) == 6
+    series = {f"{n}": [(0, 1.0), (1, 2.0)] for n in range(9)}
+    figure = lines(series, "n", 1, ("limit", 2.0))
+    assert figure.count("<polyline") == 6
+    drawn = re.findall(r'<polyline[^>]*class="([^"]*)" stroke-dasharray="([^"]*)"', figure)
+    assert len({dash for _, dash in drawn}) == len({colour for colour, _ in drawn}) == 6
+    assert "limit: 2" in words(figure)
+
+
+def test_lines_without_a_point_say_so() -> None:
+    assert lines({}, "n", 1, ("limit", 2.0)) == lines({"a": []}, "n", 1)
+    assert "No whole step" in lines({}, "n", 1)
 
 
 def test_points_come_by_the_name_of_their_line() -> None:
@@ -77,13 +100,29 @@ def test_moments_lie_in_lanes_in_the_order_they_come_and_in_marks_by_kind() -> N
         TimelineEvent(NOON + timedelta(seconds=n), f"lane {n % 2}", kind, "<b>")
         for n, kind in enumerate(kinds)
     ]
-    data, layout = drawn(timeline(events))
-    assert layout["yaxis"]["ticktext"] == ["lane 0", "lane 1"]
-    assert [(trace["name"], trace["y"]) for trace in data] == [("set", [0, 1]), ("gone", [0])]
-    assert data[0]["text"] == ["&lt;b&gt;", "&lt;b&gt;"]
+    figure = timeline(events)
+    assert words(figure)[:2] == ["lane 0", "lane 1"]
+    marks = re.findall(r'<svg x="[^"]*" y="([^"]*)".*?class="(mark-.)"', figure)
+    assert marks == [("30", "mark-0"), ("74", "mark-0"), ("30", "mark-1")]
+    assert "12:00:00: &lt;b&gt;" in figure
 
 
-@pytest.mark.parametrize("value", [NAN, float("inf")])
-def test_values_that_are_no_numbers_stay_valid_json(value: float) -> None:
-    (data,), _ = drawn(lines({"a": [(0, value)]}, "n", 1))
-    assert data["y"] == [None]
+@pytest.mark.parametrize("value", [NAN, float("inf"), -float("inf")])
+def test_values_that_are_no_numbers_are_not_drawn(value: float) -> None:
+    assert "<circle" not in lines({"a": [(0, value)]}, "n", 1)
+    assert "<rect" not in bars(["a"], {"n": [value]}, "n")
+
+
+def test_names_are_escaped_everywhere() -> None:
+    name = "</svg><script>alert(1)</script>\x00"
+    time = TimelineEvent(NOON, name, name, name)
+    figures = (
+        bars([name], {name: [1.0]}, name),
+        lines({name: [(0, 1.0)]}, name, 1, (name, 1.0)),
+        heat_map({(name, name): 1.0}, name, name),
+        timeline([time]),
+        svg.legend([name], "mark"),
+    )
+    for figure in figures:
+        assert "<script" not in figure
+        assert "\x00" not in figure

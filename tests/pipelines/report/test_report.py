@@ -102,13 +102,13 @@ def test_what_clients_named_stays_text(
     text = page(report_sections, scope(filled))
     read = Page(text)
     assert not {"img", "b"} & set(read.tags)
-    assert read.tags.count("script") == 2 + sum(len(each.charts) for each in report_sections)
+    assert "script" not in read.tags, "charts need none"
+    assert read.tags.count("figure") == sum(len(each.charts) for each in report_sections)
+    assert len(text.encode()) < 1_000_000
     assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(text)
     assert "x" * 500 not in read.text
     assert re.findall(r"\b49\b", read.text) == [], "no template is run"
     assert "</script><script>alert(1)" in read.text, "it is shown"
-    for chart in read.charts:
-        assert "<script" not in str(chart), "plotly takes tags for markup"
 
 
 def test_alarms_come_first_and_lead_to_their_section(warehouse: Warehouse) -> None:
@@ -140,7 +140,7 @@ def test_what_is_empty_says_so(warehouse: Warehouse) -> None:
 
 
 def test_a_chart_has_its_words_beside_it(warehouse: Warehouse) -> None:
-    chart = Chart('{"data": [], "layout": {}}', 'so "much"')
+    chart = Chart("<svg></svg>", 'so "much"')
     text = page([ReportSection("Racks", charts=(chart,))], scope(warehouse))
     assert 'aria-label="so &#34;much&#34;"' in text
     assert 'so "much"' in Page(text).texts
@@ -150,5 +150,4 @@ def test_the_policy_of_the_page_allows_nothing_from_elsewhere(warehouse: Warehou
     text = page([], scope(warehouse))
     policy = re.search(r'Content-Security-Policy"\s+content="([^"]+)"', text)
     assert policy is not None
-    assert "default-src 'none'" in policy[1]
-    assert "http" not in policy[1]
+    assert policy[1] == "default-src 'none'; style-src 'unsafe-inline'"
