@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from quotaflow.pipelines.config.alerts import AlertsSection
 from quotaflow.pipelines.config.base import Section, problems
+from quotaflow.pipelines.config.cluster import ClusterSection, Teams
 from quotaflow.pipelines.config.feedback import FeedbackSection
 from quotaflow.pipelines.config.ingest import (
     FetchSessionsSection,
@@ -151,6 +152,7 @@ class Conf(Section):
     """Everything a job needs to know, with the defaults of each section."""
 
     kafka: KafkaSection = KafkaSection()
+    cluster: ClusterSection = ClusterSection()
     secrets: SecretsSection = SecretsSection()
     warehouse: WarehouseSection = WarehouseSection()
     ingest: IngestSection = IngestSection()
@@ -163,6 +165,7 @@ class Conf(Section):
     prices: PricesSection = PricesSection()
     racks: Racks = Field(default_factory=dict)
     rack_patterns: RackPatterns = Field(default_factory=lambda: list(CLIENT_ID_RACKS))
+    teams: Teams = Field(default_factory=list)
     replication: ReplicationSection = ReplicationSection()
     plan: PlanSection = PlanSection()
     feedback: FeedbackSection = FeedbackSection()

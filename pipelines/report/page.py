@@ -50,6 +50,7 @@ def page(
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
+        of=scope.conf.cluster,
         where=texts.listed(scope.conf.warehouse.catalog_schema or ""),
         max_rows=MAX_ROWS,
         max_points=MAX_POINTS,

@@ -16,6 +16,7 @@ from quotaflow.pipelines.report import (
     quotas,
     rack_traffic,
     replication,
+    teams,
     telemetry,
 )
 from quotaflow.pipelines.report.first_screen import blocks
@@ -31,6 +32,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (quotas.TITLE, quotas.section),
     (replication.TITLE, replication.section),
     (rack_traffic.TITLE, rack_traffic.section),
+    (teams.TITLE, teams.section),
     (fetches.TITLE, fetches.section),
     (groups.TITLE, groups.section),
     (telemetry.TITLE, telemetry.section),

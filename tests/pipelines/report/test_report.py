@@ -17,6 +17,7 @@ _TITLES = [
     "Client quotas",
     "Replication throttles and moves",
     "Traffic between racks",
+    "Cost by team",
     "Fetch sizes and reads that fail",
     "Groups",
     "Client telemetry and alerts",

@@ -1,0 +1,51 @@
+"""Sections of conf for people: what the cluster is called, and which team owns which names."""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from quotaflow.pipelines.config.base import Section, matches
+
+_Name = Annotated[str, matches(r"[^\x00-\x1f\x7f`]{1,64}", "write 1 to 64 characters in one line")]
+_MAX_WILDCARDS = 4
+Pattern = Annotated[
+    str,
+    matches(
+        rf"(?=(?:[^*]*\*){{0,{_MAX_WILDCARDS}}}[^*]*\Z)[^\x00-\x1f\x7f{{}}]{{1,255}}",
+        f"write 1 to 255 characters without {{ and }}, and * for any text at most "
+        f"{_MAX_WILDCARDS} times, such as payments-*",
+    ),
+]
+"""A name in which * matches any text. Few of them keep a match linear in the name's length."""
+Patterns = Annotated[list[Pattern], Field(max_length=50)]
+
+
+class ClusterSection(Section):
+    """What people call the cluster, its environment, and who owns it: for the head of a report."""
+
+    name: _Name | None = None
+    environment: _Name | None = None
+    owner: _Name | None = None
+
+
+class Team(Section):
+    """A team, and the patterns of what it owns.
+
+    Traffic belongs to the first team that owns the principal or the client id, else to the first
+    that owns the topic. Stored bytes belong to the team of the topic. Clients choose their id: a
+    pattern of principals cannot be claimed by another client.
+    """
+
+    team: _Name
+    principals: Patterns = Field(default_factory=list)
+    clients: Patterns = Field(default_factory=list)
+    topics: Patterns = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _owns_something(self) -> "Team":
+        if not (self.principals or self.clients or self.topics):
+            raise ValueError("name principals, clients or topics of the team")
+        return self
+
+
+Teams = Annotated[list[Team], Field(max_length=100)]

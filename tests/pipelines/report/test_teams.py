@@ -1,0 +1,115 @@
+"""The report's section on teams: who owns what, and what is not known."""
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config.cluster import ClusterSection, Team
+from quotaflow.pipelines.report import teams
+from quotaflow.pipelines.report.page import page
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...schemas.views.view_rows import Row, at, moved, setting
+from ...schemas.views.view_tables import make_tables
+from .pages import Page, scope
+
+GIB = 2**30
+TEAMS = [
+    Team(team="pay's", principals=["User:pay-*"], topics=["pay_ments*"]),
+    Team(team="web", clients=["web-*"]),
+]
+
+
+def owned(warehouse: Warehouse, owners: list[Team] = TEAMS) -> Scope:
+    made = scope(warehouse)
+    conf = config.Conf(warehouse=warehouse.conf, teams=owners)
+    return Scope(made.reader, "c1", made.since, made.until, made.now, conf)
+
+
+def sent(size: int, topic: str, principal: str = "User:x", client_id: str = "x") -> Row:
+    return moved(1, size, topic=topic, principal=principal, client_id=client_id)
+
+
+def by_team(section: ReportSection) -> dict[tuple[str, ...], tuple[str, ...]]:
+    (of_topics,) = section.grids
+    return {row[:2]: row[2:] for row in of_topics.rows}
+
+
+def test_traffic_is_of_the_team_of_its_client_else_of_its_topic(warehouse: Warehouse) -> None:
+    rows = [
+        sent(1_000, "pay_ments", "User:x", "web-1"),
+        sent(2_000, "pay_ments-2"),
+        sent(3_000, "payXments"),
+        sent(4_000, "t", "User:pay-1", "web-2"),
+    ]
+    make_tables(warehouse, {"traffic": rows})
+    section = teams.section(owned(warehouse))
+    assert {key: row[0] for key, row in by_team(section).items()} == {
+        ("pay's", "t"): "4.0 kB",
+        ("no team", "payXments"): "3.0 kB",
+        ("pay's", "pay_ments-2"): "2.0 kB",
+        ("web", "pay_ments"): "1.0 kB",
+    }
+    assert section.sentences == ("2 teams in this time, the greatest first: pay's and web.",)
+    assert section.advice == "Name an owner in conf (`teams`) for the 3.0 kB of no team."
+
+
+def replica(topic: str, broker_id: int) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(0), "topic_id": topic, "topic": topic}
+    row |= {"partition": 0, "broker_id": broker_id, "is_preferred": True, "is_leader": True}
+    return row | {"is_in_sync": True, "is_offline": False, "is_removed": False}
+
+
+def log(topic: str, broker_id: int, size: int) -> Row:
+    row = {"cluster_id": "c1", "event_time": at(0), "topic": topic, "partition": 0}
+    row |= {"broker_id": broker_id, "log_dir": "/d", "size_bytes": size, "offset_lag": 0}
+    return row | {"is_future": False, "is_removed": False}
+
+
+def test_costs_and_stored_bytes_are_known_or_say_why_not(warehouse: Warehouse) -> None:
+    tables = {
+        "traffic": [sent(GIB, "pay_ments", client_id="web-1"), sent(1, "t")],
+        "replicas": [replica("pay_ments", 1), replica("pay_ments", 2), replica("t", 1)],
+        "replica_sizes": [log("pay_ments", 1, 500), log("pay_ments", 2, 700)],
+        "settings": [setting("prices.produced_per_gib", 2.0), setting("prices.currency", "EUR")],
+    }
+    make_tables(warehouse, tables)
+    section = teams.section(owned(warehouse))
+    rows = by_team(section)
+    assert rows["web", "pay_ments"][-2:] == ("0 bytes", "2.00 EUR")
+    assert rows["pay's", "pay_ments"][-2:] == ("1.2 kB", "")
+    assert rows["no team", "t"][-2:] == ("not known", "0.00 EUR")
+    reasons = " ".join(section.left_out)
+    assert "Stored bytes are known of topics" in reasons
+    assert "No cost is known" not in reasons
+
+
+def test_without_teams_the_section_names_the_key_of_conf(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {"traffic": [sent(5, "t")]})
+    section = teams.section(owned(warehouse, []))
+    assert section.sentences[0].startswith("Conf names no teams (`teams`)")
+    assert section.advice == "Nothing."
+    assert "No cost is known: no snapshot has a price of conf (`prices`)." in section.left_out
+
+
+@pytest.mark.parametrize("pattern", ["", "a" * 256, "*a*a*a*a*", "a\nb", "{cluster}"])
+def test_a_pattern_that_costs_much_or_has_marks_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="write 1 to 255 characters"):
+        Team(team="t", topics=[pattern])
+
+
+def test_a_team_without_patterns_is_refused() -> None:
+    with pytest.raises(ValueError, match="name principals, clients or topics of the team"):
+        Team(team="t")
+
+
+def test_the_head_has_the_names_of_conf(warehouse: Warehouse) -> None:
+    names = ClusterSection(name="orders", environment="production", owner="ops <b>")
+    made = scope(warehouse)
+    conf = config.Conf(warehouse=warehouse.conf, cluster=names)
+    named = Scope(made.reader, "c1", made.since, made.until, made.now, conf)
+    read = Page(page([], named))
+    assert "quotaflow report of orders" in read.text
+    assert "production · owner: ops <b> · cluster id: c1" in read.text
+    assert "quotaflow report of cluster c1" in Page(page([], made)).text
