@@ -108,7 +108,7 @@ _COLUMNS = (
     number("new ids", "new_ids"),
     number("most per s", "rate_per_s"),
     number("quota per s", "quota_per_s"),
-    number("would fit", "recommended_rate_per_s"),
+    number("advised per s", "recommended_rate_per_s"),
     GridColumn("which is", _recommendation),
     number("longest throttle", "throttle_time_ms", texts.duration),
 )
@@ -116,9 +116,9 @@ _HEAP_COLUMNS = (
     text("broker", "broker_id"),
     number("entries", "entries"),
     number("heap", "heap_bytes", texts.size),
-    number("heap it comes to", "forecast_bytes", texts.size),
+    number("forecast heap", "forecast_bytes", texts.size),
     number("ids expire after", "expiration_ms", texts.duration),
-    number("better after", "recommended_expiration_ms", texts.duration),
+    number("advised", "recommended_expiration_ms", texts.duration),
 )
 
 

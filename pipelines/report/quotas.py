@@ -101,7 +101,7 @@ _RAISE = (
     text("user", "user"),
     text("quota", "quota_type"),
     _value("now", "quota"),
-    _value("would fit", "recommended"),
+    _value("advised", "recommended"),
     number("windows throttled", "throttled_windows"),
     number("of windows", "windows_in_force"),
 )

@@ -174,5 +174,6 @@ def _alarms(pairs: Sequence[Row], steps: Sequence[Row]) -> tuple[Alarm, ...]:
     avoidable = sum(row["avoidable_bytes"] or 0 for row in _read(pairs))
     if not avoidable or not steps:
         return ()
-    sentence = f"{texts.size(avoidable)} crossed racks and need not have. First: {_step(steps[0])}."
-    return (Alarm(SOMETIME, sentence),)
+    step = _step(steps[0])
+    sentence = f"{texts.size(avoidable)} crossed racks and need not have."
+    return (Alarm(SOMETIME, sentence, f"{step[0].upper()}{step[1:]}."),)

@@ -112,7 +112,7 @@ _MOVED = (
     text("state", "state"),
     GridColumn("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),
-    GridColumn("done in", _eta, NUMBER),
+    GridColumn("time left", _eta, NUMBER),
     text("asked for by", "requested_by"),
     moment("at (UTC)", "requested_time"),
 )

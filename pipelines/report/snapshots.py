@@ -78,7 +78,7 @@ _MOVE_COLUMNS = (
     number("has", "size_bytes", texts.size),
     number("left", "bytes_left", texts.size),
     number("pace", "bytes_per_s", texts.rate),
-    GridColumn("done in", _eta, NUMBER),
+    GridColumn("time left", _eta, NUMBER),
     moment("seen since (UTC)", "first_seen_at"),
 )
 _LEFTOVER_COLUMNS = (

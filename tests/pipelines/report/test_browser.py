@@ -46,6 +46,8 @@ def test_a_page_full_of_hostile_names_is_whole_on_desk_and_phone(
         assert shown.value("document.querySelectorAll('.chart').length") >= len(report_sections)
         assert shown.value(_UNDRAWN) == []
         assert shown.value(_UNREADABLE) == []
+        is_table_shown = shown.value("document.querySelector('table').checkVisibility()")
+        assert is_table_shown is (width_px > 704), "a phone folds tables"
     paper = "getComputedStyle(document.body).backgroundColor"
     assert shown.value(paper) == "rgb(13, 17, 23)"
     ink = "getComputedStyle(document.querySelector('.chart text.name')).fill"
