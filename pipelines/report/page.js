@@ -1,5 +1,5 @@
 "use strict";
-const places = [...document.querySelectorAll(".chart")];
+const places = () => [...document.querySelectorAll(".chart")];
 const colours = () => {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(name).trim();
@@ -13,11 +13,12 @@ const colours = () => {
     ...axis("xaxis"), ...axis("yaxis"),
   };
 };
-const recolour = () => places.forEach((place) => Plotly.relayout(place, colours()));
-Promise.all(places.map(async (place) => {
+const recolour = () => places().forEach((place) => Plotly.relayout(place, colours()));
+const draw = () => Promise.all(places().map(async (place) => {
   const figure = JSON.parse(place.nextElementSibling.textContent);
   await Plotly.newPlot(place, figure.data, figure.layout, {responsive: true, displayModeBar: false});
   await Plotly.relayout(place, colours());
-})).then(() => { document.documentElement.dataset.drawn = places.length; });
+})).then(() => { document.documentElement.dataset.drawn = places().length; });
+draw();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 matchMedia("print").addEventListener("change", recolour);

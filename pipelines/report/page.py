@@ -1,24 +1,17 @@
 """The page: sections as one HTML file that loads nothing from a network."""
 
-import re
 from collections.abc import Sequence
-from importlib import resources
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines import extras
-from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report import templates, texts
 from quotaflow.pipelines.report.scope import MAX_POINTS
-from quotaflow.pipelines.report.section import MAX_ROWS, NOW, SOMETIME, SOON
+from quotaflow.pipelines.report.section import MAX_ROWS
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.report.scope import Scope
     from quotaflow.pipelines.report.section import Alarm, ReportSection
 
 _TEMPLATE, _STYLE, _SCRIPT = "page.html.j2", "page.css", "page.js"
-_WORD_END = re.compile(r"([._])(?=\w)")
-_COMMAND = re.compile("`([^`]+)`")
-_RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 
 
 def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
@@ -26,49 +19,29 @@ def page(sections: "Sequence[ReportSection]", scope: "Scope") -> str:
 
     Every text is escaped. Raises MissingToolError if jinja2 or plotly is not installed.
     """
-    try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  extras of their own
-        from markupsafe import Markup, escape  # noqa: PLC0415
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        install = extras.install("report")
-        raise MissingToolError(f"a report needs {error.name}: {install}") from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_read(_TEMPLATE)).render(
-        sections=sections,
-        alarms=_alarms(sections),
-        ranks=_RANKS,
-        scope=scope,
-        time_range=texts.time_range(scope.since, scope.until),
-        age=texts.age(scope.until, scope.now),
-        made_at=texts.moment(scope.now),
-        cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
-        where=texts.listed(scope.reader.warehouse.conf.location, texts.SENTENCE_CHARS),
-        max_rows=MAX_ROWS,
-        max_points=MAX_POINTS,
-        style=_read(_STYLE),
-        script=_read(_SCRIPT),
-        plotly=get_plotlyjs() if any(section.charts for section in sections) else "",
-        # Names of configs and metrics may break after each word.
-        breakable=lambda text: Markup(  # noqa: S704  escaped first
-            _WORD_END.sub(r"\1<wbr>", str(escape(text)))
-        ),
-        marked=lambda text: Markup(  # noqa: S704  escaped first
-            _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
-        ),
-        # JSON in a script must not contain `<`: `</script>` in a name would end the script.
-        script_json=lambda text: text.replace("<", "\\u003c"),
+    has_charts = any(section.charts for section in sections)
+    return (
+        templates.environment()
+        .get_template(_TEMPLATE)
+        .render(
+            sections=sections,
+            alarms=alarms(sections),
+            scope=scope,
+            time_range=texts.time_range(scope.since, scope.until),
+            age=texts.age(scope.until, scope.now),
+            made_at=texts.moment(scope.now),
+            cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
+            where=texts.listed(scope.reader.warehouse.conf.location, texts.SENTENCE_CHARS),
+            max_rows=MAX_ROWS,
+            max_points=MAX_POINTS,
+            style=templates.read(_STYLE),
+            script=templates.read(_SCRIPT),
+            plotly=templates.plotly_script() if has_charts else "",
+        )
     )
 
 
-def _alarms(sections: "Sequence[ReportSection]") -> "list[tuple[Alarm, ReportSection]]":
+def alarms(sections: "Sequence[ReportSection]") -> "list[tuple[Alarm, ReportSection]]":
     """Alarms, the most urgent first, each with its section."""
     every = [(alarm, section) for section in sections for alarm in section.alarms]
     return sorted(every, key=lambda pair: pair[0].rank)
-
-
-def _read(name: str) -> str:
-    assert __package__
-    return (resources.files(__package__) / name).read_text(encoding="utf-8")

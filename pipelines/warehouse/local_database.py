@@ -65,6 +65,8 @@ class LocalDatabase:
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
@@ -105,14 +107,24 @@ class LocalDatabase:
     def read(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
-        The text must have been checked. Reading a batch can fail too.
+        The text must have been checked. Reading a batch can fail too. Raises QueryError after
+        `stop`.
         """
         cursor = self._cursor()
         clock = _Clock(cursor, self.timeout_s)
+        self._clocks.add(clock)
+        if self._stopped.is_set():
+            raise QueryError("stopped")
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
         return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
+
+    def stop(self) -> None:
+        """End queries that other threads run, and let no other begin."""
+        self._stopped.set()
+        for clock in list(self._clocks):
+            clock.cursor.interrupt()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
