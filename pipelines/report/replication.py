@@ -78,7 +78,7 @@ WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
 LIMIT 2
 """
 _WRONG, _OVER = {"never_converges", "stuck"}, {"done", "cancelled"}
-_FINDING_COLUMNS = (
+CHECKED = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
     text("side", "side"),
@@ -130,7 +130,7 @@ ALTERED = (
     text("by", "principal"),
     GridColumn("taken", lambda row: "yes" if row["is_done"] else "no"),
 )
-"""Columns of a list of moves, and of a list of what was altered."""
+"""Columns of lists: of what is wrong with throttles, of moves, and of what was altered."""
 
 
 def section(scope: Scope) -> ReportSection:
@@ -154,7 +154,7 @@ def section(scope: Scope) -> ReportSection:
             grid(
                 "What is wrong with current throttles",
                 checks,
-                _FINDING_COLUMNS,
+                CHECKED,
                 "Nothing is wrong.",
             ),
             grid("Moves of replicas, the troubled first", moves, MOVED, "Nothing was moved."),

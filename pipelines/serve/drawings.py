@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from quotaflow.pipelines.advice.why.subject import any_of
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
-from quotaflow.pipelines.report.replication import ALTERED, MOVED
+from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     BROKER,
@@ -61,7 +61,7 @@ class Lines:
             f"{texts.listed(name)} {texts.number(points[0][1])} {self.axis}"
             for name, points in series.items()
         ]
-        return f"{self.caption}: in the only step of {when} UTC {', '.join(values)}."
+        return f"{self.caption}: {', '.join(values)} at {when} UTC, the only step with rows."
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +268,26 @@ _MOVES_OF_BROKER = Listing(
     "AND replica_id = {name} ORDER BY requested_time DESC, topic, partition, replica_id "
     f"LIMIT {MAX_ROWS}",
 )
+_DEGRADED = Listing(
+    "When all clients of this broker waited, the newest first",
+    (
+        moment("minute (UTC)", "event_time"),
+        number("p99 of produce, ms", "produce_p99_ms"),
+        number("usually", "usual_produce_p99_ms"),
+        number("p99 of fetch, ms", "fetch_p99_ms"),
+        number("usually", "usual_fetch_p99_ms"),
+        number("partitions at min.insync.replicas", "shrunk_partitions"),
+    ),
+    "SELECT *, count(*) OVER () AS of_all FROM broker_degradation WHERE cluster_id = {cluster} "
+    "AND {is} AND is_degraded AND event_time >= {since} ORDER BY event_time DESC "
+    f"LIMIT {MAX_ROWS}",
+)
+_CHECKS = Listing(
+    "What is wrong with its throttles",
+    CHECKED,
+    "SELECT *, count(*) OVER () AS of_all FROM throttle_checks WHERE cluster_id = {cluster} "
+    f"AND {{is_in_checks}} ORDER BY finding, topic, side, broker_id LIMIT {MAX_ROWS}",
+)
 _STEPS = Listing(
     "Who altered throttles and replicas, the newest first",
     ALTERED,
@@ -281,8 +301,16 @@ DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
     CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES),
     GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
     TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _LAGS, _MOVES),
-    BROKER: (_TRAFFIC, _DEGRADATION, _REPLICATION, _CLIENTS_BY_BYTES, _MOVES_OF_BROKER),
-    MOVE: (_LEFT, _MOVES, _STEPS),
+    BROKER: (
+        _TRAFFIC,
+        _DEGRADATION,
+        _REPLICATION,
+        _DEGRADED,
+        _CHECKS,
+        _CLIENTS_BY_BYTES,
+        _MOVES_OF_BROKER,
+    ),
+    MOVE: (_LEFT, _MOVES, _CHECKS, _STEPS),
 }
 """What the page of each kind of name draws."""
 
@@ -297,12 +325,14 @@ def conditions(scope: Scope, kind: str, name: str) -> Mapping[str, str] | None:
         if not dash or not _is_number(partition):
             return None
         topic = literal(topic)
-        return {"is": f"topic = {topic} AND partition = {int(partition)}", "topic": topic}
+        of_partition = f"topic = {topic} AND partition = {int(partition)}"
+        return {"is": of_partition, "is_in_checks": f"topic = {topic}", "topic": topic}
     if kind == BROKER:
         if not _is_number(name):
             return None
         of_broker = f"broker_id = {int(name)}"
-        return {"is": of_broker, "is_in_traffic": of_broker, "name": str(int(name))}
+        of_tables = dict.fromkeys(("is", "is_in_traffic", "is_in_checks"), of_broker)
+        return of_tables | {"name": str(int(name))}
     of_name = f"{_COLUMNS[kind]} = {literal_name}"
     if kind == PRINCIPAL:
         of_name = any_of("principal", (name, f"User:{name}"))

@@ -7,7 +7,13 @@ const focusable = "a, button, input, [tabindex]";
 const replace = (text) => {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const main = document.querySelector("main");
+  if (typeof draw !== "function" && fresh.querySelector(".chart")) {
+    location.reload();
+    return;
+  }
+  const unfolded = [...main.querySelectorAll("details")].map((part) => part.open);
   const place = [...main.querySelectorAll(focusable)].indexOf(document.activeElement);
+  if (typeof Plotly === "object") main.querySelectorAll(".chart").forEach(Plotly.purge);
   main.replaceWith(document.adoptNode(fresh.querySelector("main")));
   page.dataset.tag = fresh.documentElement.dataset.tag;
   document.title = fresh.title;
@@ -15,6 +21,7 @@ const replace = (text) => {
     const next = document.querySelector("main").querySelectorAll(focusable)[place];
     if (next) next.focus({preventScroll: true});
   }
+  document.querySelectorAll("main details").forEach((part, n) => { part.open = unfolded[n] ?? false; });
   if (typeof draw === "function") draw();
 };
 

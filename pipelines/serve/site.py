@@ -41,7 +41,7 @@ _STATIC = {
 }
 _PLOTLY = "plotly.js"
 _FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
-_UNPRINTED = "\N{REPLACEMENT CHARACTER}…"
+_UNPRINTED, _CUT = "\N{REPLACEMENT CHARACTER}", "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,11 @@ def path_of(kind: str, name: str) -> str:
 
 
 def _of_cell(column: "GridColumn", cell: str) -> str:
-    """The page of a cell; of a name that is cut or does not print the cell has only a part."""
-    if not column.page_kind or cell == texts.NOT_KNOWN or any(c in cell for c in _UNPRINTED):
+    """The page of a cell, or the search if its name is cut; none if it does not print."""
+    if not column.page_kind or cell == texts.NOT_KNOWN or _UNPRINTED in cell:
         return ""
+    if cell.endswith(_CUT):
+        return f"{_FIND}?{urlencode({'q': cell[:-1]})}"
     return path_of(column.page_kind, cell)
 
 

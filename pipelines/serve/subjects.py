@@ -34,6 +34,12 @@ _IN_WHY = {PRINCIPAL, CLIENT, GROUP, TOPIC}
 _LOOKBACK = timedelta(minutes=5)
 _TEXT_CHARS = 1_000
 _MAX_FACTS = 3
+_MOVED = """
+SELECT replica_id, state, requested_time, offsets_left FROM reassignments
+WHERE cluster_id = {cluster} AND {is}
+ORDER BY requested_time DESC, replica_id
+LIMIT 5
+"""
 _BROKER = """
 SELECT host, port, rack, is_controller, is_fenced FROM current_brokers
 WHERE cluster_id = {cluster} AND {is}
@@ -82,7 +88,7 @@ def page(scope: Scope, kind: str, name: str) -> SubjectPage:
     if parts is None:
         raise UnknownNameError(f"no {kind} has the name {texts.listed(name)}")
     drawn = _drawn(scope, kind, parts)
-    has_rows = bool(drawn.charts or drawn.grids or drawn.numbers or drawn.sentences)
+    has_rows = bool(drawn.charts or drawn.grids or drawn.sentences)
     if kind not in _IN_WHY:
         if not has_rows:
             raise UnknownNameError(f"the tables have no {kind} {texts.listed(name)}")
@@ -158,20 +164,27 @@ def _drawn(scope: Scope, kind: str, parts: Mapping[str, str]) -> ReportSection:
             elif made is not None:
                 grids.append(made)
     return ReportSection(
-        "Charts and lists",
+        "Charts and lists" if kind in _IN_WHY else "What is known",
         time_range=texts.time_range(scope.since, scope.until),
-        sentences=tuple(sentences),
-        numbers=tuple(_numbers(scope, parts)) if kind == BROKER else (),
+        sentences=(*_states(scope, kind, parts), *sentences),
         charts=tuple(charts),
         grids=tuple(grids),
         left_out=tuple(left_out),
     )
 
 
-def _numbers(scope: Scope, parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for row in scope.rows(_BROKER, **parts) if scope.reader.is_made("brokers") else ():
-        yield texts.listed(f"{row['host']}:{row['port']}"), "address"
-        yield texts.listed(row["rack"]), "rack"
-        yield ("yes" if row["is_controller"] else "no"), "controller"
-        if row["is_fenced"]:
-            yield "yes", "fenced"
+def _states(scope: Scope, kind: str, parts: Mapping[str, str]) -> Iterator[str]:
+    """Where a broker is, as the last snapshot has it; how far the last moves of a partition are."""
+    if kind == BROKER and scope.reader.is_made("brokers"):
+        for row in scope.rows(_BROKER, **parts):
+            rack = "no rack" if row["rack"] is None else f"rack {texts.listed(row['rack'])}"
+            also = "; it is the controller" if row["is_controller"] else ""
+            also += "; it is fenced: it leads no partition" if row["is_fenced"] else ""
+            yield f"It is at {texts.listed(row['host'])}:{row['port']} in {rack}{also}."
+    if kind == MOVE and scope.reader.is_made("reassignments"):
+        for row in scope.rows(_MOVED, **parts):
+            left = row["offsets_left"]
+            also = "" if left is None or row["state"] == "done" else f", {left:,} offsets are left"
+            state = texts.listed(row["state"]).replace("_", " ")
+            when = texts.moment(row["requested_time"])
+            yield f"To broker {row['replica_id']}: {state}, requested at {when} UTC{also}."

@@ -39,6 +39,7 @@ class Tables:
     _read: Versions = ()
     _versions: Versions = ()
     _checked_at: datetime = _NEVER
+    _checking: threading.Lock = field(default_factory=threading.Lock)
     _computing: threading.Lock = field(default_factory=threading.Lock)
     _is_stopped: bool = False
 
@@ -47,15 +48,16 @@ class Tables:
 
         Raises QueryError if the place of the tables cannot be read.
         """
-        now = self.now()
-        if now - self._checked_at >= _CHECKED_FOR:
-            place = Warehouse(self.conf.warehouse).place
-            with engine_errors("versions"):
-                read = tuple(
-                    (name, place.open(name).version()) for name in TABLES if place.is_made(name)
-                )
-            self._versions, self._checked_at = read, now
-        return self._versions
+        with self._checking:
+            now = self.now()
+            if now - self._checked_at >= _CHECKED_FOR:
+                place = Warehouse(self.conf.warehouse).place
+                with engine_errors("versions"):
+                    self._versions = tuple(
+                        (name, place.open(name).version()) for name in TABLES if place.is_made(name)
+                    )
+                self._checked_at = now
+            return self._versions
 
     @contextmanager
     def computing(self) -> Iterator[None]:

@@ -19,7 +19,11 @@ from ...schemas.views.view_tables import make_table
 from ..report.pages import HOSTILE, NAMES, Page
 from .serving_pages import CONTENT, get, served, site
 
-NAMED = [(kind, name) for kind in ("client", "principal") for name in NAMES if len(name) < 1_000]
+NAMED = [
+    (("client", "principal")[place % 2], name)
+    for place, name in enumerate(NAMES)
+    if len(name) <= MAX_NAME_CHARS
+]
 OTHERS = [(GROUP, HOSTILE), (TOPIC, HOSTILE), (BROKER, "1"), (MOVE, f"{HOSTILE}-0")]
 TAGS = {"img", "b"}
 
@@ -55,7 +59,7 @@ def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
 
     client = texts("client", HOSTILE)
     assert len(client.charts) == 1, "two minutes of traffic"
-    assert "in the only step of 2026-11-21 12:00:00 UTC producer_byte_rate 50" in client.text
+    assert "producer_byte_rate 50 % of the limit at 2026-11-21 12:00:00 UTC" in client.text
     assert "Topics by bytes" in client.text
     assert "What is wrong, and why" in client.text
     assert "Positions of groups" in texts(GROUP, HOSTILE).text
@@ -115,7 +119,8 @@ def test_the_report_leads_to_the_pages_of_names(
     monkeypatch.setattr(site_module, "sections", lambda _: [listed])
     page = Page(pages.answer("/").body.decode())
     links = [link for link in page.addresses if link.startswith("/client")]
-    assert links == ["/client?name=a+b%26c"], "a cut name leads nowhere"
+    assert links == ["/client?name=a+b%26c"]
+    assert f"/find?q={'y' * 47}" in page.addresses, "a name that is cut leads to the search"
 
 
 def test_an_empty_warehouse_says_what_to_do(tmp_path: object) -> None:
