@@ -39,12 +39,16 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer. `tag` names what it shows: a browser that has it gets no body again."""
+    """An answer. `tag` names what it shows: a browser that has it gets no body again.
+
+    `compressed` is the body by gzip, if it has a use.
+    """
 
     body: bytes = b""
     status: HTTPStatus = HTTPStatus.OK
     content_type: str = "text/html; charset=utf-8"
     tag: str = ""
+    compressed: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -107,13 +111,12 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
-    connection: socket
     timeout = _SOCKET_TIMEOUT_S
     server_version = "quotaflow"
     sys_version = ""
 
     def do_GET(self) -> None:
+        assert isinstance(self.server, Server)
         site, access = self.server.site, self.server.access
         refused = access.refusal(self._sent())
         path = self.path.partition("?")[0]
@@ -154,7 +157,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, response: Response) -> None:
         is_known = response.tag and self._sent().get("If-None-Match") == f'"{response.tag}"'
         status = HTTPStatus.NOT_MODIFIED if is_known else response.status
-        body = b"" if is_known else response.body
+        is_small = bool(response.compressed) and "gzip" in self._sent().get("Accept-Encoding", "")
+        body = b"" if is_known else response.compressed if is_small else response.body
         self.send_response(status)
         for name, value in (_HEADERS | dict(response.headers)).items():
             self.send_header(name, value)
@@ -165,6 +169,10 @@ class _Handler(BaseHTTPRequestHandler):
         if status not in {HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT}:
             self.send_header("Content-Type", response.content_type)
             self.send_header("Content-Length", str(len(body)))
+        if response.compressed:
+            self.send_header("Vary", "Accept-Encoding")
+        if is_small and body:
+            self.send_header("Content-Encoding", "gzip")
         self.end_headers()
         self.wfile.write(body)
 

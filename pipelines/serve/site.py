@@ -1,5 +1,6 @@
 """The pages by their paths, each computed once for each version of the tables."""
 
+import gzip
 import hashlib
 import secrets
 import threading
@@ -39,7 +40,7 @@ _STATIC = {
     "serve.js": "text/javascript",
     "sign_in.js": "text/javascript",
 }
-_PLOTLY = "plotly.js"
+_PLOTLY, _LEVEL = "plotly.js", 6
 _FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
 _UNPRINTED, _CUT = "\N{REPLACEMENT CHARACTER}", "…"
 
@@ -87,7 +88,8 @@ class QuotaflowSite:
             body = text.encode()
             tag = hashlib.sha256(body).hexdigest()[:16]
             kind = f"{_STATIC.get(name, 'text/javascript')}; charset=utf-8"
-            self._static[name] = Response(body, HTTPStatus.OK, kind, tag, _FOR_A_DAY)
+            small = gzip.compress(body, _LEVEL)
+            self._static[name] = Response(body, HTTPStatus.OK, kind, tag, small, _FOR_A_DAY)
         self._environment.globals.update(
             path_of=path_of,
             static=lambda name: f"/static/{name}?{self._static[name].tag}",

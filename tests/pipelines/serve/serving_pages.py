@@ -86,7 +86,12 @@ class Answer:
 
     status: int
     headers: http.client.HTTPMessage
-    text: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
 
 
 def site(warehouse: Warehouse, **others: object) -> QuotaflowSite:
@@ -110,6 +115,6 @@ def get(url: str, path: str = "/", method: str = "GET", **headers: str) -> Answe
     try:
         connection.request(method, path, headers=named)
         response = connection.getresponse()
-        return Answer(response.status, response.headers, response.read().decode())
+        return Answer(response.status, response.headers, response.read())
     finally:
         connection.close()

@@ -1,5 +1,6 @@
 """The pages: names stay text, every query runs, and what cannot be answered is said."""
 
+import gzip
 from datetime import timedelta
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import BROKER, GROUP, MOVE, TOPIC, ReportSection
 from quotaflow.pipelines.serve import site as site_module
 from quotaflow.pipelines.serve import subjects
+from quotaflow.pipelines.serve import tables as tables_module
 from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowSite
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -123,6 +125,15 @@ def test_the_report_leads_to_the_pages_of_names(
     assert f"/find?q={'y' * 47}" in page.addresses, "a name that is cut leads to the search"
 
 
+def test_the_script_of_charts_is_sent_compressed_and_kept(pages: QuotaflowSite) -> None:
+    with served(pages) as url:
+        plain = get(url, "/static/plotly.js")
+        small = get(url, "/static/plotly.js", Accept_Encoding="gzip, br").body
+        assert gzip.decompress(small).decode() == plain.text
+        assert len(small) < 2_000_000
+        assert plain.headers["Cache-Control"] == "private, max-age=86400"
+
+
 def test_an_empty_warehouse_says_what_to_do(tmp_path: object) -> None:
     from quotaflow.pipelines import config  # noqa: PLC0415
 
@@ -178,6 +189,16 @@ def test_a_query_past_its_time_is_said_on_the_page(
     pages._pages.clear()
     assert answer.status == 200
     assert "stopped after 1 s" in answer.body.decode()
+
+
+def test_a_page_that_waits_too_long_for_another_says_so(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "_WAIT_S", 0.01)
+    with pages.tables.computing():
+        answer = pages.answer("/find?q=not%20computed%20yet")
+    assert answer.status == 503
+    assert "another page is being computed" in answer.body.decode()
 
 
 def test_queries_end_when_the_server_does(filled: Warehouse) -> None:
