@@ -15,6 +15,25 @@ from ..report.pages import HOSTILE
 from .serving_pages import served, site
 
 TOKEN = "t" * 32
+# Contrast by WCAG 2.2, 1.4.3: texts of this size need 4.5.
+_PALE = """(() => {
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (colour) => parts(colour).slice(0, 3).map((part) => part / 255)
+        .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, part, n) => sum + part * [0.2126, 0.7152, 0.0722][n], 0);
+    const paper = (part) => {
+        const colour = getComputedStyle(part).backgroundColor;
+        return parts(colour)[3] === 0 && part.parentElement ? paper(part.parentElement) : colour;
+    };
+    const contrast = (part) => {
+        const both = [light(getComputedStyle(part).color), light(paper(part))];
+        return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    };
+    return [...document.querySelectorAll("body *:not(script, .chart *)")]
+        .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3))
+        .filter((part) => contrast(part) < 4.5)
+        .map((part) => part.outerHTML.slice(0, 80));
+})()"""
 _FOCUSED = "document.activeElement.id"
 
 
@@ -45,12 +64,13 @@ def test_a_page_of_a_hostile_name_is_whole_and_goes_by_keyboard(
     shown: Browser, filled: Warehouse
 ) -> None:
     with served(site(filled)) as url:
-        for width_px in (390, 1_280):
-            shown.open(Address(f"{url}client?name={quote(HOSTILE)}"), width_px)
+        for width_px, is_dark in ((390, True), (1_280, False)):
+            shown.open(Address(f"{url}client?name={quote(HOSTILE)}"), width_px, is_dark=is_dark)
             assert shown.problems == []
             assert all(each.startswith((url, "data:")) for each in shown.requests)
             assert shown.value("document.documentElement.scrollWidth") <= width_px
             assert shown.value("document.querySelectorAll('.chart .trace').length") == 1
+            assert shown.value(_PALE) == []
         _press(shown, "Tab")
         assert shown.value("document.activeElement.className") == "skip"
         _press(shown, "/")
