@@ -18,6 +18,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
             "why",
             "what-if",
             "report",
+            "serve",
             "status",
             "metrics",
         ),

@@ -20,6 +20,7 @@ from quotaflow.pipelines.config.results import (
 )
 from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection, expanded, home
 from quotaflow.pipelines.config.secrets import SecretsSection
+from quotaflow.pipelines.config.serve import ServeSection
 from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "ReplicationSection",
     "ResultsSection",
     "SecretsSection",
+    "ServeSection",
     "SparkSection",
     "UpkeepSection",
     "WarehouseSection",

@@ -67,6 +67,7 @@ _UNPRINTED = {
     ("warehouse", "store"),
     ("alerts", "webhook"),
     ("monitoring", "otlp"),
+    ("serve", "token"),
     ("feedback", "signing_keys"),
 }
 _FEWER = "it is removed: plan.max_entities bounds a plan. Leave the key out"

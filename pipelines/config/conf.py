@@ -40,6 +40,7 @@ from quotaflow.pipelines.config.secrets import (
     SecretsSection,
     in_scope,
 )
+from quotaflow.pipelines.config.serve import ServeSection
 from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.rules.pseudonym import ADDRESS
@@ -174,6 +175,7 @@ class Conf(Section):
     monitoring: MonitoringSection = MonitoringSection()
     quality: QualitySection = QualitySection()
     upkeep: UpkeepSection = UpkeepSection()
+    serve: ServeSection = ServeSection()
     spark: SparkSection = SparkSection()
 
     @model_validator(mode="before")

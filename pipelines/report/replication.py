@@ -6,7 +6,9 @@ from quotaflow.pipelines.report import snapshots, texts
 from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
+    BROKER,
     MAX_ROWS,
+    MOVE,
     NOW,
     NUMBER,
     SOON,
@@ -76,7 +78,7 @@ WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
 LIMIT 2
 """
 _WRONG, _OVER = {"never_converges", "stuck"}, {"done", "cancelled"}
-_FINDING_COLUMNS = (
+CHECKED = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
     text("side", "side"),
@@ -106,9 +108,13 @@ def _eta(row: Row) -> str:
     return texts.duration(row["eta_s"] * 1e3) + about
 
 
-_MOVED = (
-    GridColumn("partition", lambda row: f"{texts.listed(row['topic'])}-{row['partition']}"),
-    text("to broker", "replica_id"),
+MOVED = (
+    GridColumn(
+        "partition",
+        lambda row: f"{texts.listed(row['topic'])}-{row['partition']}",
+        page_kind=MOVE,
+    ),
+    GridColumn("to broker", lambda row: texts.listed(row["replica_id"]), page_kind=BROKER),
     text("state", "state"),
     GridColumn("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),
@@ -116,7 +122,7 @@ _MOVED = (
     text("asked for by", "requested_by"),
     moment("at (UTC)", "requested_time"),
 )
-_DONE = (
+ALTERED = (
     moment("at (UTC)", "event_time"),
     GridColumn("what", _lane),
     text("config", "config_key"),
@@ -124,6 +130,7 @@ _DONE = (
     text("by", "principal"),
     GridColumn("taken", lambda row: "yes" if row["is_done"] else "no"),
 )
+"""Columns of lists: of what is wrong with throttles, of moves, and of what was altered."""
 
 
 def section(scope: Scope) -> ReportSection:
@@ -147,11 +154,11 @@ def section(scope: Scope) -> ReportSection:
             grid(
                 "What is wrong with current throttles",
                 checks,
-                _FINDING_COLUMNS,
+                CHECKED,
                 "Nothing is wrong.",
             ),
-            grid("Moves of replicas, the troubled first", moves, _MOVED, "Nothing was moved."),
-            grid("Steps, the newest first", steps, _DONE, "Nobody altered a throttle."),
+            grid("Moves of replicas, the troubled first", moves, MOVED, "Nothing was moved."),
+            grid("Steps, the newest first", steps, ALTERED, "Nobody altered a throttle."),
         ),
         left_out=(_cut(steps),) if steps else (),
         alarms=tuple(_alarms(checks, moves)),

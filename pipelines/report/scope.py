@@ -1,5 +1,6 @@
 """The scope of a report: one cluster, and a time range."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
 
+_PART = re.compile(r"\{(\w+)\}")
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
 # A snapshot may be newer than the clients' events, which a report is about. The first release
 # counted runs that only read tables for a cluster named unknown.
@@ -53,13 +55,14 @@ class Scope:
     now: datetime
     conf: Conf
 
-    def rows(self, sql: str) -> list[Row]:
+    def rows(self, sql: str, **parts: str) -> list[Row]:
         """The rows of a query in which {cluster} and {since} are replaced by this report's.
 
-        A time out of Python's range, which a client's clock may send, becomes None.
+        `parts` replace their names in the same pass, so that no literal in them is read again. A
+        time out of Python's range, which a client's clock may send, becomes None.
         """
-        query = sql.replace("{cluster}", literal(self.cluster_id))
-        query = query.replace("{since}", literal(self.since))
+        every = {"cluster": literal(self.cluster_id), "since": literal(self.since)} | parts
+        query = _PART.sub(lambda part: every.get(part[1], part[0]), sql)
         with engine_errors(query):
             rows: list[Row] = in_python(self.reader.query(query).read_all()).to_pylist()
         return rows

@@ -15,6 +15,26 @@ OF_ALL = "of_all"
 NUMBER, TIME = "number", "time"
 """Kinds of columns beside words: aligned right; without line breaks."""
 
+PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = (
+    "principal",
+    "client",
+    "group",
+    "topic",
+    "broker",
+    "move",
+)
+"""Kinds of names that have a page each."""
+_PAGE_KINDS = {
+    "principal": PRINCIPAL,
+    "client_id": CLIENT,
+    "group_id": GROUP,
+    "topic": TOPIC,
+    "broker_id": BROKER,
+    "requested_by": PRINCIPAL,
+    "set_by": PRINCIPAL,
+    "user": PRINCIPAL,
+}
+
 Row = dict[str, Any]
 
 
@@ -28,11 +48,15 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A column of a grid: its head, its text for a row, and its kind."""
+    """A column of a grid: its head, its text for a row, and its kind.
+
+    `page_kind` is the kind of page that `quotaflow serve` has for each of its cells, if any.
+    """
 
     head: str
     show: Callable[[Row], str]
     kind: str = "words"
+    page_kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +112,11 @@ class ReportSection:
 
 def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:
     """A column of names or words, cut; blank if there is none."""
-    return GridColumn(head, lambda row: "" if row[name] is None else texts.listed(row[name], chars))
+    return GridColumn(
+        head,
+        lambda row: "" if row[name] is None else texts.listed(row[name], chars),
+        page_kind=_PAGE_KINDS.get(name, ""),
+    )
 
 
 def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> GridColumn:

@@ -10,11 +10,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -65,6 +65,8 @@ class LocalDatabase:
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
+    _stopped: threading.Event = field(default_factory=threading.Event)
+    _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
@@ -105,14 +107,24 @@ class LocalDatabase:
     def read(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
-        The text must have been checked. Reading a batch can fail too.
+        The text must have been checked. Reading a batch can fail too. Raises QueryError after
+        `stop`.
         """
         cursor = self._cursor()
         clock = _Clock(cursor, self.timeout_s)
+        self._clocks.add(clock)
+        if self._stopped.is_set():
+            raise QueryError("stopped")
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
         return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
+
+    def stop(self) -> None:
+        """End queries that other threads run, and let no other begin."""
+        self._stopped.set()
+        for clock in list(self._clocks):
+            clock.stop()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -250,20 +262,20 @@ class _Clock:
         self.cursor = cursor
         self.limit_s = limit_s
         self.left_s = float(limit_s)
+        self.is_stopped = False
         self._worker = ThreadPoolExecutor(1)
+        self._future: Future[Any] | None = None
 
     def run(self, work: Callable[[], _T]) -> _T:
         """What `work` returns. Raises what it raises, and QueryError once the time is over."""
         started = time.monotonic()
-        future = self._worker.submit(work)
+        self._future = future = self._worker.submit(work)
         try:
-            wait([future], max(self.left_s, 0))
-            is_over = not future.done()
+            wait([future], 0 if self.is_stopped else max(self.left_s, 0))
+            is_over = not future.done() and not self.is_stopped
         finally:
-            # A query that has not begun yet forgets an interrupt.
-            while not future.done():
-                self.cursor.interrupt()
-                wait([future], _INTERRUPT_EVERY_S)
+            self._interrupt(future)
+            self._future = None
         self.left_s -= time.monotonic() - started
         if is_over:
             raise QueryError(
@@ -271,3 +283,15 @@ class _Clock:
                 "--set warehouse.query_timeout_s=SECONDS"
             )
         return future.result()
+
+    def stop(self) -> None:
+        """End what another thread runs."""
+        self.is_stopped = True
+        if (future := self._future) is not None:
+            self._interrupt(future)
+
+    def _interrupt(self, future: Future[Any]) -> None:
+        # A query that has not begun yet forgets an interrupt.
+        while not future.done():
+            self.cursor.interrupt()
+            wait([future], _INTERRUPT_EVERY_S)

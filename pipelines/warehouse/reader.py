@@ -58,6 +58,10 @@ class Reader:
             self.warehouse.place, conf.query_memory_mb, conf.query_timeout_s, self.empty
         )
 
+    def stop(self) -> None:
+        """End queries that other threads run, and let no other begin: each is a QueryError."""
+        self._database.stop()
+
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         return self.warehouse.place.is_made(table)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = (
@@ -26,6 +26,14 @@ _FLAGS = (
 )
 _END_S = 20
 _PROBLEMS = {"Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"}
+
+
+class Address(Protocol):
+    """What has an address, such as the path of a file."""
+
+    def as_uri(self) -> str:
+        """The address."""
+        ...
 
 
 @dataclass
@@ -48,13 +56,14 @@ class Browser:
             message["sessionId"] = self.session
         self.to.write(json.dumps(message).encode() + b"\0")
         self.to.flush()
-        while (answer := self._next()).get("id") != number:
+        while (answer := self.next_message()).get("id") != number:
             pass
         assert "error" not in answer, answer["error"]
         result: dict[str, Any] = answer["result"]
         return result
 
-    def _next(self) -> dict[str, Any]:
+    def next_message(self) -> dict[str, Any]:
+        """The next message of the browser: an answer, or what happened."""
         text = bytearray()
         while (byte := self.from_browser.read(1)) != b"\0":
             assert byte, "the browser ended"
@@ -69,8 +78,8 @@ class Browser:
             self.is_loaded = True
         return message
 
-    def open(self, page: Path, width_px: int, *, is_dark: bool = False) -> None:
-        """Show a file, and wait until it is loaded."""
+    def open(self, page: Address, width_px: int, *, is_dark: bool = False) -> None:
+        """Show a page, and wait until it is loaded."""
         size = {"width": width_px, "height": 900, "deviceScaleFactor": 1}
         self.ask("Emulation.setDeviceMetricsOverride", mobile=width_px < 600, **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
@@ -80,7 +89,7 @@ class Browser:
         self.is_loaded = False
         self.ask("Page.navigate", url=page.as_uri())
         while not self.is_loaded:
-            self._next()
+            self.next_message()
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ def test_a_query_that_takes_too_long_is_stopped(reader: Reader) -> None:
     with pytest.raises(QueryError, match=r"stopped after 1 s: .* warehouse.query_timeout_s="):
         answer(quick, endless)
     assert answer(quick, "SELECT 1 AS n") == [{"n": 1}]
+
+
+def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> None:
+    # Of more than a batch, so that it runs when its first rows are there, and takes hours.
+    endless = "SELECT a.range AS n FROM range(10000000) a, range(10000000) b"
+    batches = reader.query(endless)
+    batches.read_next_batch()
+    stopper = threading.Thread(target=reader.stop)
+    stopper.start()
+    with pytest.raises(QueryError), engine_errors(endless):
+        for _ in batches:
+            pass
+    stopper.join()
+    with pytest.raises(QueryError, match="stopped"):
+        answer(reader, "SELECT 1 AS n")
 
 
 def test_a_query_that_needs_too_much_memory_is_an_error(reader: Reader) -> None:

@@ -1,0 +1,101 @@
+"""The command serve: the report and a page for each name, for browsers."""
+
+import ipaddress
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quotaflow.pipelines import interrupts
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import output
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.serve.access import Access
+
+_POLL_S = 0.2
+
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address",
+        metavar="IP",
+        help="Address of this machine to serve at; one that others reach needs serve.token.",
+    ),
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port; 0 takes a free one.")]
+Since = Annotated[
+    str,
+    typer.Option("--since", metavar="TIME", help="Show this long before the newest event: 6h, 7d."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ID", help="Cluster to show, if the tables have several."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("serve")(serve)
+
+
+def serve(
+    *,
+    address: Address = "127.0.0.1",
+    port: Port = 9_465,
+    since: Since = "1d",
+    cluster: Cluster = None,
+    conf: options.ConfFile = None,
+    overrides: options.Overrides = None,
+) -> None:
+    """Serve the report as a live page, and a page for each name, to browsers.
+
+    Names are clients, principals, groups, topics, brokers and moves; a page says what `quotaflow
+    why NAME` says, with charts. Pages load news by themselves. Needs no JVM, and changes nothing.
+    Serves this machine alone, unless --address names another address and conf a serve.token.
+
+    Example: quotaflow serve
+
+    Example: quotaflow serve --address 0.0.0.0 --set serve.token=env:QUOTAFLOW_TOKEN
+    """
+    lookback = timedelta(seconds=options.seconds(since))
+    settings = options.conf(conf, overrides)
+    access = _access(settings, address)
+    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.serve.server import serving  # noqa: PLC0415
+    from quotaflow.pipelines.serve.site import QuotaflowSite  # noqa: PLC0415
+    from quotaflow.pipelines.serve.tables import Tables  # noqa: PLC0415
+
+    answers.open_reader(settings)  # an error for tables in a catalog, before anything is served
+    tables = Tables(settings, cluster, lookback)
+    site = QuotaflowSite(tables, settings.serve.refresh_s)
+    with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:
+        output.lines([f"serving at {url} (Ctrl-C ends it)"])
+        while not is_interrupted():
+            time.sleep(_POLL_S)
+        tables.stop()
+    raise typer.Exit(interrupts.EXIT_CODE)
+
+
+def _access(settings: "Conf", address: str) -> "Access":
+    """Who may read. Raises ConfigError for an address that others reach without a token."""
+    from quotaflow.pipelines.config.secrets import key  # noqa: PLC0415
+    from quotaflow.pipelines.serve.access import Access  # noqa: PLC0415
+
+    try:
+        is_loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        raise ConfigError(
+            f"--address {address} is no IP address: write 127.0.0.1, 0.0.0.0 or ::"
+        ) from None
+    reference = settings.serve.token
+    if reference is None and not is_loopback:
+        raise ConfigError(
+            f"--address {address} can be reached from other machines: name a token of 32 bytes or "
+            "more, such as --set serve.token=env:QUOTAFLOW_TOKEN"
+        )
+    token = None if reference is None else key("serve.token", reference)
+    return Access(token, frozenset(settings.serve.hosts))

@@ -1,0 +1,350 @@
+"""The charts and lists of a name's page: queries over its rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from quotaflow.pipelines.advice.why.subject import any_of
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
+from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import (
+    BROKER,
+    CLIENT,
+    GROUP,
+    MAX_ROWS,
+    MOVE,
+    PRINCIPAL,
+    TOPIC,
+    Chart,
+    Grid,
+    GridColumn,
+    Row,
+    grid,
+    moment,
+    number,
+    text,
+)
+from quotaflow.pipelines.warehouse.sql_literals import literal
+
+_MIN_STEP_S = 60
+_MAX_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A chart of lines over time; `sql` gives name, second and value. `table` has its times."""
+
+    caption: str
+    axis: str
+    table: str
+    sql: str
+    min_step_s: int = _MIN_STEP_S
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | str | None:
+        """The chart; a sentence where all is of one step; None without rows.
+
+        Raises as Scope.rows.
+        """
+        step_s = scope.step_s(self.table, self.min_step_s)
+        rows = scope.rows(self.sql, step=str(step_s), **parts)
+        if not rows:
+            return None
+        series = dict(list(by_name(rows, "name", "value").items())[:MAX_SERIES])
+        caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
+        seconds = {row["second"] for row in rows}
+        if len(seconds) > 1:
+            return Chart(lines(series, self.axis, step_s), caption)
+        when = texts.moment(datetime.fromtimestamp(seconds.pop(), UTC))
+        values = [
+            f"{texts.listed(name)} {texts.number(points[0][1])} {self.axis}"
+            for name, points in series.items()
+        ]
+        return f"{self.caption}: {', '.join(values)} at {when} UTC, the only step with rows."
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A chart of bars; `sql` gives name and value, the largest first."""
+
+    caption: str
+    axis: str
+    sql: str
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | None:
+        """The chart; None without rows. Raises as Scope.rows."""
+        rows = scope.rows(self.sql, **parts)[:MAX_BARS]
+        if not rows:
+            return None
+        values = {self.axis: [row["value"] for row in rows]}
+        return Chart(bars([row["name"] for row in rows], values, self.axis), self.caption)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of rows; it is left out without rows."""
+
+    caption: str
+    columns: tuple[GridColumn, ...]
+    sql: str
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Grid | None:
+        """The list; None without rows. Raises as Scope.rows."""
+        rows: Sequence[Row] = scope.rows(self.sql, **parts)
+        return grid(self.caption, rows, self.columns, "Nothing.") if rows else None
+
+
+def _lines(
+    table: str, time: str, name: str, value: str, *, more: str = "true", rows: str = "{is}"
+) -> str:
+    return (
+        f"SELECT {name} AS name, epoch_us({time}) // 1000000 // {{step}} * {{step}} AS second, "
+        f"{value} AS value FROM {table} WHERE cluster_id = {{cluster}} AND {time} >= {{since}} "
+        f"AND {rows} AND {more} GROUP BY 1, 2 ORDER BY name DESC, second"
+    )
+
+
+def _most(columns: str, table: str, since: str, rows: str = "{is}") -> str:
+    """The rows with most bytes, by names that clients choose."""
+    return (
+        f"SELECT {columns}, sum(bytes) AS bytes, count(*) OVER () AS of_all FROM {table} "
+        f"WHERE cluster_id = {{cluster}} AND {since} AND {rows} "
+        f"GROUP BY ALL ORDER BY bytes DESC, {columns} LIMIT {MAX_ROWS}"
+    )
+
+
+_TRAFFIC = Lines(
+    "What was produced and consumed, in MB/s",
+    "MB/s",
+    "traffic",
+    _lines(
+        "traffic", "event_time", "direction", "sum(bytes) / 1e6 / {step}", rows="{is_in_traffic}"
+    ),
+)
+_FULLNESS = Lines(
+    "How full the quotas were, in % of the limit: the highest of all brokers",
+    "% of the limit",
+    "quota_usage",
+    _lines(
+        "quota_usage",
+        "event_time",
+        "quota_type",
+        "100 * max(quota_bucket_usage / quota)",
+        more="quota > 0 AND quota_bucket_usage IS NOT NULL",
+    ),
+    min_step_s=10,
+)
+_THROTTLED = Lines(
+    "Seconds for which answers were delayed by a quota",
+    "seconds",
+    "quota_usage",
+    _lines(
+        "quota_usage",
+        "event_time",
+        "coalesce(throttled_by, quota_type)",
+        "sum(throttle_time_ms) / 1e3",
+        more="throttle_time_ms > 0",
+    ),
+    min_step_s=10,
+)
+_LATENCY = Lines(
+    "The slowest request of each API as the client measured it, in ms",
+    "ms",
+    "requests",
+    _lines(
+        "client_latency",
+        "minute",
+        "api",
+        "max(latency_max_ms)",
+        more="latency_max_ms IS NOT NULL",
+    ),
+)
+_DEGRADATION = Lines(
+    "The 99th percentile of the broker's own time, in ms",
+    "ms",
+    "broker_degradation",
+    "SELECT name, second, max(value) AS value FROM ("
+    + " UNION ALL ".join(
+        f"SELECT '{api}' AS name, epoch_us(event_time) // 1000000 // {{step}} * {{step}} AS second,"
+        f" {column} AS value FROM broker_degradation WHERE cluster_id = {{cluster}} "
+        f"AND event_time >= {{since}} AND {{is}} AND {column} IS NOT NULL"
+        for api, column in (("produce", "produce_p99_ms"), ("fetch", "fetch_p99_ms"))
+    )
+    + ") AS measured GROUP BY 1, 2 ORDER BY name DESC, second",
+)
+_REPLICATION = Lines(
+    "What the broker replicated, in MB/s",
+    "MB/s",
+    "replication_rates",
+    _lines("replication_rates", "event_time", "side", "sum(bytes) / 1e6 / {step}"),
+    min_step_s=10,
+)
+_COMMITS = Lines(
+    "Commits of offsets",
+    "commits",
+    "group_commits",
+    _lines("group_commits", "event_time", "coalesce(topic, topic_id)", "sum(commits)"),
+)
+_LAG = Bars(
+    "Records that the group has not read, by partition, now",
+    "records",
+    "SELECT concat(topic, '-', CAST(partition AS STRING)) AS name, lag AS value FROM group_lag "
+    f"WHERE cluster_id = {{cluster}} AND {{is}} AND lag > 0 ORDER BY lag DESC, name "
+    f"LIMIT {MAX_BARS}",
+)
+_LEFT = Lines(
+    "What a move still has to copy, in MB",
+    "MB",
+    "replica_lag",
+    _lines(
+        "move_progress",
+        "event_time",
+        "concat('to broker ', CAST(replica_id AS STRING))",
+        "max(bytes_left) / 1e6",
+        more="bytes_left IS NOT NULL",
+    ),
+    min_step_s=10,
+)
+_BYTES = number("bytes", "bytes", texts.size)
+_CLIENTS_BY_BYTES = Listing(
+    "Clients by bytes",
+    (
+        text("principal", "principal"),
+        text("client", "client_id"),
+        text("direction", "direction"),
+        _BYTES,
+    ),
+    _most(
+        "principal, client_id, direction",
+        "traffic",
+        "event_time >= {since}",
+        "{is_in_traffic}",
+    ),
+)
+_TOPICS_BY_BYTES = Listing(
+    "Topics by bytes",
+    (text("topic", "topic"), text("client", "client_id"), text("direction", "direction"), _BYTES),
+    _most("topic, client_id, direction", "traffic_by_hour", "hour >= date_trunc('hour', {since})"),
+)
+_LAGS = Listing(
+    "Positions of groups, the furthest behind first",
+    (
+        text("group", "group_id"),
+        text("topic", "topic"),
+        number("partition", "partition"),
+        number("lag in records", "lag"),
+        number("for", "lag_s", lambda lag_s: texts.duration(lag_s and lag_s * 1e3)),
+        text("trend", "trend"),
+        text("read by", "client_id"),
+        moment("as of (UTC)", "position_known_at"),
+    ),
+    "SELECT *, count(*) OVER () AS of_all FROM group_lag WHERE cluster_id = {cluster} AND {is} "
+    f"ORDER BY lag DESC NULLS LAST, group_id, topic, partition LIMIT {MAX_ROWS}",
+)
+_MEMBERS = Listing(
+    "Members that a request log or a snapshot showed, the newest first",
+    (
+        text("principal", "principal"),
+        text("client", "client_id"),
+        text("state", "state"),
+        text("address", "client_address"),
+        number("commits", "commits"),
+        moment("last seen (UTC)", "last_seen"),
+    ),
+    "SELECT *, count(*) OVER () AS of_all FROM group_membership WHERE cluster_id = {cluster} "
+    f"AND {{is}} ORDER BY last_seen DESC NULLS LAST, member_id LIMIT {MAX_ROWS}",
+)
+_MOVES = Listing(
+    "Moves of replicas, the newest first",
+    MOVED,
+    "SELECT *, count(*) OVER () AS of_all FROM reassignments WHERE cluster_id = {cluster} AND {is} "
+    f"ORDER BY requested_time DESC, topic, partition, replica_id LIMIT {MAX_ROWS}",
+)
+_MOVES_OF_BROKER = Listing(
+    "Moves of replicas to this broker, the newest first",
+    MOVED,
+    "SELECT *, count(*) OVER () AS of_all FROM reassignments WHERE cluster_id = {cluster} "
+    "AND replica_id = {name} ORDER BY requested_time DESC, topic, partition, replica_id "
+    f"LIMIT {MAX_ROWS}",
+)
+_DEGRADED = Listing(
+    "When all clients of this broker waited, the newest first",
+    (
+        moment("minute (UTC)", "event_time"),
+        number("p99 of produce, ms", "produce_p99_ms"),
+        number("usually", "usual_produce_p99_ms"),
+        number("p99 of fetch, ms", "fetch_p99_ms"),
+        number("usually", "usual_fetch_p99_ms"),
+        number("partitions at min.insync.replicas", "shrunk_partitions"),
+    ),
+    "SELECT *, count(*) OVER () AS of_all FROM broker_degradation WHERE cluster_id = {cluster} "
+    "AND {is} AND is_degraded AND event_time >= {since} ORDER BY event_time DESC "
+    f"LIMIT {MAX_ROWS}",
+)
+_CHECKS = Listing(
+    "What is wrong with its throttles",
+    CHECKED,
+    "SELECT *, count(*) OVER () AS of_all FROM throttle_checks WHERE cluster_id = {cluster} "
+    f"AND {{is_in_checks}} ORDER BY finding, topic, side, broker_id LIMIT {MAX_ROWS}",
+)
+_STEPS = Listing(
+    "Who altered throttles and replicas, the newest first",
+    ALTERED,
+    "SELECT *, count(*) OVER () AS of_all FROM throttle_timeline WHERE cluster_id = {cluster} "
+    f"AND entity_name = {{topic}} ORDER BY event_time DESC, config_key LIMIT {MAX_ROWS}",
+)
+
+Drawing = Lines | Bars | Listing
+DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
+    PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES),
+    CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES),
+    GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
+    TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _LAGS, _MOVES),
+    BROKER: (
+        _TRAFFIC,
+        _DEGRADATION,
+        _REPLICATION,
+        _DEGRADED,
+        _CHECKS,
+        _CLIENTS_BY_BYTES,
+        _MOVES_OF_BROKER,
+    ),
+    MOVE: (_LEFT, _MOVES, _CHECKS, _STEPS),
+}
+"""What the page of each kind of name draws."""
+
+_COLUMNS = {PRINCIPAL: "principal", CLIENT: "client_id", GROUP: "group_id", TOPIC: "topic"}
+
+
+def conditions(scope: Scope, kind: str, name: str) -> Mapping[str, str] | None:
+    """What stands for a name in queries; None if no name of this kind looks so."""
+    cluster, literal_name = literal(scope.cluster_id), literal(name)
+    if kind == MOVE:
+        topic, dash, partition = name.rpartition("-")
+        if not dash or not _is_number(partition):
+            return None
+        topic = literal(topic)
+        of_partition = f"topic = {topic} AND partition = {int(partition)}"
+        return {"is": of_partition, "is_in_checks": f"topic = {topic}", "topic": topic}
+    if kind == BROKER:
+        if not _is_number(name):
+            return None
+        of_broker = f"broker_id = {int(name)}"
+        of_tables = dict.fromkeys(("is", "is_in_traffic", "is_in_checks"), of_broker)
+        return of_tables | {"name": str(int(name))}
+    of_name = f"{_COLUMNS[kind]} = {literal_name}"
+    if kind == PRINCIPAL:
+        of_name = any_of("principal", (name, f"User:{name}"))
+    if kind != TOPIC or not all(map(scope.reader.is_made, ("topics", "topic_names"))):
+        return {"is": of_name, "is_in_traffic": of_name, "name": literal_name}
+    of_ids = f"SELECT topic_id FROM topic_ids WHERE cluster_id = {cluster} AND {of_name}"
+    return {
+        "is": of_name,
+        "is_in_traffic": f"({of_name} OR topic_id IN ({of_ids}))",
+        "name": literal_name,
+    }
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS

@@ -1,0 +1,215 @@
+"""The pages by their paths, each computed once for each version of the tables."""
+
+import gzip
+import hashlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from quotaflow.pipelines.advice.why.subject import UnknownNameError
+from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
+from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.report import templates, texts
+from quotaflow.pipelines.report.first_screen import MAX_SHOWN, blocks, to_dos
+from quotaflow.pipelines.report.report import sections
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.serve import names, subjects
+from quotaflow.pipelines.serve.server import LOGIN, Response
+from quotaflow.pipelines.serve.tables import BusyError, Tables, Versions
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.report.section import GridColumn
+
+MAX_NAME_CHARS = 1_000
+"""A name that is longer has no page: no browser's address is for it."""
+MAX_PAGES = 64
+MAX_AGE = timedelta(minutes=5)
+"""A page is computed again after this time too: it says how old things are."""
+
+_FIND = "/find"
+_STATIC = {
+    "page.css": "text/css",
+    "serve.css": "text/css",
+    "serve.js": "text/javascript",
+    "sign_in.js": "text/javascript",
+}
+_LEVEL = 6
+_FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
+_UNPRINTED, _CUT = "\N{REPLACEMENT CHARACTER}", "…"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A page with the versions and the time that it was computed of."""
+
+    response: Response
+    versions: Versions
+    made_at: datetime
+
+
+def path_of(kind: str, name: str) -> str:
+    """The path of a name's page; empty if it has none."""
+    return f"/{kind}?{urlencode({'name': name})}" if 0 < len(name) <= MAX_NAME_CHARS else ""
+
+
+def _of_cell(column: "GridColumn", cell: str) -> str:
+    """The page of a cell, or the search if its name is cut; none if it does not print."""
+    if not column.page_kind or cell == texts.NOT_KNOWN or _UNPRINTED in cell:
+        return ""
+    if cell.endswith(_CUT):
+        return f"{_FIND}?{urlencode({'q': cell[:-1]})}"
+    return path_of(column.page_kind, cell)
+
+
+@dataclass
+class QuotaflowSite:
+    """Every page, and the files that they load."""
+
+    tables: Tables
+    refresh_s: int
+    _pages: "OrderedDict[str, _Kept]" = field(default_factory=OrderedDict)
+    _keeping: threading.Lock = field(default_factory=threading.Lock)
+    _environment: Any = field(default=None)
+    _static: dict[str, Response] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read templates and files. Raises MissingToolError without jinja2."""
+        self._environment = templates.environment(_of_cell, __package__)
+        files = {name: templates.read(name, __package__) for name in _STATIC}
+        for name, text in files.items():
+            body = text.encode()
+            tag = hashlib.sha256(body).hexdigest()[:16]
+            kind = f"{_STATIC[name]}; charset=utf-8"
+            small = gzip.compress(body, _LEVEL)
+            self._static[name] = Response(body, HTTPStatus.OK, kind, tag, small, _FOR_A_DAY)
+        self._environment.globals.update(
+            path_of=path_of,
+            static=lambda name: f"/static/{name}?{self._static[name].tag}",
+            refresh_s=self.refresh_s,
+        )
+
+    def answer(self, target: str) -> Response:
+        """The answer to a path with its query."""
+        parts = urlsplit(f"/{target.lstrip('/')}")
+        if parts.path.startswith("/static/"):
+            file = self._static.get(parts.path.removeprefix("/static/"))
+            return file or self._failed(HTTPStatus.NOT_FOUND, "There is no such file.")
+        query = _query(parts.query)
+        if parts.path == "/":
+            return self._kept("/", self._report)
+        if parts.path == _FIND:
+            text = query.get("q", "")[:MAX_NAME_CHARS]
+            return self._kept(f"{_FIND}?{text}", lambda scope: self._find(scope, text))
+        kind, name = parts.path.removeprefix("/"), query.get("name", "")
+        if kind in subjects.KINDS and path_of(kind, name):
+            return self._kept(path_of(kind, name), lambda scope: self._subject(scope, kind, name))
+        return self._failed(HTTPStatus.NOT_FOUND, "There is no such page: search for a name.")
+
+    def sign_in(self) -> Response:
+        """The page that asks for the token."""
+        return self._page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, login=LOGIN)
+
+    def _kept(self, key: str, make: Callable[[Scope], Response]) -> Response:
+        """A page as it was computed last, or anew once its tables or its time changed."""
+        try:
+            return self._still(key, self.tables.versions()) or self._computed(key, make)
+        except NeverMadeError as error:
+            return self._empty(error)
+        except UnknownNameError as error:
+            return self._failed(HTTPStatus.NOT_FOUND, f"{error}.")
+        except BusyError as error:
+            return self._failed(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}.")
+        except QuotaflowError as error:
+            return self._failed(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error}.")
+
+    def _computed(self, key: str, make: Callable[[Scope], Response]) -> Response:
+        with self.tables.computing():
+            versions = self.tables.versions()
+            # Another thread may have computed it meanwhile.
+            if kept := self._still(key, versions):
+                return kept
+            self.tables.renew_for(versions)
+            response = make(self.tables.scope())
+            self._keep(key, _Kept(response, versions, self.tables.now()))
+            return response
+
+    def _still(self, key: str, versions: Versions) -> Response | None:
+        with self._keeping:
+            kept = self._pages.get(key)
+            if kept is None or kept.versions != versions:
+                return None
+            if self.tables.now() - kept.made_at >= MAX_AGE:
+                return None
+            self._pages.move_to_end(key)
+            return kept.response
+
+    def _keep(self, key: str, kept: _Kept) -> None:
+        with self._keeping:
+            self._pages[key] = kept
+            self._pages.move_to_end(key)
+            while len(self._pages) > MAX_PAGES:
+                self._pages.popitem(last=False)
+
+    def _report(self, scope: Scope) -> Response:
+        every = sections(scope)
+        return self._page(
+            "report.html.j2",
+            head=_head(scope),
+            sections=every,
+            to_dos=to_dos(every),
+            blocks=blocks(scope, every),
+            max_shown=MAX_SHOWN,
+        )
+
+    def _find(self, scope: Scope, text: str) -> Response:
+        return self._page("find.html.j2", head=_head(scope), q=text, kinds=names.find(scope, text))
+
+    def _subject(self, scope: Scope, kind: str, name: str) -> Response:
+        page = subjects.page(scope, kind, name)
+        return self._page(
+            "subject.html.j2",
+            head=_head(scope),
+            kind=kind,
+            name=texts.listed(name, texts.SENTENCE_CHARS),
+            page=page,
+        )
+
+    def _empty(self, error: NeverMadeError) -> Response:
+        """What to do first, where a table was never made."""
+        step = fillers.hint(error.table)
+        return self._page("message.html.j2", title="Nothing yet", text=f"{error}: {step}.")
+
+    def _failed(self, status: HTTPStatus, text: str) -> Response:
+        shown = texts.listed(text, texts.SENTENCE_CHARS)
+        return self._page("message.html.j2", status, title=status.phrase, text=shown)
+
+    def _page(
+        self, template: str, status: HTTPStatus = HTTPStatus.OK, **values: object
+    ) -> Response:
+        tag = secrets.token_hex(8)
+        text = self._environment.get_template(template).render({"q": "", "tag": tag} | values)
+        return Response(text.encode(errors="replace"), status, tag=tag)
+
+
+def _head(scope: Scope) -> Mapping[str, str]:
+    """What the head of a page says about the cluster and the time."""
+    return {
+        "cluster": texts.listed(scope.cluster_id) if scope.cluster_id else "",
+        "time_range": texts.time_range(scope.since, scope.until),
+        "age": texts.age(scope.until, scope.now),
+        "made_at": texts.moment(scope.now),
+    }
+
+
+def _query(text: str) -> dict[str, str]:
+    """The parameters of a query, each once."""
+    try:
+        return {name: values[0] for name, values in parse_qs(text, max_num_fields=10).items()}
+    except ValueError:
+        return {}

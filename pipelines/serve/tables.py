@@ -1,0 +1,103 @@
+"""The tables as they are now: one reader until a table has a new version."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import QueryError
+from quotaflow.pipelines.report import scope
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+Versions = tuple[tuple[str, int], ...]
+"""The tables that exist, each with its version."""
+
+_WAIT_S = 30
+"""Only one page is computed at a time, so that queries have conf's memory once."""
+_CHECKED_FOR = timedelta(seconds=2)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class BusyError(QueryError):
+    """Another page is being computed."""
+
+
+@dataclass
+class Tables:
+    """Opens readers, one after the other. `now` is the clock; tests give another."""
+
+    conf: Conf
+    cluster_id: str | None
+    since: timedelta
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    _reader: Reader | None = None
+    _read: Versions = ()
+    _versions: Versions = ()
+    _checked_at: datetime = _NEVER
+    _checking: threading.Lock = field(default_factory=threading.Lock)
+    _computing: threading.Lock = field(default_factory=threading.Lock)
+    _is_stopped: bool = False
+
+    def versions(self) -> Versions:
+        """The versions of all tables, looked up at most every two seconds.
+
+        Raises QueryError if the place of the tables cannot be read.
+        """
+        with self._checking:
+            now = self.now()
+            if now - self._checked_at >= _CHECKED_FOR:
+                place = Warehouse(self.conf.warehouse).place
+                with engine_errors("versions"):
+                    self._versions = tuple(
+                        (name, place.open(name).version()) for name in TABLES if place.is_made(name)
+                    )
+                self._checked_at = now
+            return self._versions
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Wait until no other page is computed. Raises BusyError if that takes too long."""
+        if not self._computing.acquire(timeout=_WAIT_S):
+            raise BusyError(
+                "another page is being computed: this one comes when that is done "
+                "(warehouse.query_timeout_s bounds each query)"
+            )
+        try:
+            yield
+        finally:
+            self._computing.release()
+
+    def renew_for(self, versions: Versions) -> None:
+        """Open another reader if the last is of other versions; call it within `computing`."""
+        if self._reader is None or self._read != versions:
+            self._reader, self._read = Reader(Warehouse(self.conf.warehouse)), versions
+        if self._is_stopped:
+            self._reader.stop()
+
+    def scope(self) -> Scope:
+        """The cluster and the time of all pages; call it after `renew_for`.
+
+        Raises NeverMadeError if there is no table at all, ConfigError if there are several
+        clusters and neither conf nor the command names one.
+        """
+        assert self._reader is not None
+        now = self.now()
+        newest_events = scope.clusters(self._reader)
+        # While the tables have no cluster, the one that conf pins is not there either.
+        cluster_id = scope.choose_cluster(
+            newest_events,
+            self.cluster_id or (self.conf.kafka.cluster_id if newest_events else None),
+        )
+        until = min(newest_events.get(cluster_id, now), now)
+        return Scope(self._reader, cluster_id, until - self.since, until, now, self.conf)
+
+    def stop(self) -> None:
+        """End the query that runs; every later one fails at once."""
+        self._is_stopped = True
+        if self._reader is not None:
+            self._reader.stop()

@@ -1,0 +1,61 @@
+"""`quotaflow serve`: whom it serves, and how it ends."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+from ...schemas.views.view_tables import make_table
+from ..serve.serving_pages import get
+
+_TOKEN = "serve.token=env:QUOTAFLOW_TEST_TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("options", "token", "error"),
+    [
+        (["--address", "10.0.0.7"], None, "can be reached from other machines"),
+        (["--address", "::"], None, "can be reached from other machines"),
+        (["--address", "localhost"], None, "is no IP address: write 127.0.0.1"),
+        (["--set", "serve.token=hunter2"], None, "serve.token: write env:NAME"),
+        (["--set", _TOKEN], None, "QUOTAFLOW_TEST_TOKEN is not set"),
+        (["--set", _TOKEN], "hunter2", "has less than 32 bytes"),
+        (["--since", "yesterday"], None, "is no duration"),
+    ],
+)
+def test_what_would_let_anybody_read_is_refused(
+    options: list[str],
+    token: str | None,
+    error: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if token is not None:
+        monkeypatch.setenv("QUOTAFLOW_TEST_TOKEN", token)
+    assert execute(["serve", "--port", "0", *options]) == 2
+    printed = capsys.readouterr().err
+    assert error in printed
+    assert "hunter2" not in printed
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_it_cleanly(warehouse: Warehouse, ending: signal.Signals) -> None:
+    make_table(warehouse, PIPELINE_PROGRESS, [])
+    command = [sys.executable, "-m", "quotaflow.pipelines", "serve", "--port", "0"]
+    command += ["--set", f"warehouse.path={warehouse.conf.path}"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        url = line.split()[2]
+        assert url.startswith("http://127.0.0.1:")
+        assert get(url, "/find").status == 200
+        process.send_signal(ending)
+        rest, errors = process.communicate(timeout=20)
+    assert (process.returncode, rest, errors) == (130, "", "stopped\n")

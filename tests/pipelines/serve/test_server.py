@@ -1,0 +1,149 @@
+"""Who gets an answer of the server, and which headers each answer has."""
+
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.serve.access import Access
+from quotaflow.pipelines.serve.server import LOGIN, Response, serving
+
+from .serving_pages import get, served
+
+TOKEN = "t" * 32
+HIDDEN = "what the tables have"
+
+
+class Fixed:
+    """One page for every path."""
+
+    def answer(self, target: str) -> Response:
+        return Response(f"{HIDDEN} {target}".encode(), tag="now")
+
+    def sign_in(self) -> Response:
+        return Response(b"token?", tag="sign-in")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:9465", 200),
+        ("localhost:1", 200),
+        ("[::1]:9465", 200),
+        ("10.0.0.7", 200),
+        ("pages.example", 200),
+        ("attacker.example", 403),
+        ("127.0.0.1.attacker.example", 403),
+        ("pages.example.attacker.example:80", 403),
+        ("", 403),
+        ("[", 403),
+    ],
+)
+def test_a_name_that_is_not_ours_gets_nothing(host: str, status: int) -> None:
+    with served(Fixed(), Access(hosts=frozenset({"pages.example"}))) as url:
+        answer = get(url, "/x", Host=host)
+        assert answer.status == status
+        assert (HIDDEN in answer.text) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    ("site", "destination", "status"),
+    [
+        ("cross-site", "image", 403),
+        ("same-site", "iframe", 403),
+        ("cross-site", "document", 200),
+        ("same-origin", "empty", 200),
+    ],
+)
+def test_other_sites_link_to_pages_and_embed_none(site: str, destination: str, status: int) -> None:
+    with served(Fixed()) as url:
+        answer = get(url, Sec_Fetch_Site=site, Sec_Fetch_Dest=destination)
+        assert answer.status == status
+
+
+def test_without_the_token_nothing_of_the_tables_is_sent() -> None:
+    with served(Fixed(), Access(TOKEN.encode())) as url:
+        wrong = ("", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer \xff")
+        for sent in wrong:
+            for path in ("/", "/client?name=x", "/static/serve.js", LOGIN):
+                answer = get(url, path, Authorization=sent)
+                assert answer.status in {200, 401}
+                assert HIDDEN not in answer.text
+                assert "Set-Cookie" not in answer.headers
+        for sent in (f"Bearer {TOKEN}", f"bearer  {TOKEN}"):
+            assert HIDDEN in get(url, Authorization=sent).text
+
+
+def test_the_token_is_sent_once_and_a_cookie_takes_its_place() -> None:
+    access = Access(TOKEN.encode())
+    with served(Fixed(), access) as url:
+        signed_in = get(url, LOGIN, Authorization=f"Bearer {TOKEN}")
+        assert signed_in.status == 204
+        cookie, *flags = signed_in.headers["Set-Cookie"].split("; ")
+        assert {"HttpOnly", "SameSite=Strict"} <= set(flags)
+        assert TOKEN not in cookie
+        assert HIDDEN in get(url, Cookie=cookie).text
+        for wrong in (f"{cookie}x", "quotaflow=", f"quotaflow={TOKEN}", "quotaflow=\xff", ";=;"):
+            assert HIDDEN not in get(url, Cookie=wrong).text
+    with served(Fixed(), Access(TOKEN.encode())) as url:
+        assert HIDDEN not in get(url, Cookie=cookie).text, "it ends with the process"
+    assert TOKEN not in repr(access)
+
+
+def test_it_takes_no_other_method() -> None:
+    with served(Fixed()) as url:
+        for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"):
+            answer = get(url, method=method)
+            assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+        assert get(url, method="<b>").status in {400, 501}
+        assert "<b>" not in get(url, method="<b>").text
+
+
+def test_every_answer_forbids_other_sources_and_is_not_kept() -> None:
+    with served(Fixed()) as url:
+        for answer in (get(url), get(url, Host="x.example"), get(url, method="POST")):
+            policy = answer.headers["Content-Security-Policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self'; ")
+            assert "unsafe-eval" not in policy
+            assert "http" not in policy
+            assert answer.headers["Cache-Control"] == "no-store"
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            assert "Python" not in answer.headers["Server"]
+
+
+def test_what_a_browser_has_is_not_sent_again() -> None:
+    with served(Fixed()) as url:
+        tag = get(url).headers["ETag"]
+        again = get(url, If_None_Match=tag)
+        assert (again.status, again.text) == (304, "")
+        assert get(url, If_None_Match='"old"').status == 200
+
+
+def test_no_request_at_all_is_one_short_answer() -> None:
+    with served(Fixed()) as url:
+        parts = urlsplit(url)
+        for sent in (b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /" + b"x" * 70_000):
+            with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
+                client.sendall(sent)
+                client.shutdown(socket.SHUT_WR)
+                assert b"x" * 50 not in client.recv(1_000)
+        assert get(url).status == 200, "it goes on"
+
+
+def test_a_client_that_sends_nothing_does_not_keep_it_from_ending() -> None:
+    with served(Fixed()) as url:
+        parts = urlsplit(url)
+        silent = socket.create_connection((parts.hostname, parts.port), timeout=5)
+        assert get(url).status == 200
+    with silent:
+        assert silent.recv(1) == b""
+
+
+def test_an_address_in_use_is_one_error() -> None:
+    with served(Fixed()) as url:
+        port = urlsplit(url).port or 0
+        other = serving(Fixed(), ("127.0.0.1", port), Access())
+        with pytest.raises(ConfigError, match="give another --port"), other:
+            pass

@@ -1,0 +1,208 @@
+"""The pages: names stay text, every query runs, and what cannot be answered is said."""
+
+import gzip
+import re
+from datetime import timedelta
+from urllib.parse import quote
+
+import pytest
+
+from quotaflow.pipelines.advice.why import answer, changes, quotas
+from quotaflow.pipelines.errors import QueryError
+from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.report.section import BROKER, GROUP, MOVE, TOPIC, ReportSection
+from quotaflow.pipelines.serve import site as site_module
+from quotaflow.pipelines.serve import subjects
+from quotaflow.pipelines.serve import tables as tables_module
+from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowSite
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...schemas.views.view_tables import make_table
+from ..report.pages import HOSTILE, NAMES, Page
+from .serving_pages import CONTENT, get, served, site
+
+NAMED = [
+    (("client", "principal")[place % 2], name)
+    for place, name in enumerate(NAMES)
+    if len(name) <= MAX_NAME_CHARS
+]
+OTHERS = [(GROUP, HOSTILE), (TOPIC, HOSTILE), (BROKER, "1"), (MOVE, f"{HOSTILE}-0")]
+TAGS = {"img", "b"}
+
+
+@pytest.fixture(autouse=True)
+def two_areas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `why` says is tested elsewhere, and all its areas take a second."""
+    monkeypatch.setattr(answer, "AREAS", (quotas, changes))
+
+
+@pytest.fixture(scope="module")
+def pages(filled: Warehouse) -> QuotaflowSite:
+    return site(filled)
+
+
+def test_what_clients_named_stays_text_on_the_page_of_each_name(pages: QuotaflowSite) -> None:
+    with served(pages) as url:
+        for kind, name in [*NAMED, *OTHERS]:
+            answer = get(url, f"/{kind}?name={quote(name)}")
+            assert answer.status == 200, (kind, name)
+            page = Page(answer.text)
+            assert not TAGS & set(page.tags)
+            assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(answer.text)
+            assert not re.search(r"<script[^>]*>[^<]", answer.text), "no script is in the page"
+            assert all(link.startswith(("/", "#", "data:,")) for link in page.addresses)
+            assert not any(link.startswith("//") for link in page.addresses)
+            assert "not known: " not in page.text.lower(), (kind, name, page.text)
+
+
+def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
+    def texts(kind: str, name: str) -> Page:
+        return Page(pages.answer(f"/{kind}?name={quote(name)}").body.decode())
+
+    client = texts("client", HOSTILE)
+    assert client.tags.count("figure") == 1, "two minutes of traffic"
+    assert "producer_byte_rate 50 % of the limit at 2026-11-21 12:00:00 UTC" in client.text
+    assert "Topics by bytes" in client.text
+    assert "What is wrong, and why" in client.text
+    assert "Positions of groups" in texts(GROUP, HOSTILE).text
+    assert {"Clients by bytes", "Positions of groups, the furthest behind first"} <= set(
+        texts(TOPIC, HOSTILE).texts
+    )
+    assert "controller" in texts(BROKER, "1").text
+    assert "Moves of replicas" in texts(MOVE, f"{HOSTILE}-0").text
+
+
+@pytest.mark.parametrize("kind", subjects.KINDS)
+@pytest.mark.parametrize("name", ["nobody", "7", "nobody-0", "٣", "-1", "{cluster}' OR true"])
+def test_an_unknown_name_is_not_found(pages: QuotaflowSite, kind: str, name: str) -> None:
+    answer = pages.answer(f"/{kind}?name={quote(name)}")
+    assert answer.status == 404
+    assert "figure" not in Page(answer.body.decode()).tags
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/nothing",
+        "/client",
+        "/client?name=",
+        f"/client?name={'x' * (MAX_NAME_CHARS + 1)}",
+        "/client?" + "a=1&" * 20,
+        "/static/../site.py",
+        "//evil.example/",
+        "/%00",
+    ],
+)
+def test_what_is_no_page_is_not_found(pages: QuotaflowSite, target: str) -> None:
+    assert pages.answer(target).status == 404
+
+
+def test_a_search_has_the_best_match_first_and_bounded_lists(pages: QuotaflowSite) -> None:
+    page = Page(pages.answer("/find?q=%20BOLD%20").body.decode())
+    assert "%{x}<b>bold</b>&amp;" in page.text
+    assert "DROP TABLE" not in page.text
+    every = Page(pages.answer("/find").body.decode())
+    heads = ["Principals", "Clients", "Groups", "Topics", "Brokers", "Moves"]
+    assert [text for text in every.texts if text in heads] == heads
+    assert "x" * 100 not in every.text
+    assert not TAGS & set(every.tags)
+    nothing = Page(pages.answer("/find?q=%25_%27%22%3Cb%3E").body.decode())
+    assert "No name of this cluster has that in it" in nothing.text
+
+
+def test_the_report_leads_to_the_pages_of_names(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quotaflow.pipelines.report.section import grid, text  # noqa: PLC0415
+
+    columns = (text("client", "client_id"), text("quota", "quota_type"))
+    rows = [{"client_id": name, "quota_type": "x"} for name in ("a b&c", "y" * 99, None)]
+    listed = ReportSection("One", grids=(grid("Clients", rows, columns, "None."),))
+    monkeypatch.setattr(site_module, "sections", lambda _: [listed])
+    page = Page(pages.answer("/").body.decode())
+    links = [link for link in page.addresses if link.startswith("/client")]
+    assert links == ["/client?name=a+b%26c"]
+    assert f"/find?q={'y' * 47}" in page.addresses, "a name that is cut leads to the search"
+
+
+def test_a_file_is_sent_compressed_and_kept(pages: QuotaflowSite) -> None:
+    with served(pages) as url:
+        plain = get(url, "/static/page.css")
+        small = get(url, "/static/page.css", Accept_Encoding="gzip, br").body
+        assert gzip.decompress(small).decode() == plain.text
+        assert plain.headers["Cache-Control"] == "private, max-age=86400"
+
+
+def test_an_empty_warehouse_says_what_to_do(tmp_path: object) -> None:
+    from quotaflow.pipelines import config  # noqa: PLC0415
+
+    empty = site(Warehouse(config.WarehouseSection(path=f"{tmp_path}/none")))
+    with served(empty) as url:
+        for path in ("/", "/find", "/client?name=x"):
+            answer = get(url, path)
+            assert answer.status == 200
+            assert "was never made" in Page(answer.text).text
+            assert "quotaflow run" in Page(answer.text).text
+
+
+def test_several_clusters_are_one_sentence(warehouse: Warehouse) -> None:
+    rows = [CONTENT["pipeline_progress"][0] | {"cluster_id": name} for name in ("c1", "c2")]
+    make_table(warehouse, TABLES["pipeline_progress"], rows)
+    answer = site(warehouse).answer("/")
+    assert answer.status == 500
+    assert "choose one with --cluster" in answer.body.decode()
+
+
+def test_a_page_is_kept_until_a_table_changes(warehouse: Warehouse) -> None:
+    progress = TABLES["pipeline_progress"]
+    make_table(warehouse, progress, CONTENT["pipeline_progress"])
+    pages = site(warehouse)
+    now = pages.tables.now()
+    pages.tables.now = lambda: now
+    first = pages.answer("/find")
+    assert pages.answer("/find") is first
+    make_table(warehouse, progress, CONTENT["pipeline_progress"])
+    now += timedelta(seconds=3)
+    second = pages.answer("/find")
+    assert second is not first
+    now += site_module.MAX_AGE
+    assert pages.answer("/find") is not second, "it says how old things are"
+    for number in range(MAX_PAGES + 5):
+        pages.answer(f"/find?q={number}")
+    assert len(pages._pages) == MAX_PAGES
+
+
+def test_a_query_past_its_time_is_said_on_the_page(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Scope.rows
+
+    def slow(scope: Scope, sql: str, **parts: str) -> list[dict[str, object]]:
+        if "FROM traffic WHERE" in sql:
+            raise QueryError("stopped after 1 s: narrow it")
+        return real(scope, sql, **parts)
+
+    monkeypatch.setattr(Scope, "rows", slow)
+    pages._pages.clear()
+    answer = pages.answer(f"/broker?name={1}")
+    pages._pages.clear()
+    assert answer.status == 200
+    assert "stopped after 1 s" in answer.body.decode()
+
+
+def test_a_page_that_waits_too_long_for_another_says_so(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables_module, "_WAIT_S", 0.01)
+    with pages.tables.computing():
+        answer = pages.answer("/find?q=not%20computed%20yet")
+    assert answer.status == 503
+    assert "another page is being computed" in answer.body.decode()
+
+
+def test_queries_end_when_the_server_does(filled: Warehouse) -> None:
+    pages = site(filled)
+    assert pages.answer("/broker?name=1").status == 200
+    pages.tables.stop()
+    assert pages.answer("/broker?name=2").status == 500
