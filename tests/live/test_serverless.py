@@ -39,7 +39,14 @@ CONF: dict[str, Any] = {
     "quotas": {"advised_users": ADVISED},
     "upkeep": {"retention_days": {"requests": 1}},
     "alerts": {"webhook": {"url": "env:HOOK"}},
-    "plan": {"cooldown_s": 0, "max_input_age_s": 86_400, "min_history_s": 1},
+    "plan": {
+        "cooldown_s": 0,
+        "max_input_age_s": 86_400,
+        "min_history_s": 1,
+        # All advised users at once.
+        "canary": False,
+        "max_entity_share": 1.0,
+    },
     "feedback": {"signing_keys": ["env:SIGNING_KEY"]},
 }
 CHANGES_WAITING = 3
