@@ -34,7 +34,7 @@ MEMORY_MB = 256
 NAMED = """
 SELECT cluster_id, CAST(r.event_time AS DATE) AS event_date, r.event_time, broker_id, principal,
     client_id, 'produced' AS direction, t.topic, t.topic_id, NULL AS client_rack, 1 AS bytes,
-    false AS is_rack_inferred, NULL AS broker_rack, NULL AS cross_rack_bytes
+    false AS is_rack_inferred, NULL AS rack_source, NULL AS broker_rack, NULL AS cross_rack_bytes
 FROM requests r JOIN topics t USING (cluster_id)
 """
 
