@@ -33,5 +33,10 @@ def _each(line: str) -> Iterator[str]:
 
 
 def words(command: str) -> list[str]:
-    """The arguments of a command as a shell splits them; `...` marks an omission."""
-    return [word for word in shlex.split(command)[1:] if word != "..."]
+    """The arguments of a command as a shell splits them; `...` marks an omission.
+
+    A redirection is the shell's own.
+    """
+    split = shlex.split(command)[1:]
+    own = split[: split.index(">")] if ">" in split else split
+    return [word for word in own if word != "..."]

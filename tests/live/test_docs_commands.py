@@ -34,8 +34,10 @@ LOOK_S = 40
 # Codes that say what was found, beside 0: what is missing, changes that wait, no such plan.
 FINDING_CODES = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}}
 ENDLESS = re.compile(r"--every|--watch|--for ")
+# A shell of queries, which has tests of its own on a terminal.
+SHELL = "quotaflow sql"
 COMMANDS = sorted(
-    {command for page in PAGES for command in in_blocks(page) if "..." not in command}
+    {command for page in PAGES for command in in_blocks(page) if "..." not in command} - {SHELL}
 )
 
 
