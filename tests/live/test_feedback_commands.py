@@ -154,7 +154,7 @@ def test_a_quota_that_an_operator_set_survives_plan_after_plan(
     ("words", "code", "message"),
     [
         (("apply", "nope", "--yes"), 2, "no plan nope was frozen"),
-        (("plan", "--json", "--jikkou"), 2, "exclude each other"),
+        (("plan", "--json", "--jikkou"), 2, "--jikkou is a format of its own"),
         (("plan", "--set", "plan.max_step_factor=1"), 2, "plan.max_step_factor"),
     ],
 )
