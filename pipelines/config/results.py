@@ -56,7 +56,9 @@ def _regex(pattern: str) -> str:
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise ValueError(f"{pattern[:20]!r}... has more than {_MAX_PATTERN_CHARS} characters")
     try:
-        duckdb.execute("SELECT regexp_extract('', $1, 1)", [pattern])
+        # A connection of its own: others may read on the one of the process.
+        with duckdb.connect() as connection:
+            connection.execute("SELECT regexp_extract('', $1, 1)", [pattern]).fetchall()
         groups = re.compile(pattern).groups
     except (duckdb.Error, re.error):
         groups = 0
