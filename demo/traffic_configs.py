@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
 
 _ERROR_CODE = re.compile(r"\[Error (\d+)\]")
+_ONE_BEGINS = threading.Lock()
 _REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 _LOOK_EVERY_S = 0.5
 _MOVE_TIMEOUT_S = 90.0
@@ -150,10 +152,12 @@ def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int
             *("--reassignment-json-file", str(plan)),
         )
         deadline = time.monotonic() + _MOVE_TIMEOUT_S
-        # While another topic moves, the tool would refuse, or set throttles of that one too.
-        while admin.list_partition_reassignments() and time.monotonic() < deadline:
-            stage.stop.wait(_LOOK_EVERY_S)
-        tool("--execute", "--throttle", str(throttle_bytes_per_s))
+        # While another topic moves, the tool would refuse, or set throttles of that one too. Moves
+        # of two threads could begin at once.
+        with _ONE_BEGINS:
+            while admin.list_partition_reassignments() and time.monotonic() < deadline:
+                stage.stop.wait(_LOOK_EVERY_S)
+            tool("--execute", "--throttle", str(throttle_bytes_per_s))
         while _replicas(admin, topic) != [to_broker] and time.monotonic() < deadline:
             if stage.stop.wait(_LOOK_EVERY_S):
                 return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, False)

@@ -344,7 +344,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 4)
 @given(ACTS, st.integers(1, 9) | st.none())
 @example([("apply", 1, None), ("apply", 2, "begun"), ("apply", 2, "sent")], None)
 def test_whatever_happens_ours_is_given_back_and_others_stays(
@@ -396,7 +396,7 @@ LATE_ACTS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 4)
 @given(LATE_ACTS, st.integers(1, 9) | st.none())
 @example([("apply", 1), ("lose", 2), ("apply", 3), ("land", 0)], None)
 @example([("lose", 1), ("apply", 3), ("land", 0)], 2)

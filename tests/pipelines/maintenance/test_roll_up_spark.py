@@ -20,7 +20,7 @@ from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
 from .quota_windows import MIDNIGHT, NOW, days, in_order, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
 Row = dict[str, Any]
 
 
@@ -47,7 +47,6 @@ def windows() -> list[Row]:
     ]
 
 
-@pytest.mark.faults
 def test_spark_makes_the_rows_that_duckdb_makes(
     spark: SparkSession, catalog: Warehouse, tmp_path: Path
 ) -> None:

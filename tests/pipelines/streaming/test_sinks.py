@@ -219,6 +219,7 @@ def forget_commits(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_a_catalog_takes_the_same_writes(spark: SparkSession, tmp_path: Path, frame: Frame) -> None:
     spark.sql(f"CREATE SCHEMA spark_catalog.sinks LOCATION '{tmp_path / 'sinks'}'")
     try:

@@ -142,7 +142,7 @@ def make_released(spark: SparkSession, warehouse: Warehouse, step: Step) -> None
 
 
 # A table with a stored value that changes, one without, and one with a renamed field.
-_FEW = ("fetch_sessions", "settings", "fetches")
+_FEW = ("fetch_sessions",)
 
 
 @pytest.mark.spark
