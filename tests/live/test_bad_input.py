@@ -166,6 +166,7 @@ def test_a_wrong_password_is_one_clear_error(conf: Conf, monkeypatch: pytest.Mon
     assert "guessed-wrong" not in str(error.value)
 
 
+@pytest.mark.faults
 def test_no_broker_at_start_is_one_clear_error(conf: Conf) -> None:
     properties = conf.kafka.properties | {"bootstrap.servers": "127.0.0.1:9"}
     kafka = conf.kafka.model_copy(update={"properties": properties})

@@ -131,6 +131,7 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
     assert operator.quotas() == [{}] * 3
 
 
+@pytest.mark.faults
 def test_a_quota_that_an_operator_set_survives_plan_after_plan(
     operator: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:

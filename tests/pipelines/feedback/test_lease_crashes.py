@@ -98,5 +98,20 @@ def test_whatever_is_copied_or_removed_in_the_topic_is_noticed_or_changes_nothin
     )
     # A run that is killed before its head has written no config: what the head lists is true.
     unlisted = {topic_key(k) for k, each in live(before).items() if each.tag not in listed(before)}
-    assert is_noticed or is_same or is_old_head or key in unlisted
+    # A run that is killed after it removed a lease, and before its head: the head lists it still.
+    removed = live(after).keys() - live(before).keys()
+    relisted = {topic_key(k) for k in removed if live(after)[k].tag in listed(before)}
+    assert is_noticed or is_same or is_old_head or key in unlisted | relisted
     assert {lease.owned and lease.owned.prior_value for lease in after.leases.values()} <= {None}
+
+
+def test_a_removal_that_was_killed_before_its_head_may_come_back_and_harms_nobody() -> None:
+    site = Site()
+    for act in [("apply", 2, None), ("wait", 600, None), ("restore", 0, 4), ("wait", 130, None)]:
+        perform(site, act)
+    key, value = next((k, v) for k, v in site.topic.items if b'"eve"' in k and v is not None)
+    site.topic.append([(key, value)])
+    for act in [("restore", 1, None), ("wait", 130, None), ("restore", 1, None)]:
+        perform(site, act)
+    assert (site.value("eve"), site.value("zoe")) == (None, None)
+    assert site.book.leases == {}
