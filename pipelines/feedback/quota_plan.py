@@ -163,6 +163,9 @@ def _never_above(row: DesiredConfig) -> Decision:
     value, applied = _number(row.config_value), _applied(row)
     if value is None or applied is None or value <= applied:
         return Decision(row)
+    if not _can_come_back(row):
+        # What is set is below what may be written: nothing tightens it, and nothing sets it again.
+        return Decision(row, quota_steps.why(quota_steps.NOT_RESTORABLE, row, StepLimits()))
     return Decision(replace(row, config_value=_text(row.config_key, applied)))
 
 

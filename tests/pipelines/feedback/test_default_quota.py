@@ -141,6 +141,21 @@ ROWS = st.builds(
 )
 
 
+def test_a_value_below_what_may_be_written_is_not_tightened_and_ends_no_plan() -> None:
+    row = default(
+        "1000000",
+        entity_type="broker",
+        entity_name="1",
+        config_key="leader.replication.throttled.rate",
+        prior_value="1",
+        direction=TIGHTEN,
+    )
+    made = planned(row)
+    assert made.changes == ()
+    (blocked,) = made.blocked
+    assert "out of the bounds of what may be written" in blocked.reason
+
+
 @given(st.lists(ROWS, max_size=8), st.booleans(), st.booleans())
 def test_no_plan_ever_writes_another_default(
     rows: list[DesiredConfig], is_allowed: bool, has_canary: bool
