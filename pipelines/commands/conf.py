@@ -54,9 +54,7 @@ def conf_command(
     if prefix is not None and action is not Action.SHOW:
         raise ConfigError(f"{prefix}: only `conf show` takes the beginning of keys")
     if action is Action.SCHEMA:
-        from quotaflow.pipelines.config import schema  # noqa: PLC0415  --help needs no pydantic
-
-        output.lines([json.dumps(schema.schema(), indent=2)])
+        output.lines([_schema()])
         return
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.config import origins  # noqa: PLC0415  --help needs no pydantic
@@ -74,3 +72,9 @@ def conf_command(
     if not rows:
         raise ConfigError(f"no key of conf begins with {prefix}: `quotaflow conf show` lists all")
     output.write(rows, _COLUMNS, layout, by_importance=False)
+
+
+def _schema() -> str:
+    from quotaflow.pipelines.config import schema  # noqa: PLC0415  --help needs no pydantic
+
+    return json.dumps(schema.schema(), indent=2)

@@ -86,8 +86,6 @@ def list_metrics(
 
     Example: quotaflow metrics throttle time --client librdkafka
 
-    Example: quotaflow metrics --rules > quotaflow-rules.yaml
-
     Example: quotaflow metrics --grafana > quotaflow-dashboard.json
     """
     if rules or grafana:
@@ -98,11 +96,7 @@ def list_metrics(
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
     _check("--kip", kip, KIPS)
-    from quotaflow.schemas.kip_metrics import KIP_METRICS  # noqa: PLC0415  only this command
-    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  reads the lists
-
-    metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
-    metrics.sort(key=lambda metric: (metric.name, metric.kip or ""))
+    metrics = _all_metrics()
     candidates = [m for m in metrics if _is_candidate(m, client, kind, kip)]
     if kip and not candidates:
         raise NoMatchError(f"{kip} names no metric that fits")
@@ -110,9 +104,17 @@ def list_metrics(
     if layout != Layout():
         output.write((_row(m) for m in matches), COLUMNS, layout)
         return
-    # Not a table: names are longer than its cells, and a cut name cannot be subscribed to.
+    # Not a table: nobody can subscribe to a name that a cell cuts.
     output.lines(line for metric in matches for line in _text(metric))
     output.note(f"{len(matches)} of {len(metrics)} metrics")
+
+
+def _all_metrics() -> "list[Metric | KipMetric]":
+    from quotaflow.schemas.kip_metrics import KIP_METRICS  # noqa: PLC0415  only this command
+    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  reads the lists
+
+    metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
+    return sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
 
 
 def _of_ourselves(conf: "Conf", runbooks: str, *, rules: bool) -> str:

@@ -128,26 +128,31 @@ def show(
     output.write(rows, columns, layout)
 
 
+_Dialect = Annotated[
+    Dialect, typer.Option("--dialect", help="Whose SQL: spark, or duckdb over a folder.")
+]
+_Dbt = Annotated[bool, typer.Option("--dbt", help="Print a sources.yml of dbt instead of SQL.")]
+_Grants = Annotated[
+    bool, typer.Option("--grants", help="Print what each identity may do, in conf's catalog.")
+]
+_Jobs = Annotated[
+    str, typer.Option("--jobs", metavar="NAME", help="Who runs the jobs that read topics.")
+]
+_Operator = Annotated[
+    str, typer.Option("--operator", metavar="NAME", help="Who plans, applies and restores.")
+]
+
+
 def print_ddl(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="One table or view; all without it.")
     ] = None,
     *,
-    dialect: Annotated[
-        Dialect, typer.Option("--dialect", help="Whose SQL: spark, or duckdb over a folder.")
-    ] = Dialect.SPARK,
-    dbt: Annotated[
-        bool, typer.Option("--dbt", help="Print a sources.yml of dbt instead of SQL.")
-    ] = False,
-    grants: Annotated[
-        bool, typer.Option("--grants", help="Print what each identity may do, in conf's catalog.")
-    ] = False,
-    jobs: Annotated[
-        str, typer.Option("--jobs", metavar="NAME", help="Who runs the jobs that read topics.")
-    ] = "quotaflow-jobs",
-    operator: Annotated[
-        str, typer.Option("--operator", metavar="NAME", help="Who plans, applies and restores.")
-    ] = "quotaflow-operator",
+    dialect: _Dialect = Dialect.SPARK,
+    dbt: _Dbt = False,
+    grants: _Grants = False,
+    jobs: _Jobs = "quotaflow-jobs",
+    operator: _Operator = "quotaflow-operator",
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:

@@ -41,8 +41,8 @@ PAGES = (
         (
             Text(
                 "Bytes are those of records, times are UTC. `Filters` choose a cluster and days. "
-                "These show what is so now, whatever days are chosen: the cluster, quotas, "
-                "throttles that stand, settings to change, changes that wait, jobs and checks."
+                "The chosen days do not change these, which show the present: the cluster, quotas, "
+                "current throttles, settings to change, changes that wait, jobs and checks."
             ),
         ),
         (

@@ -282,4 +282,4 @@ ABOUT_NOW = frozenset(
         *("changes_that_wait", "jobs", "checks_that_fail", "why_groups_lag", "groups_behind"),
     }
 )
-"""Datasets about what is so now, whatever days are chosen."""
+"""Datasets about the present, which the chosen days do not change."""

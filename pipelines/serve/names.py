@@ -60,7 +60,7 @@ class Names:
 
 
 def find(scope: Scope, text: str) -> Sequence[Names]:
-    """Names of every kind with this text in them, whatever its case; all names without a text."""
+    """Names of every kind with this text in them, ignoring case; all names without a text."""
     return [_of_kind(scope, kind, text) for kind in _SOURCES]
 
 

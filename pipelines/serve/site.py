@@ -116,7 +116,7 @@ class QuotaflowSite:
         return self._page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, login=LOGIN)
 
     def _kept(self, key: str, make: Callable[[Scope], Response]) -> Response:
-        """A page as it was computed last, or anew once its tables or its time changed."""
+        """A page as it was computed last, and again once its tables or its time changed."""
         try:
             return self._still(key, self.tables.versions()) or self._computed(key, make)
         except NeverMadeError as error:

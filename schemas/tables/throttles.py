@@ -88,7 +88,7 @@ REPLICATION_RATES = Table(
             "them, one second at least: Kafka's SimpleRate when the last came, over aligned "
             "seconds; the broker's may differ by one sample",
         ),
-        Column("quota", DOUBLE, "rate in force, bytes per second; null: none is known"),
+        Column("quota", DOUBLE, "rate that applies, bytes per second; null: none is known"),
         Column("is_over", BOOLEAN, "throttled_rate above the quota"),
     ),
     key=("cluster_id", "event_time", "broker_id", "side"),

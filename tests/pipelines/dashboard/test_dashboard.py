@@ -222,7 +222,7 @@ def test_every_question_has_a_time_range_or_is_about_now() -> None:
     assert [each["queryName"] for each in picker["spec"]["encodings"]["fields"]] == list(datasets)
 
 
-# What goes on shows whatever days are chosen.
+# The chosen days do not change what shows the present.
 GOES_ON = {"attention", "moves", "alerts"}
 
 

@@ -33,7 +33,7 @@ RACKS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [("az-b", "address", 9, 9, 0)],
     ),
     "its client id": ({"traffic": [sent(9, **CLAIMED)]}, [("az-b", "client_id", 9, 9, 0)]),
-    "its metrics, whatever its id claims": (
+    "its metrics, and not what its id claims": (
         {"traffic": [sent(9, **CLAIMED)], "client_metrics": [pushed("az-a")]},
         [("az-a", "telemetry", 9, 0, 0)],
     ),
