@@ -13,6 +13,7 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> JavaCheck:
     return JavaCheck.compiled("RecordSenderCheck", tmp_path_factory.mktemp("sender"))
 
 
+@pytest.mark.faults
 def test_long_client_ids_stay_within_the_bound(check: JavaCheck) -> None:
     """10,000 pushes of one byte and a client id of 32 KB would take 320 MiB."""
     assert check.counts("headers")["grown"] < 1.25 * BOUND

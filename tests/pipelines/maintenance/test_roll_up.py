@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines import config
@@ -26,6 +26,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.udfs.rules.usage_histogram import MAX_ERROR
 
+from ...examples import EXPENSIVE
 from ...rule_rows import database
 from ...schemas.views import view_tables
 from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, Row, days, in_order, table, window
@@ -122,7 +123,7 @@ def histories(draw: st.DrawFn) -> list[Row]:
 
 
 @given(histories(), st.sampled_from(((0, 3), (0, 1), (1, 2), (2, 3))), st.integers(0, 3))
-@settings(max_examples=8, deadline=None)
+@EXPENSIVE
 def test_answers_over_any_time_are_those_over_windows(
     rows: list[Row], minutes: tuple[int, int], hours: int
 ) -> None:
@@ -144,7 +145,7 @@ def test_answers_over_any_time_are_those_over_windows(
 
 
 @given(histories())
-@settings(max_examples=5, deadline=None)
+@EXPENSIVE
 def test_hours_of_minutes_are_hours_of_windows(rows: list[Row]) -> None:
     windows = table(rows)
     minutes = in_range(windows, 0, 3, MINUTE_S)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import AlertsSection
@@ -20,6 +20,7 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVEN
 from quotaflow.udfs.alerts import alert_id
 from quotaflow.udfs.engine.rule import Files
 
+from ...examples import EXPENSIVE
 from ...rule_rows import Rows, compute
 from .splits import assert_parts_equal_whole
 
@@ -223,7 +224,7 @@ RULES = (
 )
 
 
-@settings(deadline=None, max_examples=12)
+@EXPENSIVE
 @example(readings=[reading(20 * n, client_id=f"at {n}") for n in range(900)], minutes={1, 280})
 @given(readings=steady_readings(), minutes=st.sets(st.integers(0, 600), min_size=1, max_size=3))
 def test_parts_of_time_and_parts_of_series_equal_the_whole(

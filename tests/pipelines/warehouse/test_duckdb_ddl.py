@@ -38,6 +38,7 @@ def pasted(text: str, warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@pytest.mark.faults
 def test_all_of_it_makes_every_table_and_view_with_its_meaning(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:

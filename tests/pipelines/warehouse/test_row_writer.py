@@ -199,6 +199,7 @@ def test_a_batch_replaces_once(warehouse: Warehouse, folder: Path) -> None:
     assert content(folder) == [OLD[1]]
 
 
+@pytest.mark.faults
 def test_a_checkpoint_of_the_log_keeps_which_batches_were_appended(
     warehouse: Warehouse, folder: Path
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import IngestSection
@@ -16,6 +16,7 @@ from quotaflow.udfs.request_log import reader, statements, wrappers
 from quotaflow.udfs.request_log.columns import DOUBTFUL, LEFT_OUT, REASONS
 from quotaflow.udfs.request_log.parser import LineParser
 
+from ...examples import EXPENSIVE
 from ...record_batches import parsed, record_batch
 
 MS = 1_795_226_400_000
@@ -113,7 +114,7 @@ def assert_others_are_read(odd: list[bytes]) -> None:
         assert_is_alone(rows[offset], offset)
 
 
-@settings(max_examples=12)
+@EXPENSIVE
 @given(st.lists(st.tuples(st.sampled_from(places(GOOD)), VALUES), min_size=30, max_size=60))
 def test_any_value_in_any_place_costs_its_line_at_most(
     changes: list[tuple[tuple[Any, ...], Any]],
@@ -125,7 +126,7 @@ def test_any_value_in_any_place_costs_its_line_at_most(
     assert_others_are_read(odd)
 
 
-@settings(max_examples=12)
+@EXPENSIVE
 @given(
     st.lists(
         st.tuples(st.binary(max_size=60), st.integers(0, 400), st.integers(0, 400)),
@@ -180,7 +181,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=12)
+@EXPENSIVE
 @given(
     st.lists(
         st.tuples(

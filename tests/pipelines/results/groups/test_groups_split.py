@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import QuotasSection
@@ -16,6 +16,7 @@ from quotaflow.pipelines.results.groups import (
     share_fetches,
 )
 
+from ....examples import EXPENSIVE
 from ..splits import assert_same_however_split
 from . import golden_groups
 from .group_rows import NOON, Row, commit, heartbeat, left, old_heartbeat, request
@@ -100,7 +101,7 @@ def lookups(result: Result) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.table.name)
-@settings(max_examples=max(settings().max_examples // 20, 2))
+@EXPENSIVE
 @given(seed=st.integers(0, 2**32))
 def test_a_table_does_not_depend_on_batches(result: Result, seed: int) -> None:
     dice = random.Random(seed)

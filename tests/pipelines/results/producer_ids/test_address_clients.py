@@ -4,11 +4,12 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.producer_ids import address_clients
 
+from ....examples import EXPENSIVE
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
@@ -88,7 +89,7 @@ ANY_REQUESTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=8)
+@EXPENSIVE
 @given(requests=ANY_REQUESTS, minutes=st.sets(st.integers(0, 3)), seed=st.integers(0, 9))
 def test_parts_of_time_and_any_order_equal_the_whole(
     requests: Rows, minutes: set[int], seed: int

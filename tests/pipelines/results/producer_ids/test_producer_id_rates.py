@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import ProducerIdsSection
@@ -18,6 +18,7 @@ from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
+from ....examples import EXPENSIVE
 from ....rule_rows import Rows, compute
 from ..splits import assert_parts_equal_whole
 
@@ -300,7 +301,7 @@ MINUTES = st.sets(
 )
 
 
-@settings(deadline=None, max_examples=12)
+@EXPENSIVE
 @example(bursts=[("low", 0, 20, 0, 5), ("low", 0, 90, 7, 5)], minutes={1}, conf=KIP_936)
 @given(
     bursts=BURSTS,

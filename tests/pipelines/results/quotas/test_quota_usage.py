@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import QuotasSection
@@ -16,6 +16,7 @@ from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.udfs.rules.quota import EXEMPT_APIS, QuotaEntity
 
+from ....examples import EXPENSIVE
 from ....oracle.rules.quota import EffectiveQuota, effective
 from ....rule_rows import compute, compute_in_parts
 from .quota_rows import (
@@ -389,7 +390,7 @@ def test_a_window_is_as_long_as_the_rate_period_of_conf() -> None:
     assert (result.bucket_s, result.lookback_s) == (6, 6)
 
 
-@settings(max_examples=8)
+@EXPENSIVE
 @given(
     st.integers(0, 2**32),
     st.sets(st.integers(-2, 8).map(lambda window: at(window * RATE_PERIOD_S)), max_size=4),

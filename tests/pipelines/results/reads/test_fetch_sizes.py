@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.reads import fetch_sizes
 from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES, LIMITERS
 
+from ....examples import EXPENSIVE
 from ....rule_rows import Rows, compute, compute_in_parts
 
 RESULT = fetch_sizes.result(QuotasSection())
@@ -259,7 +260,7 @@ def made_up_fetches(dice: random.Random) -> Rows:
     ]
 
 
-@settings(max_examples=8)
+@EXPENSIVE
 @given(
     st.integers(0, 2**32),
     st.sets(st.integers(-1, 7).map(lambda minute: at(minute * 60)), max_size=4),

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.result import Result
@@ -19,6 +19,7 @@ from quotaflow.pipelines.results.reads import (
 )
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
+from ....examples import EXPENSIVE
 from ..splits import assert_same_however_split
 from .replica_rows import (
     RACKS,
@@ -149,7 +150,7 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
     ],
     ids=lambda result: result.table.name,
 )
-@settings(max_examples=8, deadline=None)
+@EXPENSIVE
 @given(
     seed=st.integers(0, 2**32),
     cuts=st.lists(st.integers(-1, MINUTES + 1), max_size=3),

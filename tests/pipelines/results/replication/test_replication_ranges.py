@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.result import Result
@@ -12,6 +12,7 @@ from quotaflow.pipelines.results.replication import replica_lag
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
+from ....examples import EXPENSIVE
 from . import throttle_rows
 from .throttle_rows import (
     IN_ORDER,
@@ -116,7 +117,7 @@ def content(rows: list[Row]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-@settings(max_examples=3, deadline=None)
+@EXPENSIVE
 @given(
     seed=st.integers(0, 2**32),
     cuts=st.sets(st.integers(0, MINUTES), min_size=1, max_size=3),

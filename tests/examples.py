@@ -1,0 +1,6 @@
+"""How many examples a property draws that takes a tenth of a second or more for each."""
+
+from hypothesis import settings
+
+EXPENSIVE = settings(max_examples=max(settings().max_examples // 25, 3))
+"""3 examples where other properties have 25, and 40 in `make faults`: each run draws others."""
