@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -20,7 +19,9 @@ from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
 
 _ERROR_CODE = re.compile(r"\[Error (\d+)\]")
-_ONE_BEGINS = threading.Lock()
+_OTHER_MOVES = "existing partition assignment"
+"""Of the message with which kafka-reassign-partitions refuses to begin a second move."""
+
 _REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 _LOOK_EVERY_S = 0.5
 _MOVE_TIMEOUT_S = 90.0
@@ -152,18 +153,32 @@ def move(stage: Stage, topic: str, *, size_bytes: int, throttle_bytes_per_s: int
             *("--reassignment-json-file", str(plan)),
         )
         deadline = time.monotonic() + _MOVE_TIMEOUT_S
-        # While another topic moves, the tool would refuse, or set throttles of that one too. Moves
-        # of two threads could begin at once.
-        with _ONE_BEGINS:
-            while admin.list_partition_reassignments() and time.monotonic() < deadline:
-                stage.stop.wait(_LOOK_EVERY_S)
-            tool("--execute", "--throttle", str(throttle_bytes_per_s))
+        execute = partial(tool, "--execute", "--throttle", str(throttle_bytes_per_s))
+        begin_alone(execute, admin.list_partition_reassignments, deadline)
         while _replicas(admin, topic) != [to_broker] and time.monotonic() < deadline:
             if stage.stop.wait(_LOOK_EVERY_S):
                 return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, False)
         tool("--verify")
         is_finished = _replicas(admin, topic) == [to_broker]
     return Move(topic, from_broker, to_broker, throttle_bytes_per_s, size_bytes, is_finished)
+
+
+def begin_alone(execute: Callable[[], object], moving: Callable[[], object], until: float) -> None:
+    """Run the tool while no partition moves, at `until` (time.monotonic()) in any case.
+
+    While another topic moves, the tool refuses, or with `--additional` sets throttles of that one
+    too. A move of another thread can begin while the tool starts: then try again.
+    """
+    while True:
+        while moving() and time.monotonic() < until:
+            time.sleep(_LOOK_EVERY_S)
+        try:
+            execute()
+        except KafkaError as error:
+            if _OTHER_MOVES not in str(error) or time.monotonic() >= until:
+                raise
+        else:
+            return
 
 
 def _replicas(admin: KafkaAdminClient, topic: str) -> list[int]:
