@@ -3,7 +3,7 @@
 import difflib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,8 @@ import typer
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, FeedbackError, JobError, KafkaError
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout, for_programs
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.commands.line_counts import LineCounts
@@ -56,6 +57,7 @@ def capture(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
 ) -> None:
     """Switch brokers' request logs on for a while, and show the lines per second.
 
@@ -75,23 +77,23 @@ def capture(
             f"--for {period} must be {FOR_S[0]} to {FOR_S[-1]} s: for longer, set the brokers' own "
             "log4j2 configuration"
         )
-    apis = _apis(api)
+    apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.commands import capture_preview  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
 
     switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
     volume = capture_preview.expected(settings, switch.request.cluster_id)
-    if as_json and not yes:
+    if layout.is_for_programs and not yes:
         rows = capture_preview.objects(settings, switch, volume)
-        output.lines(values.json_line(row) for row in rows)
+        output.write(rows, capture_preview.COLUMNS, layout)
     elif not yes:
         output.lines(capture_preview.text(settings, switch, volume))
         output.note(
             "Nothing was written: --yes switches it on, shows lines per second, and restores."
         )
     else:
-        _capture(settings, switch.request, apis, as_json=as_json)
+        _capture(settings, switch.request, apis, layout)
 
 
 def _apis(text: str | None) -> frozenset[str]:
@@ -115,7 +117,7 @@ def _as_logged(name: str) -> str:
 
 
 def _capture(
-    settings: "Conf", request: "CaptureRequest", apis: frozenset[str], *, as_json: bool
+    settings: "Conf", request: "CaptureRequest", apis: frozenset[str], layout: Layout
 ) -> None:
     from quotaflow.pipelines.commands import capture_preview, plan_text  # noqa: PLC0415
     from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
@@ -146,7 +148,7 @@ def _capture(
                     f"following {topic} for {request.for_s} s: Ctrl-C restores the levels; a "
                     "broker that restarts forgets them"
                 )
-                duration_s = _follow(arrivals, poll, request.for_s, is_over, as_json=as_json)
+                duration_s = _follow(arrivals, poll, request.for_s, is_over, layout)
                 _keep_volume(settings, request.cluster_id, arrivals, duration_s)
         finally:
             for switch in switches:
@@ -201,12 +203,14 @@ def _follow(
     poll: Callable[[], list[Any]],
     for_s: int,
     is_over: Callable[[], bool],
-    *,
-    as_json: bool,
+    layout: Layout,
 ) -> float:
     """Count and show lines until the time is over; returns how long that took, in seconds."""
     from quotaflow.pipelines.commands import line_counts  # noqa: PLC0415
 
+    names = ("time", *line_counts.COLUMNS)
+    if layout.as_csv:
+        output.lines(output.program_lines([], names, layout))
     started = reported = time.monotonic()
     while (now := time.monotonic()) < started + for_s and not is_over():
         if records := poll():
@@ -214,8 +218,11 @@ def _follow(
         if now - reported >= _TICK_S:
             rates = list(arrivals.rates(now - reported))
             reported, at = now, f"{datetime.now(UTC):%H:%M:%S}"
-            objects = [values.json_line({"time": at, **rate}) for rate in rates]
-            output.lines_while_read(objects if as_json else [f"{at}  {line_counts.line([*rates])}"])
+            rows = [{"time": at, **rate} for rate in rates]
+            texts: Iterable[str] = [f"{at}  {line_counts.line(rates)}"]
+            if layout.is_for_programs:
+                texts = output.program_lines(rows, names, layout, has_head=False)
+            output.lines_while_read(texts)
     duration_s = max(time.monotonic() - started, 1.0)
     for text in arrivals.summary(duration_s):
         output.note(text)

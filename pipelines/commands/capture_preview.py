@@ -14,6 +14,12 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.requests import REQUESTS
 
+COLUMNS = (
+    *("broker_id", "level", "level_then", "expected_lines_per_s", "expected_bytes_per_s"),
+    *("command", "take_back_command", "remedy_command"),
+)
+"""Columns of `objects`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Volume:

@@ -9,6 +9,9 @@ from quotaflow.pipelines.kafka import record_batches
 from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.parser import LineParser
 
+COLUMNS = ("broker_id", "lines_per_s", "bytes_per_s", "lines", "bytes")
+"""Columns of `LineCounts.rates`."""
+
 _MAX_APIS = 5
 
 
@@ -95,7 +98,7 @@ class LineCounts:
         return [*sorted(self.broker_ids), *unnamed]
 
 
-def line(rates: list[Mapping[str, Any]]) -> str:
+def line(rates: Sequence[Mapping[str, Any]]) -> str:
     """The rates of all brokers as one line of text."""
     return "  ".join(
         f"{_broker_text(row['broker_id'])}: {row['lines_per_s']:.1f} lines/s "

@@ -6,14 +6,18 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal.layout import Layout
+
+_NOTICE = ("event_time", "kind", "text", "cluster_id", "id", "details")
+_DELIVERY = ("sent", "summarized", "refused", "pending", "problem")
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("notify")(notify)
+    app.command("notify")(options.with_layout(notify))
 
 
 def notify(
@@ -21,7 +25,7 @@ def notify(
     dry_run: DryRun = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
+    layout: Layout,
 ) -> None:
     """Notify a webhook of alerts, waiting plans, failed changes and critical checks.
 
@@ -37,9 +41,11 @@ def notify(
 
     now = datetime.now(UTC)
     if dry_run:
-        for notice in notifier.pending(settings, now):
-            shown = notifier.body(notice)
-            output.lines([values.json_line(shown) if as_json else _line(shown)])
+        waiting = map(notifier.body, notifier.pending(settings, now))
+        if layout != Layout():
+            output.write(waiting, _NOTICE, layout)
+        else:
+            output.lines(map(_line, waiting))
         return
     delivery = notifier.deliver(settings, now)
     for refusal in delivery.refused:
@@ -50,8 +56,8 @@ def notify(
         "refused": len(delivery.refused),
         "pending": delivery.pending,
     }
-    if as_json:
-        output.lines([values.json_line(counts | {"problem": delivery.problem})])
+    if layout != Layout():
+        output.write([counts | {"problem": delivery.problem}], _DELIVERY, layout)
     else:
         summary = f", {delivery.summarized} in one summary" if delivery.summarized else ""
         output.lines([f"{delivery.sent} sent{summary}"])

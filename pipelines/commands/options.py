@@ -28,7 +28,7 @@ Overrides = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line: times in UTC, bytes in base64.")
 ]
-_AsCsv = Annotated[
+AsCsv = Annotated[
     bool,
     typer.Option(
         "--csv", help="CSV; text a spreadsheet would run gets a leading ' (JSON is exact)."
@@ -70,7 +70,7 @@ def with_layout(command: Callable[..., None]) -> Callable[..., None]:
     def printing(
         *,
         as_json: AsJson = False,
-        as_csv: _AsCsv = False,
+        as_csv: AsCsv = False,
         columns: _Columns = None,
         wide: _Wide = False,
         vertical: _Vertical = False,

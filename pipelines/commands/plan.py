@@ -43,8 +43,8 @@ def show_plan(
     """Show which configs should change, why, and how.
 
     Writes nothing to the cluster: `quotaflow apply` does that. Exit code 3: changes wait; 0: none
-    do. With --json, one object per change; stderr has the blocked changes with their reasons. Needs
-    no JVM where the tables are in a folder.
+    do. With --json and --csv, one row per change, and then one per blocked change with its
+    blocked_reason; stderr has these too. Needs no JVM where the tables are in a folder.
 
     Example: quotaflow plan
 

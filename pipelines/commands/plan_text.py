@@ -14,6 +14,7 @@ from quotaflow.pipelines.feedback.change import (
     Change,
     Plan,
 )
+from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.terminal import grid, values
@@ -42,7 +43,7 @@ _CHANGE = (
     "command",
     "note",
 )
-PLAN_COLUMNS = (*_ROW, *_CHANGE, "plan_id")
+PLAN_COLUMNS = (*_ROW, *_CHANGE, "plan_id", "blocked_reason")
 """Columns of `plan_objects`."""
 OUTCOME_COLUMNS = (*_ROW, *_CHANGE, "step", "detail")
 """Columns of `outcome_objects`."""
@@ -51,8 +52,22 @@ _SIGNS = {APPEND: "+ ", SUBTRACT: "- "}
 
 
 def plan_objects(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Each change as one JSON object: entity, config, evidence, value, command and note."""
-    return (_object(change) | {"plan_id": plan.plan_id} for change in plan.changes)
+    """Each change as one JSON object: entity, config, evidence, value, command and note.
+
+    Then each blocked change once with its `blocked_reason`, which is null for a planned one. The
+    plan has no value, id or command of a blocked change: these are null.
+    """
+    of_plan = {"plan_id": plan.plan_id}
+    for change in plan.changes:
+        yield _object(change) | of_plan | {"blocked_reason": None}
+    nothing = dict.fromkeys(_CHANGE)
+    shown = set()
+    for each in plan.blocked:
+        key = (*each.desired.key, each.desired.evidence_key, each.reason)
+        if key not in shown:
+            shown.add(key)
+            known = _row(each.desired) | nothing | {"since": _time(each.desired.since)}
+            yield known | of_plan | {"blocked_reason": each.reason}
 
 
 def outcome_objects(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
@@ -60,9 +75,12 @@ def outcome_objects(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:
     return (_object(o.change) | {"step": o.step, "detail": o.detail} for o in outcomes)
 
 
+def _row(desired: DesiredConfig) -> dict[str, Any]:
+    return {name: getattr(desired, name) for name in _ROW}
+
+
 def _object(change: Change) -> dict[str, Any]:
-    row = {name: getattr(change.desired, name) for name in _ROW}
-    return row | {
+    return _row(change.desired) | {
         "change_id": change.change_id,
         "purpose": change.purpose,
         "operation": change.operation.name,

@@ -1,7 +1,7 @@
 """The command troubleshoot: request metrics from one client for a while (KIP-714)."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +11,7 @@ from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal.layout import Layout, for_programs
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.commands.subscription_request import PreparedSubscription
@@ -47,20 +48,22 @@ def troubleshoot(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     as_json: options.AsJson = False,
+    as_csv: options.AsCsv = False,
 ) -> None:
     """Request metrics from one client for a while, and show what it pushes.
 
     Creates a client-metrics resource that matches only the live instances of CLIENT, follows the
     receiver's topic and the request log, and deletes the resource at the end, at Ctrl-C and after
-    an error. A subscription that could harm the client is refused. With --json, points have the
-    columns of client_metrics. Needs no JVM; the login needs DESCRIBE_CONFIGS and ALTER_CONFIGS on
-    the cluster.
+    an error. A subscription that could harm the client is refused. With --json and --csv, points
+    have the columns of client_metrics. Needs no JVM; the login needs DESCRIBE_CONFIGS and
+    ALTER_CONFIGS on the cluster.
 
     Example: quotaflow troubleshoot orders --metrics org.apache.kafka.consumer. --for 10m --yes
     """
     prefixes = tuple(dict.fromkeys(part.strip() for part in metrics.split(",")))
     interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
     for_s = _seconds("--for", period, FOR_S, "for longer, add a subscription rule to conf")
+    layout = for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf(conf, overrides)
     from quotaflow.pipelines.commands import subscription_request  # noqa: PLC0415  imports pyarrow
 
@@ -71,9 +74,10 @@ def troubleshoot(
     for text in prepared.notes:
         output.note(text)
     if yes:
-        _follow(settings, prepared, for_s, as_json=as_json)
-    elif as_json:
-        output.lines([values.json_line(subscription_request.as_object(prepared))])
+        _follow(settings, prepared, for_s, layout)
+    elif layout.is_for_programs:
+        row = subscription_request.as_object(prepared)
+        output.write([row], [*row], layout)
     else:
         output.lines(subscription_request.text(prepared))
 
@@ -85,10 +89,8 @@ def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
     return duration_s
 
 
-def _follow(
-    settings: "Conf", prepared: "PreparedSubscription", for_s: int, *, as_json: bool
-) -> None:
-    from quotaflow.pipelines.commands.pushes import CapturedPushes  # noqa: PLC0415
+def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layout: Layout) -> None:
+    from quotaflow.pipelines.commands.pushes import COLUMNS, CapturedPushes  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail, temporary_subscription  # noqa: PLC0415
 
     properties, made = settings.kafka.properties, prepared.lease
@@ -101,7 +103,6 @@ def _follow(
         report=output.note,
     )
     partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
-    shown: Callable[[dict[str, Any]], str] = values.json_line if as_json else line
     with interrupts.noted() as is_over:
         with (
             tail.follow(properties, partitions) as poll,
@@ -110,8 +111,14 @@ def _follow(
             ),
         ):
             output.note(f"requested by client-metrics {made.name}: Ctrl-C deletes it")
+            if layout.as_csv:
+                output.lines(output.program_lines([], COLUMNS, layout))
             for record in _until(poll, for_s, is_over):
-                output.lines_while_read(shown(row) for row in pushes.rows(record))
+                rows = pushes.rows(record)
+                texts: Iterable[str] = map(line, rows)
+                if layout.is_for_programs:
+                    texts = output.program_lines(rows, COLUMNS, layout, has_head=False)
+                output.lines_while_read(texts)
         came = f"{pushes.pushes} pushes and {pushes.points} points came"
         output.note(f"{came}; client-metrics {made.name} is deleted")
     if is_over():

@@ -51,6 +51,13 @@ def from_options(
     return Layout(as_json, as_csv, _names(columns), is_wide, is_vertical)
 
 
+def for_programs(*, as_json: bool, as_csv: bool) -> Layout:
+    """The layout of a command whose text is no table. Raises ConfigError for both options."""
+    return from_options(
+        as_json=as_json, as_csv=as_csv, columns=None, is_wide=False, is_vertical=False
+    )
+
+
 def _names(columns: str | None) -> tuple[str, ...] | None:
     if columns is None:
         return None

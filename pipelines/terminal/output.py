@@ -26,12 +26,23 @@ def write(
 ) -> None:
     """Print rows in a layout. Raises ConfigError for a column that they do not have."""
     chosen = layout.chosen(names)
-    if layout.as_json:
-        lines(values.json_line(layout.object(row)) for row in rows)
-    elif layout.as_csv:
-        lines(_csv(rows, chosen))
+    if layout.is_for_programs:
+        lines(program_lines(rows, chosen, layout))
     else:
         _table(rows, chosen, layout, by_importance=by_importance and layout.columns is None)
+
+
+def program_lines(
+    rows: Iterable[dict[str, Any]], names: Sequence[str], layout: Layout, *, has_head: bool = True
+) -> Iterator[str]:
+    """Rows as lines of JSON or CSV. Rows that continue a CSV need no head."""
+    if layout.as_json:
+        yield from (values.json_line(layout.object(row)) for row in rows)
+        return
+    if has_head:
+        yield _csv_line(names)
+    for row in rows:
+        yield _csv_line([values.csv_cell(row.get(name)) for name in names])
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -77,12 +88,6 @@ def error(text: str) -> None:
     prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
     with suppress(OSError):
         typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)
-
-
-def _csv(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
-    yield _csv_line(names)
-    for row in rows:
-        yield _csv_line([values.csv_cell(row.get(name)) for name in names])
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """The command capture: which logs it switches on, what it shows, and that it restores."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -182,6 +184,11 @@ def test_what_is_to_be_expected_is_what_was_logged_last(run: Command) -> None:
     assert objects[1]["expected_bytes_per_s"] == round(30 / elapsed_s * 1_100)
     assert (objects[2]["expected_lines_per_s"], objects[2]["command"]) == (None, None)
     assert objects[1]["level_then"] == "DEBUG"
+    assert run("--csv") == 0
+    lines = csv.DictReader(io.StringIO(run.printed()[0]))
+    assert [(row["broker_id"], row["level_then"]) for row in lines] == [
+        (str(broker_id), row["level_then"]) for broker_id, row in objects.items()
+    ]
 
 
 def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command) -> None:

@@ -1,5 +1,7 @@
 """The command plan."""
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -95,7 +97,24 @@ def test_json_is_one_object_a_change_and_the_same_again(
         assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert [json.loads(line)["entity_name"] for line in texts[0].splitlines()] == ["a"]
+    rows = [json.loads(line) for line in texts[0].splitlines()]
+    assert [row["entity_name"] for row in rows if row["blocked_reason"] is None] == ["a"]
+    assert [row["entity_name"] for row in rows if row["blocked_reason"]] == ["b", "c"]
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_a_plan_of_blocked_changes_alone_prints_them_with_their_reasons(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, option: str
+) -> None:
+    content = offenders(["User:broker"], this_minute() - HALF_AN_HOUR)
+    make_tables_and_answers(warehouse, seen_now(content))
+    assert plan(warehouse, option) == 0
+    printed = capsys.readouterr().out
+    lines = csv.DictReader(io.StringIO(printed))
+    rows = [*lines] if option == "--csv" else [json.loads(x) for x in printed.splitlines()]
+    reasons = {(row["entity_name"], row["config_key"]): row["blocked_reason"] for row in rows}
+    assert "excluded" in reasons["broker", "producer_ids_rate"]
+    assert len(rows) == len(reasons)
 
 
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(

@@ -1,5 +1,7 @@
 """The command troubleshoot: which clients it finds, what it refuses, shows and leaves."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -278,6 +280,25 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
     assert f"2 pushes and {len(rows)} points came" in err
     assert run.kafka.resources == {}
     assert len(run.kafka.written) == 1
+
+
+def test_csv_has_one_head_for_all_pushes_and_the_same_rows(
+    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
+    came = [received(golden), record(LOGGED, json.dumps(logged(golden, TWO)).encode())]
+    with arriving(monkeypatch, *came):
+        assert run("orders", "--metrics", "*", "--csv", "--yes") == 130
+    out, err = run.printed()
+    rows = [*csv.DictReader(io.StringIO(out))]
+    assert list(rows[0]) == CLIENT_METRICS.column_names
+    # A spreadsheet would run what begins with a minus.
+    assert {row["client_instance_id"].removeprefix("'") for row in rows} == {ONE, TWO}
+    assert f"2 pushes and {len(rows)} points came" in err
+    assert run("orders", "--metrics", "*", "--csv") == 0
+    (shown,) = csv.DictReader(io.StringIO(run.printed()[0]))
+    assert {*json.loads(shown["client_instance_ids"])} == {ONE, TWO}
+    assert run("orders", "--metrics", "*", "--csv", "--json") == 2
 
 
 def test_lines_for_people_hold_only_what_was_asked_for(

@@ -382,10 +382,10 @@ def test_the_address_is_in_no_message(
     options = [word for pair in overrides(warehouse, max_attempts=2) for word in ("--set", pair)]
     for answers, code in (([500, 500], 1), ([302], 1), ([400], 1), ([200], 0)):
         server.answers = answers
-        assert execute(["notify", *options]) == code
+        assert execute(["notify", "--csv", *options]) == code
     assert execute(["notify", "--dry-run", *options]) == 0
     printed = "".join(capsys.readouterr())
-    assert "1 sent" in printed
+    assert "sent,summarized,refused,pending,problem\n1,0,0,0,\n" in printed
     assert "TOPSECRET" not in printed + caplog.text
     kept = [path.read_text() for path in Path(warehouse.conf.folder).rglob("*.json")]
     assert "TOPSECRET" not in "".join(kept)
