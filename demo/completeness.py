@@ -41,7 +41,10 @@ def report(
         say(f"{name} has none{f': it is empty {reason}' if reason else ''}")
     unexplained = [name for name, reason in empty.items() if not reason or name in FILLED]
     if unexplained and must_be_complete:
-        raise JobError(f"no row came into {', '.join(unexplained)}")
+        raise JobError(
+            f"no row came into {', '.join(unexplained)}: on a busy machine a scene can end before a "
+            "job reads it. Every command reads the tables all the same; or run the demo again"
+        )
 
 
 def _has_rows(reader: Reader, name: str) -> bool:

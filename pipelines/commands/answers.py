@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 NEWEST_ROWS = 20
 _AT_ONCE = 4
+_VIEW_TIMES = (
+    *("event_time", "minute", "hour", "day", "changed_at", "altered_at", "opened_at"),
+    *("started_at", "allocated_at", "last_seen", "valid_from", "known_at"),
+)
+"""Columns of views that have the time of a row; the first that a view has counts."""
 EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "meaning"]
 
 
@@ -123,9 +128,10 @@ def select(
     where: str | None,
     limit: int | None,
 ) -> str:
-    """The query of `show`: newest rows first where the table has a time."""
+    """The query of `show`: newest rows first where the table or view has a time."""
     table = TABLES.get(name)
-    time = f'"{table.time}"' if table else None
+    of_view = (f'"{column}"' for column in _VIEW_TIMES if column in columns)
+    time = f'"{table.time}"' if table else next(of_view, None)
     if since and not time:
         raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
     conditions = [f"{time} >= TIMESTAMP '{since}'"] if since else []

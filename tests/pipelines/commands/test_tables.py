@@ -23,6 +23,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill, violation
+from ...schemas.views.view_rows import at, limited
 from ...schemas.views.view_tables import make_tables
 
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
@@ -67,6 +68,18 @@ def test_a_terminal_lists_tables_by_area_with_their_meaning(
         *TABLES,
         *views.load(),
     }
+
+
+def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_it(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    set_at = [limited(second, "producer_byte_rate", str(second)) for second in (60, 180, 120)]
+    make_tables(warehouse, {"config_alterations": set_at})
+    show = ("show", "config_value_changes", "--json")
+    rows = objects(run(capsys, warehouse, *show))
+    assert [row["value_after"] for row in rows] == ["180", "120", "60"]
+    rows = objects(run(capsys, warehouse, *show, "--since", at(100).isoformat()))
+    assert [row["value_after"] for row in rows] == ["180", "120"]
 
 
 def test_a_word_finds_tables_and_columns_by_name_and_meaning(
