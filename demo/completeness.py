@@ -42,8 +42,8 @@ def report(
     unexplained = [name for name, reason in empty.items() if not reason or name in FILLED]
     if unexplained and must_be_complete:
         raise JobError(
-            f"no row came into {', '.join(unexplained)}: on a busy machine a scene can end before a "
-            "job reads it. Every command reads the tables all the same; or run the demo again"
+            f"no row came into {', '.join(unexplained)}: on a busy machine a scene can end before "
+            "a job reads it. Every command reads the tables all the same; or run the demo again"
         )
 
 

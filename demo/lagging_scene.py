@@ -26,7 +26,7 @@ _SMALLEST_RATE = 1
 _FIRST, _MORE, _RECORD_BYTES = 600, 20, 10_000
 """What is there first is more than a follower takes at once (replica.fetch.max.bytes, 1 MiB)."""
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 
 
@@ -73,7 +73,7 @@ def _write(cluster: LocalCluster, records: int) -> None:
     producer = Producer(login)
     for _ in range(records):
         producer.produce(TOPIC, bytes(_RECORD_BYTES), partition=0)
-    if left := producer.flush(30):
+    if left := producer.flush(_TIMEOUT_S):
         raise KafkaError(f"{TOPIC}: {left} records not acknowledged")
 
 

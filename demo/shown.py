@@ -9,7 +9,7 @@ Shown = tuple[str, Sequence[str]]
 """A sentence, and a command of quotaflow with its arguments."""
 
 BEFORE = "Before any client works, a snapshot reads the cluster's state."
-AMID = "Amid the traffic, a second snapshot reads what changed."
+AMID = "While clients work, a second snapshot reads what changed."
 AFTER = (
     "The traffic is over. The jobs read what brokers logged and clients pushed, and a third "
     "snapshot reads the end. Lines of what would take minutes have the times of earlier minutes."
