@@ -35,8 +35,8 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import AlertsSection, PlanSection, PricesSection, QuotasSection
-from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.quality import check
