@@ -63,6 +63,11 @@ def sql(
         from quotaflow.pipelines.commands import sql_shell  # noqa: PLC0415  imports pyarrow
 
         sql_shell.run(settings, layout)
+    elif text.lstrip().startswith("\\"):
+        raise ConfigError(
+            "commands that begin with \\ are those of the shell, which needs a terminal: here run "
+            "`quotaflow describe NAME` for \\d, and `quotaflow tables WORD` for \\s"
+        )
     else:
         answer(settings, text, layout, spark=spark)
 

@@ -53,6 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("sql FROM/**/requets", 2, "did you mean requests?", id="a table of a query"),
         pytest.param("sql SELECT(nope)", 2, "nope", id="a column of a query"),
         pytest.param("sql drop", 2, "only queries", id="no query"),
+        pytest.param("sql \\d", 2, "`quotaflow describe NAME` for", id="a command of the shell"),
         pytest.param("run", 2, "exactly one of --once and --every", id="how often"),
         pytest.param("run --once --every 10s", 2, "exactly one of", id="both"),
         pytest.param("run --every 10", 2, "write 10s, 5m", id="no duration"),
