@@ -36,7 +36,6 @@ from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import AlertsSection, PlanSection, PricesSection, QuotasSection
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.quality import check
@@ -173,10 +172,6 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
             "prices": PricesSection(cross_rack_per_gib=0.02),
-            "teams": [
-                Team(team="shop", principals=["User:alice", "User:bob", "User:heidi"]),
-                Team(team="exports", principals=["User:dave", "User:ivan"], topics=["exports"]),
-            ],
             "replication": config.ReplicationSection(stale_throttle_s=_STALE_THROTTLE_S),
             "spark": config.SparkSection(conf=_SPARK),
         }

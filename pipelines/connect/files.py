@@ -1,6 +1,6 @@
 """The files init writes: conf, scripts for an operator, broker files, next steps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -28,6 +28,7 @@ _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
 _OPERATOR = "User:quotaflow-operator"
 _PIPELINE = "User:quotaflow"
 _EXECUTABLE, _READABLE = 0o755, 0o644
+_NAMED = 3
 
 
 def render(conf: Conf, discovery: Discovery, now: datetime) -> dict[str, str]:
@@ -75,8 +76,8 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
     existing = [name for name in contents if (folder / name).exists()]
     if existing and not over:
         raise ConfigError(
-            f"{folder} has {', '.join(existing)} already, and nothing was written: give another "
-            "folder with --out, or overwrite them with --force"
+            f"{folder} has {_named(existing)} already, and nothing was written: give another "
+            "folder with --out, or overwrite with --force"
         )
     try:
         for name, content in contents.items():
@@ -86,6 +87,12 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
             path.chmod(_EXECUTABLE if name.endswith(".sh") else _READABLE)
     except OSError as error:
         raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def _named(files: Sequence[str]) -> str:
+    """The first files by name, and the number of the others."""
+    others = len(files) - _NAMED
+    return ", ".join(files[:_NAMED]) + (f" and {others} more files" if others > 0 else "")
 
 
 def _topics(conf: Conf, discovery: Discovery) -> str:

@@ -145,7 +145,7 @@ def _logging(probe: Probe, releases: Mapping[int, Release]) -> Finding:
             level = {c.name: c.value for c in answer.content}.get(REQUEST_LOGGER.key, "not set")
             levels[level] += 1
             off += [] if level in LOGGING_LEVELS else [broker_id]
-    levels_text = ", ".join(f"{level} on {n}" for level, n in sorted(levels.items()))
+    levels_text = ", ".join(f"{level} on {n} brokers" for level, n in sorted(levels.items()))
     if not off:
         return Finding("request logger", OK, f"{levels_text}: requests are logged")
     layouts = sorted({releases[broker_id].layout for broker_id in off})

@@ -43,7 +43,7 @@ def of_records(
 ) -> Iterator[Finding]:
     """Findings on some records of kafka-python."""
     if not records:
-        remedy = "switch the request log on (`quotaflow capture`), and ship it"
+        remedy = "ship the request log; where it is off, switch it on (`quotaflow capture`)"
         yield Finding("log lines", WARNING, "the topic has none", remedy)
         return
     lines = sampled(records, ingest)

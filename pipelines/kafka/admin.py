@@ -160,9 +160,10 @@ def _retried(properties: Mapping[str, str], ask: Callable[[KafkaAdminClient], Cl
         if _is_handshake(refusal):
             raise KafkaError(_handshake_problem(servers, refusal))
         if tries == _TRIES:
+            protocol = properties.get("security.protocol", "PLAINTEXT, as none is set")
             raise KafkaError(
                 f"no broker of {servers} answered in {_TRIES} tries ({refusal}): is it up, "
-                "and kafka.properties right?"
+                f"and kafka.properties right? The security.protocol was {protocol}"
             )
         time.sleep(2 ** (tries - 1))
 

@@ -105,7 +105,7 @@ def _slow_clients(row: Row) -> str:
 
 
 def _stale_rate(row: Row) -> str:
-    return "left over: no replica that it limits was moved or behind of late; set by " + name(
+    return "left over: no replica that it limits was moved or behind recently; set by " + name(
         row, "subject", _NOBODY
     )
 
@@ -117,13 +117,13 @@ def _stale_list(row: Row) -> str:
         if row["matching"]
         else f"this pipeline named none of its {number(row, 'total')} entries"
     )
-    return f"left over: no replica that it names was moved or behind of late; {entries}"
+    return f"left over: no replica that it names was moved or behind recently; {entries}"
 
 
 def _left_over(row: Row) -> str:
     return (
         f"left over: snapshots of {number(row, 'observed')} s show it, and no replica that it "
-        "slows down was moved or behind of late; only a request log shows who set it"
+        "slows down was moved or behind recently; only a request log shows who set it"
     )
 
 

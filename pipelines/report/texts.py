@@ -10,6 +10,7 @@ NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
 _MAX_NAMES = 5
 _SMALL = 10
+_LEAST_MONEY = 0.005
 
 
 def listed(value: object, chars: int = NAME_CHARS) -> str:
@@ -106,4 +107,7 @@ def time_range(first: datetime | None, last: datetime | None) -> str:
 
 def money(amount: float | None, currency: str | None) -> str:
     """An amount with its currency; empty if conf has no prices."""
-    return "" if amount is None else f"{amount:,.2f} {listed(currency or '', 8)}".strip()
+    if amount is None:
+        return ""
+    shown = "less than 0.01" if 0 < amount < _LEAST_MONEY else f"{amount:,.2f}"
+    return f"{shown} {listed(currency or '', 8)}".strip()

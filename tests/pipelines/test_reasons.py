@@ -171,12 +171,12 @@ REASONS: dict[str, Case] = {
     ),
     "stale_rate": (
         {"subject": None},
-        "left over: no replica that it limits was moved or behind of late; set by somebody before "
+        "left over: no replica that it limits was moved or behind recently; set by somebody before "
         "the request log began",
     ),
     "stale_list": (
         {"matching": 1, "total": 3, "subject": "User:us"},
-        "left over: no replica that it names was moved or behind of late; 1 of 3 entries were "
+        "left over: no replica that it names was moved or behind recently; 1 of 3 entries were "
         "named by User:us",
     ),
     **dict.fromkeys(
@@ -184,7 +184,7 @@ REASONS: dict[str, Case] = {
         (
             {"observed": 900.0, "unit": "s"},
             "left over: snapshots of 900 s show it, and no replica that it slows down was moved or "
-            "behind of late; only a request log shows who set it",
+            "behind recently; only a request log shows who set it",
         ),
     ),
     "moved_unlisted": (

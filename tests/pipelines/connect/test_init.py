@@ -1,5 +1,6 @@
 """The command init: files for a new cluster, conf that loads, and no file overwritten."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -168,6 +169,8 @@ def test_nothing_is_written_over_without_force(
     assert "has acls.sh already, and nothing was written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["acls.sh"]
     assert run(tmp_path, "--offline", "--force") == 0
+    assert run(tmp_path, "--offline") == 2
+    assert re.search(r"has conf.yaml, .+ and \d+ more files already", capsys.readouterr().err)
     assert (tmp_path / "acls.sh").read_text() != "mine"
 
 

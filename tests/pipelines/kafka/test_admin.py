@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,3 +84,25 @@ def test_a_handshake_that_fails_is_an_error_at_once(
         admin.describe({"bootstrap.servers": "b:9093"}, [])
     assert expected in str(raised.value)
     assert len(tries) == 1
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        pytest.param({}, "The security.protocol was PLAINTEXT, as none is set", id="none"),
+        pytest.param({"security.protocol": "SSL"}, "The security.protocol was SSL", id="one"),
+    ],
+)
+def test_a_cluster_that_does_not_answer_may_expect_another_protocol(
+    monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], expected: str
+) -> None:
+    @contextmanager
+    def silent(_: object) -> Iterator[None]:
+        raise kafka_errors.KafkaTimeoutError("Unable to bootstrap")
+        yield
+
+    monkeypatch.setattr(admin, "client", silent)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    with pytest.raises(KafkaError) as raised:
+        admin.describe({"bootstrap.servers": "b:9093", **properties}, [])
+    assert str(raised.value).endswith(expected)

@@ -92,3 +92,5 @@ def test_one_is_no_plural() -> None:
 def test_money_needs_prices() -> None:
     assert texts.money(None, "EUR") == ""
     assert texts.money(1_234.5, "EUR") == "1,234.50 EUR"
+    assert texts.money(0.0, "EUR") == "0.00 EUR"
+    assert texts.money(0.000_026, "EUR") == "less than 0.01 EUR"
