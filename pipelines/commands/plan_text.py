@@ -66,8 +66,8 @@ def plan_objects(plan: Plan) -> Iterator[dict[str, Any]]:
         key = (*each.desired.key, each.desired.evidence_key, each.reason)
         if key not in shown:
             shown.add(key)
-            known = _row(each.desired) | nothing | {"since": _time(each.desired.since)}
-            yield known | of_plan | {"blocked_reason": each.reason}
+            shared = _row(each.desired) | nothing | {"since": _time(each.desired.since)}
+            yield shared | of_plan | {"blocked_reason": each.reason}
 
 
 def outcome_objects(outcomes: Iterable[Outcome]) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,7 @@ _IMPORTANT = (
     "current_value",
     "recommended_value",
     "cross_rack_bytes",
+    "read_rack",
     "cost",
     "latency_avg_ms",
     "broker_total_avg_ms",
