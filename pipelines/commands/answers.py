@@ -145,6 +145,11 @@ def select(
     return "\n".join(parts)
 
 
+def why_empty(name: str) -> str | None:
+    """The reason of the head for which a table or view may have no rows."""
+    return (TABLES.get(name) or views.load()[name]).empty
+
+
 def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
     extent = tables_reader.extent(name)
     last = extent.last_event_time_us

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -124,8 +125,12 @@ def show(
     query = answers.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):
         batches = tables_reader.query(query)
-    rows = answers.rows(batches, query)
-    output.write(rows, columns, layout)
+    rows = iter(answers.rows(batches, query))
+    first = next(rows, None)
+    output.write(rows if first is None else chain([first], rows), columns, layout)
+    reason = answers.why_empty(name)
+    if first is None and reason and not (since or where):
+        output.note(f"{name} is empty {reason}")
 
 
 _Dialect = Annotated[

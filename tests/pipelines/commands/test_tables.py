@@ -24,7 +24,7 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill, violation
 from ...schemas.views.view_rows import at, limited
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
@@ -80,6 +80,18 @@ def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_i
     assert [row["value_after"] for row in rows] == ["180", "120", "60"]
     rows = objects(run(capsys, warehouse, *show, "--since", at(100).isoformat()))
     assert [row["value_after"] for row in rows] == ["180", "120"]
+
+
+def test_no_rows_come_with_the_reason_of_the_head(
+    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+) -> None:
+    make_tables_and_answers(warehouse, {})
+    show = ["show", "why_groups_lag", "--set", f"warehouse.path={warehouse.conf.folder}"]
+    reason = "why_groups_lag is empty while no group is more than a minute behind"
+    assert execute([*show, "--json"]) == 0
+    assert capsys.readouterr() == ("", f"{reason}\n")
+    assert execute([*show, "--where", "lag > 5"]) == 0
+    assert reason not in capsys.readouterr().err
 
 
 def test_a_word_finds_tables_and_columns_by_name_and_meaning(
