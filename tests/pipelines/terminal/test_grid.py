@@ -7,6 +7,7 @@ import pytest
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import grid, layout, output, readable
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse import views
 
 ROWS = [
     {"cluster_id": "c1", "client": "a", "sent_bytes": 14_492_421, "broker_id": 10_001},
@@ -89,6 +90,25 @@ def test_measures_come_before_names_that_mean_nothing(terminal: Any) -> None:
     assert drawing.left_out == []
     rows[1]["client_instance_id"] = "another"
     assert grid.draw(rows, list(rows[0]), Layout()).left_out == ["client_instance_id"]
+
+
+@pytest.mark.parametrize(
+    ("view", "answer"),
+    [
+        ("config_value_changes", {"changed_at", "config_key", "value_before", "value_after"}),
+        ("client_racks", {"client_id", "verdict", "read_rack", "cross_rack_bytes"}),
+        ("metric_alerts", {"rule", "is_open", "metric", "client_id"}),
+        ("client_latency", {"latency_avg_ms", "broker_total_avg_ms", "outside_avg_ms"}),
+        ("client_versions", {"client_software_name", "client_software_version"}),
+    ],
+)
+def test_the_columns_that_answer_are_on_a_terminal(
+    terminal: Any, view: str, answer: set[str]
+) -> None:
+    terminal(140)
+    names = [column.name for column in views.load()[view].columns]
+    rows = [{name: f"{name}-{row}"[-20:] for name in names} for row in range(2)]
+    assert answer <= {*names} - {*grid.draw(rows, names, Layout()).left_out}
 
 
 def test_a_pipe_gets_every_column_and_whole_cells(terminal: Any) -> None:
