@@ -171,8 +171,7 @@ def _changes(scope: Scope) -> Block:
     compared = list(_compared(scope, start, seen))
     if not compared:
         return Block(title, ("Nothing is known: no table has events of clients yet.",))
-    sentences = tuple(_change(scope, measure, row, is_seen) for measure, row, is_seen in compared)
-    return Block(title, sentences, _most_risen(compared))
+    return Block(title, tuple(_sentences(scope, compared)), _most_risen(compared))
 
 
 def _start(scope: Scope) -> datetime:
@@ -217,11 +216,18 @@ def _shown(measure: _Measure, value: float) -> str:
     return show[measure.show](value)
 
 
-def _change(scope: Scope, measure: _Measure, row: Row, is_seen: bool) -> str:
-    start = f"{measure.words} {_shown(measure, row['now'])}"
-    if not is_seen:
-        return f"{start} ({_before(scope)} is not known)."
-    return f"{start}, {_against(measure, row, _before(scope))}."
+def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> Iterator[str]:
+    """Each measure against the period before; once for all if nothing is known of that."""
+    before = _before(scope)
+    is_any_seen = any(is_seen for _, _, is_seen in compared)
+    for measure, row, is_seen in compared:
+        start = f"{measure.words} {_shown(measure, row['now'])}"
+        if is_seen:
+            yield f"{start}, {_against(measure, row, before)}."
+        else:
+            yield f"{start} ({before} is not known)." if is_any_seen else f"{start}."
+    if not is_any_seen:
+        yield f"No number can be compared: {before} is not known."
 
 
 def _against(measure: _Measure, row: Row, before: str) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.report import templates, texts
+from quotaflow.pipelines.report import templates
 from quotaflow.pipelines.report.first_screen import MAX_SHOWN, to_dos
+from quotaflow.pipelines.report.head import head
 from quotaflow.pipelines.report.scope import MAX_POINTS
 from quotaflow.pipelines.report.section import MAX_ROWS
 
@@ -31,13 +32,7 @@ def page(
             to_dos=to_dos(sections),
             blocks=blocks,
             max_shown=MAX_SHOWN,
-            scope=scope,
-            time_range=texts.time_range(scope.since, scope.until),
-            age=texts.age(scope.until, scope.now),
-            made_at=texts.moment(scope.now),
-            cluster=texts.listed(scope.cluster_id) if scope.cluster_id else "",
-            of=scope.conf.cluster,
-            where=texts.listed(scope.conf.warehouse.catalog_schema or ""),
+            head=head(scope),
             max_rows=MAX_ROWS,
             max_points=MAX_POINTS,
             style=templates.read(_STYLE),

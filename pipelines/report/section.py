@@ -109,6 +109,13 @@ class ReportSection:
         """The target of links to this section."""
         return "-".join(re.findall(r"[a-z]+", self.title.lower()))
 
+    @property
+    def content(self) -> str:
+        """How many charts and lists it has, in words; empty without any."""
+        lists = sum(bool(each.rows) for each in self.grids)
+        counts = ((len(self.charts), "chart"), (lists, "list"))
+        return ", ".join(texts.count(n, noun) for n, noun in counts if n)
+
 
 def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:
     """A column of names or words, cut; blank if there is none."""

@@ -91,13 +91,16 @@ def _entry(name: str, place: int, kind: str) -> str:
 
 
 def times(first: float, last: float, y_px: float) -> list[str]:
-    """The first, middle and last time of an axis, in UTC."""
-    middle = (first + last) / 2
-    ends = [(0, first, "start"), (50, middle, "middle"), (100, last, "end")]
-    shown = ends if last > first else ends[:1]
+    """The first, middle and last time of an axis, in UTC, each once."""
     is_day = _utc(first).date() == _utc(last).date()
     form = "%H:%M:%S" if last - first < _SHORT_S else "%H:%M" if is_day else "%m-%d %H:%M"
-    return [text(x, y_px, f"{_utc(at):{form}}", "tick", anchor) for x, at, anchor in shown]
+    start, middle, end = (f"{_utc(at):{form}}" for at in (first, (first + last) / 2, last))
+    shown = [text(0, y_px, start, "tick")]
+    if middle not in {start, end}:
+        shown.append(text(50, y_px, middle, "tick", "middle"))
+    if end != start:
+        shown.append(text(100, y_px, end, "tick", "end"))
+    return shown
 
 
 def _utc(second: float) -> datetime:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from quotaflow.pipelines.report.section import GridColumn
 
-_WORD_END = re.compile(r"([._])(?=\w)")
+_WORD_END = re.compile(r"([._])(?=[^\W\d])")
 _COMMAND = re.compile("`([^`]+)`")
 RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
 """Words for the ranks of alarms."""

@@ -5,7 +5,7 @@ import hashlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -17,6 +17,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import templates, texts
 from quotaflow.pipelines.report.first_screen import MAX_SHOWN, blocks, to_dos
+from quotaflow.pipelines.report.head import head
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.serve import names, subjects
@@ -160,7 +161,7 @@ class QuotaflowSite:
         every = sections(scope)
         return self._page(
             "report.html.j2",
-            head=_head(scope),
+            head=head(scope),
             sections=every,
             to_dos=to_dos(every),
             blocks=blocks(scope, every),
@@ -168,13 +169,13 @@ class QuotaflowSite:
         )
 
     def _find(self, scope: Scope, text: str) -> Response:
-        return self._page("find.html.j2", head=_head(scope), q=text, kinds=names.find(scope, text))
+        return self._page("find.html.j2", head=head(scope), q=text, kinds=names.find(scope, text))
 
     def _subject(self, scope: Scope, kind: str, name: str) -> Response:
         page = subjects.page(scope, kind, name)
         return self._page(
             "subject.html.j2",
-            head=_head(scope),
+            head=head(scope),
             kind=kind,
             name=texts.listed(name, texts.SENTENCE_CHARS),
             page=page,
@@ -195,16 +196,6 @@ class QuotaflowSite:
         tag = secrets.token_hex(8)
         text = self._environment.get_template(template).render({"q": "", "tag": tag} | values)
         return Response(text.encode(errors="replace"), status, tag=tag)
-
-
-def _head(scope: Scope) -> Mapping[str, str]:
-    """What the head of a page says about the cluster and the time."""
-    return {
-        "cluster": texts.listed(scope.cluster_id) if scope.cluster_id else "",
-        "time_range": texts.time_range(scope.since, scope.until),
-        "age": texts.age(scope.until, scope.now),
-        "made_at": texts.moment(scope.now),
-    }
 
 
 def _query(text: str) -> dict[str, str]:

@@ -78,12 +78,15 @@ class Browser:
             self.is_loaded = True
         return message
 
-    def open(self, page: Address, width_px: int, *, is_dark: bool = False) -> None:
-        """Show a page, and wait until it is loaded."""
+    def open(
+        self, page: Address, width_px: int, *, is_dark: bool = False, media: str = "screen"
+    ) -> None:
+        """Show a page on a screen or on paper (`print`), and wait until it is loaded."""
         size = {"width": width_px, "height": 900, "deviceScaleFactor": 1}
         self.ask("Emulation.setDeviceMetricsOverride", mobile=width_px < 600, **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
-        self.ask("Emulation.setEmulatedMedia", features=[scheme])
+        still = {"name": "prefers-reduced-motion", "value": "reduce"}
+        self.ask("Emulation.setEmulatedMedia", features=[scheme, still], media=media)
         self.problems.clear()
         self.requests.clear()
         self.is_loaded = False
@@ -99,11 +102,11 @@ class Browser:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    def picture(self, file: Path, most_height_px: int = 16_000) -> None:
-        """The whole page as PNG."""
+    def picture(self, file: Path, most_height_px: int = 16_000, top_px: float = 0) -> None:
+        """The page as PNG, from `top_px` on."""
         size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
-        height = min(size["height"], most_height_px)
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": height, "scale": 1}
+        height = min(size["height"] - top_px, most_height_px)
+        clip = {"x": 0, "y": top_px, "width": size["width"], "height": height, "scale": 1}
         result = self.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(result["data"]))
 

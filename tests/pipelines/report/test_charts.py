@@ -75,6 +75,11 @@ def test_a_missing_step_breaks_a_line() -> None:
     assert words(figure)[-3:] == ["00:00:00", "00:00:25", "00:00:50"]
 
 
+def test_an_axis_has_each_time_once() -> None:
+    assert words(lines({"a": [(0, 1.0), (1, 2.0)]}, "n", 1))[-2:] == ["00:00:00", "00:00:01"]
+    assert words(lines({"a": [(5, 1.0)]}, "n", 1))[-1:] == ["00:00:05"]
+
+
 def test_lines_are_few_and_differ_in_more_than_colours() -> None:
     series = {f"{n}": [(0, 1.0), (1, 2.0)] for n in range(9)}
     figure = lines(series, "n", 1, ("limit", 2.0))

@@ -10,30 +10,12 @@ from quotaflow.pipelines.advice.why import answer, quotas
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..report import looks
 from ..report.browser import Browser, browser
 from ..report.pages import HOSTILE
 from .serving_pages import served, site
 
 TOKEN = "t" * 32
-# Contrast by WCAG 2.2, 1.4.3: texts of this size need 4.5.
-_PALE = """(() => {
-    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-    const light = (colour) => parts(colour).slice(0, 3).map((part) => part / 255)
-        .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, part, n) => sum + part * [0.2126, 0.7152, 0.0722][n], 0);
-    const paper = (part) => {
-        const colour = getComputedStyle(part).backgroundColor;
-        return parts(colour)[3] === 0 && part.parentElement ? paper(part.parentElement) : colour;
-    };
-    const contrast = (part) => {
-        const both = [light(getComputedStyle(part).color), light(paper(part))];
-        return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
-    };
-    return [...document.querySelectorAll("body *:not(script, .chart *)")]
-        .filter((part) => [...part.childNodes].some((node) => node.nodeType === 3))
-        .filter((part) => contrast(part) < 4.5)
-        .map((part) => part.outerHTML.slice(0, 80));
-})()"""
 _FOCUSED = "document.activeElement.id"
 
 
@@ -70,10 +52,10 @@ def test_a_page_of_a_hostile_name_is_whole_and_goes_by_keyboard(
             assert all(each.startswith((url, "data:")) for each in shown.requests)
             assert shown.value("document.documentElement.scrollWidth") <= width_px
             assert shown.value("document.querySelectorAll('.chart').length") == 1
-            assert shown.value(_PALE) == []
-        _press(shown, "Tab")
-        assert shown.value("document.activeElement.className") == "skip"
-        _press(shown, "/")
+            assert shown.value(looks.PALE) == []
+        expected, reached = looks.stops(shown)
+        assert reached == expected
+        looks.press(shown, "/")
         assert shown.value(_FOCUSED) == "q"
         shown.value("document.querySelector('main .scroll').focus()")
         shown.value("replace(document.documentElement.outerHTML)")
@@ -93,13 +75,3 @@ def test_the_token_opens_the_pages(shown: Browser, filled: Warehouse) -> None:
         while not shown.is_loaded:
             shown.next_message()
         assert shown.value("document.querySelectorAll('.names').length") > 0
-
-
-def _press(shown: Browser, key: str) -> None:
-    text = {"text": key} if len(key) == 1 else {}
-    shown.ask("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **text, **_codes(key))
-    shown.ask("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, **_codes(key))
-
-
-def _codes(key: str) -> dict[str, int]:
-    return {"windowsVirtualKeyCode": 9 if key == "Tab" else ord(key)}

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from quotaflow.pipelines.advice.why import answer, changes, quotas
+from quotaflow.pipelines.config.cluster import ClusterSection
 from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import BROKER, GROUP, MOVE, TOPIC, ReportSection
@@ -124,6 +125,19 @@ def test_the_report_leads_to_the_pages_of_names(
     links = [link for link in page.addresses if link.startswith("/client")]
     assert links == ["/client?name=a+b%26c"]
     assert f"/find?q={'y' * 47}" in page.addresses, "a name that is cut leads to the search"
+
+
+def test_pages_have_the_names_of_conf(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_module, "sections", lambda _: [])
+    pages = site(filled)
+    names = ClusterSection(name="orders", environment="production", owner="ops <b>")
+    pages.tables.conf = pages.tables.conf.model_copy(update={"cluster": names})
+    report = Page(pages.answer("/").body.decode())
+    assert "State of orders" in report.text
+    assert "production · owner: ops <b> · cluster id: c1" in report.text
+    subject = Page(pages.answer(f"/client?name={quote(HOSTILE)}").body.decode())
+    assert "Cluster orders. " in subject.text
+    assert "State of cluster c1" in Page(site(filled).answer("/").body.decode()).text
 
 
 def test_a_file_is_sent_compressed_and_kept(pages: QuotaflowSite) -> None:

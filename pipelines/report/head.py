@@ -1,0 +1,42 @@
+"""The head of a page: the cluster as conf names it, and the time of what the page shows."""
+
+from dataclasses import dataclass
+
+from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.report.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the head of a report and of each served page says. Every text is cut and prints.
+
+    `cluster` is the name in conf, else the id; empty while no job has rows of a cluster.
+    """
+
+    cluster: str
+    is_named: bool
+    facts: tuple[str, ...]
+    time_range: str
+    age: str
+    made_at: str
+    where: str
+
+
+def head(scope: Scope) -> Head:
+    """The head of all pages about a scope."""
+    of = scope.conf.cluster
+    cluster_id = texts.listed(scope.cluster_id) if scope.cluster_id else ""
+    facts = (
+        texts.listed(of.environment) if of.environment else "",
+        f"owner: {texts.listed(of.owner)}" if of.owner else "",
+        f"cluster id: {cluster_id}" if of.name and cluster_id else "",
+    )
+    return Head(
+        cluster=texts.listed(of.name) if of.name and cluster_id else cluster_id,
+        is_named=bool(of.name),
+        facts=tuple(filter(None, facts)),
+        time_range=texts.time_range(scope.since, scope.until),
+        age=texts.age(scope.until, scope.now),
+        made_at=texts.moment(scope.now),
+        where=texts.listed(scope.conf.warehouse.catalog_schema or ""),
+    )
