@@ -33,8 +33,8 @@ DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench audit lock jar release \
-  check-release clean archives broker-archive pyspark others
+.PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
+  release check-release clean archives broker-archive pyspark others
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -104,6 +104,9 @@ live-more: $(READY) ## live tests that download Debian packages or start a secon
 
 bench: $(READY) ## benchmarks, each a ratio within one run: takes long
 	$(BIN)/python -m bench
+
+pictures: $(READY) ## docs/img: the report and served pages of the last demo
+	$(BIN)/python -m tests.pictures
 
 audit: ## known vulnerabilities of what constraints.txt pins: asks the advisory service of PyPI
 	@$(PYTHON) -m venv .venv/audit

@@ -85,13 +85,15 @@ def lines(
     first, last = min(second for second, _ in points), max(second for second, _ in points)
     top = _top([_finite(value) for _, value in points] + ([limit[1]] if limit else []))
     plot = _Plot(first, last, top)
-    parts = [part for value in _ticks(top) for part in plot.tick(value)]
+    parts = [plot.rule(value) for value in _ticks(top)]
     for place, (name, each) in enumerate(shown.items()):
         parts += plot.line(name, _broken(each, step_s), place)
+    # Words come last, so that no line hides them.
     if limit:
         y = plot.y(limit[1])
         words = f"{limit[0]}: {number(limit[1])}"
         parts += [svg.rule(0, y, 100, y, "limit"), svg.text(100, y - 4, words, "tick", "end")]
+    parts += [plot.tick(value) for value in _ticks(top)]
     parts += svg.times(first, last, _LINES_PX + 40)
     unit = f'<p class="axis">{label(axis, 60)}, by time (UTC)</p>'
     return svg.drawing(_LINES_PX + 46, parts) + unit + svg.legend(list(shown), "line")
@@ -124,9 +126,11 @@ class _Plot:
     def y(self, value: float) -> float:
         return 20 + _LINES_PX * (1 - value / self.top)
 
-    def tick(self, value: float) -> list[str]:
-        y = self.y(value)
-        return [svg.rule(0, y, 100, y), svg.text(0, y - 4, number(value) or "0", "tick")]
+    def rule(self, value: float) -> str:
+        return svg.rule(0, self.y(value), 100, self.y(value))
+
+    def tick(self, value: float) -> str:
+        return svg.text(0, self.y(value) - 4, number(value) or "0", "tick")
 
     def line(self, name: str, points: Sequence[Point], place: int) -> list[str]:
         """The pieces of a line, and a mark for each point if they are few or stand alone."""

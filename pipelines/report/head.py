@@ -24,16 +24,16 @@ class Head:
 
 def head(scope: Scope) -> Head:
     """The head of all pages about a scope."""
-    of = scope.conf.cluster
+    names = scope.conf.cluster
     cluster_id = texts.listed(scope.cluster_id) if scope.cluster_id else ""
     facts = (
-        texts.listed(of.environment) if of.environment else "",
-        f"owner: {texts.listed(of.owner)}" if of.owner else "",
-        f"cluster id: {cluster_id}" if of.name and cluster_id else "",
+        texts.listed(names.environment) if names.environment else "",
+        f"owner: {texts.listed(names.owner)}" if names.owner else "",
+        f"cluster id: {cluster_id}" if names.name and cluster_id else "",
     )
     return Head(
-        cluster=texts.listed(of.name) if of.name and cluster_id else cluster_id,
-        is_named=bool(of.name),
+        cluster=texts.listed(names.name) if names.name and cluster_id else cluster_id,
+        is_named=bool(names.name),
         facts=tuple(filter(None, facts)),
         time_range=texts.time_range(scope.since, scope.until),
         age=texts.age(scope.until, scope.now),

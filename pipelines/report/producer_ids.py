@@ -218,6 +218,9 @@ def _alarms(rows: Sequence[Row], accused: Sequence[Row]) -> tuple[Alarm, ...]:
     if accused:
         principals = texts.names(row["principal"] for row in accused)
         causes = texts.names(row["cause"].replace("_", " ") for row in accused)
-        return (Alarm(NOW, f"Too many producer ids are taken, by {principals}. Why: {causes}."),)
+        words = f"Too many producer ids are taken, by {principals}. Why: {causes}."
+        cure = reasons.cure(accused[0]["cause"])
+        principal = texts.listed(accused[0]["principal"])
+        return (Alarm(NOW, words, f"First {principal}: {cure}." if cure else ""),)
     over = [row["principal"] for row in rows if row["is_violating"]]
     return (Alarm(SOON, f"{texts.names(over)} took more ids than their quota."),) if over else ()

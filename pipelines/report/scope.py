@@ -93,10 +93,12 @@ class Scope:
         Steps that this report's time cuts are left out: their numbers would be too low.
         """
         step_s = self.step_s(table, min_s)
-        first, last = self.since.timestamp(), self.until.timestamp()
-        rows = self.rows(sql.replace("{step}", str(step_s)))
-        whole = [row for row in rows if first <= row["second"] <= last - step_s]
-        return step_s, whole
+        return step_s, self.whole(self.rows(sql.replace("{step}", str(step_s))), step_s)
+
+    def whole(self, rows: list[Row], step_s: int) -> list[Row]:
+        """The rows of steps that this report's time does not cut."""
+        first, last = self.since.timestamp(), self.until.timestamp() - step_s
+        return [row for row in rows if first <= row["second"] <= last]
 
     def nothing(self, table: str) -> str:
         """Why a table has no rows in this report, and the command that would add some."""

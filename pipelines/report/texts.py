@@ -9,7 +9,7 @@ from rich.filesize import decimal
 NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
 _MAX_NAMES = 5
-_SMALL = 10
+_SMALL, _TINY, _LEAST = 10, 0.01, 1e-6
 _LEAST_MONEY = 0.005
 
 
@@ -58,6 +58,8 @@ def number(value: float | None) -> str:
         return ""
     if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124  NaN is unlike itself
         return NOT_KNOWN
+    if _LEAST <= abs(value) < _TINY:
+        return f"{float(f'{value:.2g}'):.7f}".rstrip("0")
     return f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) < _SMALL else f"{value:,.0f}"
 
 

@@ -43,14 +43,18 @@ class Lines:
     min_step_s: int = _MIN_STEP_S
 
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | str | None:
-        """The chart; a sentence where all is of one step; None without rows.
+        """The chart; a sentence where all is of one step, or of none that is whole.
 
-        Raises as Scope.rows.
+        Steps that the time cuts are left out, as in a report. None without rows. Raises as
+        Scope.rows.
         """
         step_s = scope.step_s(self.table, self.min_step_s)
-        rows = scope.rows(self.sql, step=str(step_s), **parts)
-        if not rows:
+        every = scope.rows(self.sql, step=str(step_s), **parts)
+        if not every:
             return None
+        rows = scope.whole(every, step_s)
+        if not rows:
+            return f"{self.caption}: no step of {texts.duration(step_s * 1e3)} is whole yet."
         series = dict(list(by_name(rows, "name", "value").items())[:MAX_SERIES])
         caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
         seconds = {row["second"] for row in rows}

@@ -54,12 +54,12 @@ def _used(place: int, name: str) -> Row:
 
 def _moved(place: int, name: str) -> Row:
     named = {"principal": name, "client_id": name, "topic": HOSTILE, "direction": "produced"}
-    of_time = {"event_date": at(0).date(), "event_time": at(60 * (place % 2)), "broker_id": 1}
+    of_time = {"event_date": at(0).date(), "event_time": at(60 * (place % 3)), "broker_id": 1}
     return {"cluster_id": "c1", "bytes": 1_000_000 + place} | of_time | named
 
 
 CONTENT: dict[str, list[Row]] = {
-    "pipeline_progress": [progress(65, "in")],
+    "pipeline_progress": [progress(125, "in")],
     "quota_usage": [_used(place, name) for place, name in enumerate(NAMES)],
     "traffic": [_moved(n, name) for n, name in enumerate((*NAMES, HOSTILE))],
     "topics": [_TOPIC],

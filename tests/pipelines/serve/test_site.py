@@ -64,6 +64,7 @@ def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
     client = texts("client", HOSTILE)
     assert client.tags.count("figure") == 1, "two minutes of traffic"
     assert "producer_byte_rate 50 % of the limit at 2026-11-21 12:00:00 UTC" in client.text
+    assert "in MB/s: no step of 60 s is whole yet" in texts("client", NAMES[2]).text
     assert "Topics by bytes" in client.text
     assert "What is wrong, and why" in client.text
     assert "Positions of groups" in texts(GROUP, HOSTILE).text
