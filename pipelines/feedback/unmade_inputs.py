@@ -15,6 +15,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
+_BY_NAME = {answer.name: answer for answer in ANSWERS}
 _READ = """
     desired_configs protected_principals quota_usage address_clients current_brokers current_topics
     current_settings config_writers throttle_changes other_config_managers client_instances
@@ -63,11 +64,10 @@ def read(tables: Tables) -> tuple[UnmadeInputs, Tables]:
     That the pipeline never ran at all stays an error: reading its progress says how it is begun.
     """
     is_made = cache(tables.is_made)
-    inputs = {answer.name: frozenset(answer.inputs) for answer in ANSWERS}
     everywhere = {table for table in _read_for_all() if not is_made(table)}
     causes = {}
     for evidence, answer in evidence_checks.PROPOSED_BY.items():
-        needed = set(_unmade(answer, inputs, is_made))
+        needed = set(_unmade(answer, is_made))
         if answer == _SUBSCRIPTIONS:
             needed |= {table for table in preflight.tables() if not is_made(table)}
         causes[evidence] = frozenset(everywhere | needed)
@@ -82,13 +82,13 @@ def _read_for_all() -> set[str]:
     return {table for table in read if fillers.filler(table) == _SNAPSHOT}
 
 
-def _unmade(
-    name: str, inputs: Mapping[str, frozenset[str]], is_made: Callable[[str], bool]
-) -> Iterator[str]:
+def _unmade(name: str, is_made: Callable[[str], bool]) -> Iterator[str]:
     """What has to be made before this table is: the tables themselves, in place of answers."""
     if is_made(name):
         return
-    missing = [cause for each in inputs.get(name, ()) for cause in _unmade(each, inputs, is_made)]
+    # Of an answer that is made nobody needs the inputs: to parse its views takes time.
+    inputs = _BY_NAME[name].inputs if name in _BY_NAME else ()
+    missing = [cause for each in inputs for cause in _unmade(each, is_made)]
     yield from missing or [name]
 
 

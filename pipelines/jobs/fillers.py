@@ -19,6 +19,26 @@ _OTHERS = {
     ANSWER_STATE.name: "run --once",
 }
 """The commands that fill what neither a job nor a snapshot has as its output."""
+_BY_JOB = {
+    "ingest_request_log": """
+        requests telemetry_pushes telemetry_subscriptions quarantine pipeline_progress
+    """,
+    "client_metrics": "client_metrics",
+    "fetches": "fetches fetch_sessions",
+    "request_results": """
+        producer_id_uses producer_id_rates address_clients traffic topic_names quota_usage
+        rack_traffic reassignment_changes config_alterations replication_traffic replication_rates
+        replication_throttles offset_lookups group_members group_commits group_member_events
+        share_fetches
+    """,
+    "fetch_results": """
+        preferred_replicas fetch_sizes replica_lag replica_offsets fetch_faults remote_reads
+    """,
+    "metric_alerts": "metric_alert_events",
+}
+"""The first job that fills each table, as the registry has it: to import that takes as long as a
+plan does, for it imports pyspark."""
+_JOBS = {table: job for job, tables in _BY_JOB.items() for table in tables.split()}
 _ANSWERS = frozenset(answer.name for answer in ANSWERS)
 
 
@@ -28,12 +48,7 @@ def filler(table: str) -> str:
         return _OTHERS[table]
     if table in _ANSWERS:
         return "run --once"
-    try:
-        from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
-    except ImportError:  # without pyspark, tables can be read, but the registry cannot be imported
-        return "run --once"
-    fillers = [job.name for job in JOBS.values() if any(t.name == table for t in job.fills)]
-    return f"run {fillers[0]} --once" if fillers else "snapshot"
+    return f"run {_JOBS[table]} --once" if table in _JOBS else "snapshot"
 
 
 def hint(table: str) -> str:

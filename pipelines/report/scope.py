@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.section import Row
-from quotaflow.pipelines.warehouse.python_times import in_python
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas import levels
@@ -64,8 +64,7 @@ class Scope:
         every = {"cluster": literal(self.cluster_id), "since": literal(self.since)} | parts
         query = _PART.sub(lambda part: every.get(part[1], part[0]), sql)
         with engine_errors(query):
-            rows: list[Row] = in_python(self.reader.query(query).read_all()).to_pylist()
-        return rows
+            return rows_of(self.reader.query(query).read_all())
 
     def rows_if_made(self, sql: str) -> list[Row]:
         """The same; none if a table that the query needs was never made."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
@@ -137,8 +138,7 @@ class Reader:
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query that limits their number; raises as `query`."""
         with engine_errors(sql):
-            rows: list[dict[str, Any]] = self.query(sql).read_all().to_pylist()
-        return rows
+            return rows_of(self.query(sql).read_all())
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
         """The same rows as Arrow, in columns of these names and types."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import spark_reader
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 
@@ -60,8 +61,7 @@ class CatalogTables:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query that bounds their number. Raises QueryError."""
-        rows: list[dict[str, Any]] = self._answer(sql).to_pylist()
-        return rows
+        return rows_of(self._answer(sql))
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
         """The same rows as Arrow, in columns of these names and types."""

@@ -139,7 +139,8 @@ class Database:
             self.connection.register(f"objects of {name}", dataset(relation))
             return _plain_times(f'"objects of {name}"', relation.schema)
         empty = f"columns of {name}"
-        self.connection.register(empty, relation.schema.empty_table())
+        # Of no batches: empty_table imports pandas.
+        self.connection.register(empty, pa.Table.from_batches([], relation.schema))
         return _plain_times(files_sql(f'"{empty}"', relation), relation.schema)
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafka.record.util import calc_crc32c
-
 ALL = "*"
 DEFAULT_INTERVAL_MS = 300_000
 """INTERVAL_MS_DEFAULT of Kafka's ClientMetricsConfigs: the interval without a subscription, and the
@@ -132,6 +130,8 @@ def subscription_id(
         return None
     if len(uuid) != _UUID_BYTES:
         return None
+    from kafka.record.util import calc_crc32c  # noqa: PLC0415  imports all of the client
+
     halves = int.from_bytes(uuid[:8]) ^ int.from_bytes(uuid[8:])
     request = f"[{', '.join(requested_metrics)}]{push_interval_ms}"
     unsigned: int = calc_crc32c(request.encode()) ^ (halves >> 32) ^ (halves & _WORD)

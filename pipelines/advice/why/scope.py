@@ -6,7 +6,7 @@ from typing import Any
 
 from quotaflow.pipelines.advice.why.subject import Subject, any_of
 from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.warehouse.python_times import in_python
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.rules.principal_name import bare
@@ -55,8 +55,7 @@ class Scope:
         limit = "" if " LIMIT " in sql else f" LIMIT {MAX_ROWS}"
         query = sql.format(**self.conditions) + limit
         with engine_errors(query):
-            rows: list[dict[str, Any]] = in_python(self.reader.query(query).read_all()).to_pylist()
-        return rows
+            return rows_of(self.reader.query(query).read_all())
 
     @property
     def conditions(self) -> dict[str, str]:

@@ -22,6 +22,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.answers.source import Computed, Source
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -199,7 +200,7 @@ def input_stamps(source: Source, answer: Answer) -> dict[str, str | None]:
 def _states(source: Source) -> dict[str, AnswerState]:
     if source.stamp(ANSWER_STATE.name) is None:
         return {}
-    return answer_state.from_rows(source.rows(ANSWER_STATE).to_pylist())
+    return answer_state.from_rows(rows_of(source.rows(ANSWER_STATE)))
 
 
 _COUNT = pa.schema([("rows", LONG)])
