@@ -35,7 +35,11 @@ ends AS (
         topic,
         partition,
         max(end_offset) AS end_offset,
-        max(end_known_at) AS end_known_at
+        max(end_known_at) AS end_known_at,
+        -- From then on the partition may end later.
+        max(
+            unix_micros(known_at) - CASE WHEN known_by = 'fetches' THEN 60000000 ELSE 0 END
+        ) AS end_seen_us
     FROM last_ends
     WHERE unix_micros(known_at) > unix_micros(end_known_at) - 60000000
     GROUP BY cluster_id, topic, partition
@@ -161,8 +165,8 @@ measured AS (
                 THEN 'not_reported'
             WHEN positions.group_type = 'share' THEN NULL
             WHEN ends.end_offset IS NULL THEN 'end_unknown'
-            WHEN ends.end_offset < positions.position AND ends.end_known_at < positions.known_at
-                THEN 'end_outdated'
+            WHEN ends.end_offset < positions.position
+                AND ends.end_seen_us < unix_micros(positions.known_at) THEN 'end_outdated'
             WHEN ends.end_offset < positions.position THEN 'beyond_end'
         END AS lag_unknown_reason,
         crossings.read_until_us,

@@ -83,6 +83,23 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         scene(committed(0, 100), logged_commit(70, 150), ended(0, 100), at_seconds=(0,)),
         [(100, None, "end_outdated", None, "lag_unknown", "unknown")],
     ),
+    # An end by fetches is of any time within its minute.
+    "a commit after the last fetch of its minute": (
+        scene(
+            *(committed(0, 100), logged_commit(70, 170), ended(0, 100)),
+            at_seconds=(0,),
+            fetches=(fetched(1, 160),),
+        ),
+        [(160, None, "end_outdated", None, "lag_unknown", "unknown")],
+    ),
+    "a commit past the end, a minute before the fetches that show it": (
+        scene(
+            *(committed(0, 100), logged_commit(50, 170), ended(0, 100)),
+            at_seconds=(0,),
+            fetches=(fetched(1, 160),),
+        ),
+        [(160, None, "beyond_end", None, "lag_unknown", "unknown")],
+    ),
     "a commit after the offset was deleted": (
         scene(
             *(committed(0, 10), committed(600, None, is_removed=True), logged_commit(700, 20)),
