@@ -75,10 +75,14 @@ class Evidence:
     members: int | None = None
     heartbeats: int | None = None
     commits: int | None = None
+    recent_commits: int | None = None
+    """Of the last three minutes."""
     fetches: int | None = None
     """Fetches of the group's clients; None: no request log shows any fetch of the cluster."""
     consumed_bytes: int | None = None
     """Bytes that they read of the topic; None as fetches."""
+    recent_bytes: int | None = None
+    """Those of the last three minutes."""
     groups_of_client: int | None = None
     """Groups that share a client id and principal with this one: their fetches are not apart."""
     fetches_per_s: float | None = None
@@ -103,7 +107,7 @@ class Evidence:
     """Part of the bytes read from another rack; None: racks are not known."""
     rebalances: int | None = None
     rebalance_time_share: float | None = None
-    """Part of the time in which members had to stop."""
+    """Part of the time in which members had to stop, since the group was first seen."""
     rebalance_trigger: str | None = None
     poll_idle_ratio: float | None = None
     """Part of its time that the application waits in poll, of the busiest member (telemetry)."""
@@ -152,7 +156,7 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
         less(name, 0.9 * max(sure[NO_MEMBERS] if not e.poll_timeouts else 0, sure[REBALANCING]))
         if e.out_of_range_answers or e.beyond_end_partitions:
             less(name, 0.9 * sure[OUT_OF_RANGE])
-    less(SLOW_PROCESSING, 0.9 * sure[NO_MEMBERS])
+    less(SLOW_PROCESSING, 0.9 * max(sure[NO_MEMBERS], sure[PAUSED]))
     # Who reads again what it had read works as fast as it can, and catches up.
     less(SLOW_PROCESSING, _MOST * _ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
     less(PRODUCERS_FASTER, 0.7 * sure[SKEWED_PARTITIONS])
@@ -215,7 +219,7 @@ def _rebalancing(e: Evidence) -> float:
 
 
 def _no_members(e: Evidence) -> float:
-    if e.commits or e.unassigned_lag_share is None:
+    if e.recent_commits or e.unassigned_lag_share is None:
         return 0.0
     is_empty = e.group_state in _EMPTY_STATES or e.members == 0
     sure = _ramp(e.unassigned_lag_share, 0.3, 0.9) * _ramp(_stalled_share(e), 0.5, 0.9)
@@ -227,15 +231,16 @@ def _not_polling(e: Evidence) -> float:
     beyond = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
     by_telemetry = _MOST * _ramp(beyond, 20, 90) * stalled
     by_reason = 0.93 * stalled if e.poll_timeouts else 0.0
-    by_silence = 0.7 if _reads_nothing(e) and e.heartbeats and e.last_poll_s is None else 0.0
+    is_silent = _reads_nothing(e, e.consumed_bytes) and e.last_poll_s is None
+    by_silence = 0.7 if is_silent and e.heartbeats else 0.0
     return max(by_telemetry, by_reason, by_silence)
 
 
 def _paused(e: Evidence) -> float:
-    if not _reads_nothing(e):
-        return 0.0
     if e.last_poll_s is None:
-        return 0.4 if e.heartbeats else 0.0
+        return 0.4 if e.heartbeats and _reads_nothing(e, e.consumed_bytes) else 0.0
+    if not _reads_nothing(e, e.recent_bytes):
+        return 0.0
     return 0.92 * (1 - _ramp(e.last_poll_s, 20, 60))
 
 
@@ -288,10 +293,13 @@ def _catches_up(e: Evidence) -> float:
     return _ramp(e.records_out_per_s / e.records_in_per_s, 1, 1.3)
 
 
-def _reads_nothing(e: Evidence) -> bool:
-    """Members have the partitions, and the log shows that they read none of the topic."""
+def _reads_nothing(e: Evidence, consumed_bytes: int | None) -> bool:
+    """Members have the partitions, and the log shows that they read none of the topic.
+
+    Who polls seldom reads nothing for minutes: bytes of how long count is for the caller to say.
+    """
     is_assigned = (e.unassigned_lag_share or 0) < 0.5 and bool(e.members)  # noqa: PLR2004  half
-    return is_assigned and e.consumed_bytes == 0 and _stalled_share(e) > 0.9  # noqa: PLR2004
+    return is_assigned and consumed_bytes == 0 and _stalled_share(e) > 0.9  # noqa: PLR2004
 
 
 def _stalled_share(e: Evidence) -> float:
@@ -326,7 +334,7 @@ SIGNALS: dict[str, tuple[str, ...]] = {
     SLOW_BROKER: ("broker_time_share", "broker_ms", "other_brokers_ms"),
     PRODUCERS_FASTER: ("in_ratio", "out_ratio"),
     NO_MEMBERS: ("unassigned_lag_share", "members"),
-    PAUSED: ("last_poll_s", "stalled_lag_share", "consumed_bytes"),
+    PAUSED: ("last_poll_s", "stalled_lag_share", "recent_bytes"),
     UNKNOWN: ("stalled_lag_share", "members", "fetches", "poll_idle_ratio"),
 }
 """The numbers that each cause rests on."""

@@ -160,7 +160,14 @@ clients AS (
         seen.principal,
         seen.client_id,
         sum(seen.heartbeats) AS heartbeats,
-        sum(seen.commits) AS commits
+        sum(seen.commits) AS commits,
+        sum(
+            CASE
+                WHEN unix_micros(seen.event_time) >= newest.since_us + 420000000 THEN seen.commits
+                ELSE 0
+            END
+        ) AS recent_commits,
+        min(unix_micros(seen.event_time)) AS seen_from_us
     FROM group_members AS seen
     INNER JOIN newest ON seen.cluster_id = newest.cluster_id
     WHERE
@@ -174,6 +181,8 @@ member_counts AS (
         group_id,
         sum(heartbeats) AS heartbeats,
         sum(commits) AS commits,
+        sum(recent_commits) AS recent_commits,
+        min(seen_from_us) AS seen_from_us,
         max(groups_of_client) AS groups_of_client
     FROM (
         SELECT
@@ -481,6 +490,12 @@ consumed AS (
         clients.group_id,
         moved.topic,
         sum(moved.bytes) AS consumed_bytes,
+        sum(
+            CASE
+                WHEN unix_micros(moved.event_time) >= newest.since_us + 420000000 THEN moved.bytes
+                ELSE 0
+            END
+        ) AS recent_bytes,
         sum(moved.cross_rack_bytes) * 1e0
         / nullif(sum(CASE WHEN moved.cross_rack_bytes IS NOT NULL THEN moved.bytes END), 0)
             AS cross_rack_share
@@ -520,10 +535,19 @@ rebalanced AS (
         done.cluster_id,
         done.group_id,
         count(*) AS rebalances,
-        sum(done.stopped_ms) / 6e5 AS rebalance_time_share,
+        sum(done.stopped_ms) AS stopped_ms,
+        -- A group that is seen for less than ten minutes had less time to stop in.
+        max(least(
+            6e5,
+            coalesce(
+                (unix_micros(newest.known_at) - member_counts.seen_from_us) / 1e3 + 6e4, 6e5
+            )
+        )) AS seen_ms,
         max_by(done.trigger, done.started_at) AS rebalance_trigger
     FROM rebalances AS done
     INNER JOIN newest ON done.cluster_id = newest.cluster_id
+    LEFT JOIN member_counts
+        ON done.cluster_id = member_counts.cluster_id AND done.group_id = member_counts.group_id
     WHERE unix_micros(done.started_at) >= newest.since_us AND done.started_at <= newest.known_at
     GROUP BY done.cluster_id, done.group_id
 ),
@@ -585,12 +609,17 @@ SELECT
     current_groups.members,
     member_counts.heartbeats,
     member_counts.commits,
+    member_counts.recent_commits,
     CASE WHEN logged.cluster_id IS NOT NULL THEN coalesce(fetching.fetches, 0e0) END AS fetches,
     -- Without members in the log nobody knows who reads for the group.
     CASE
         WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
             THEN coalesce(consumed.consumed_bytes, 0)
     END AS consumed_bytes,
+    CASE
+        WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
+            THEN coalesce(consumed.recent_bytes, 0)
+    END AS recent_bytes,
     member_counts.groups_of_client,
     fetching.fetches_per_s,
     CASE
@@ -617,8 +646,8 @@ SELECT
     consumed.cross_rack_share,
     rebalanced.rebalances,
     CASE
-        WHEN rebalanced.rebalance_time_share > 1e0 THEN 1e0
-        ELSE rebalanced.rebalance_time_share
+        WHEN rebalanced.stopped_ms > rebalanced.seen_ms THEN 1e0
+        ELSE rebalanced.stopped_ms / rebalanced.seen_ms
     END AS rebalance_time_share,
     rebalanced.rebalance_trigger,
     CASE

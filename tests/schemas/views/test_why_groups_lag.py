@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from .group_snapshot_rows import assigned, committed, ended, group, snapshots
-from .view_rows import Row, at, request
+from .group_snapshot_rows import assigned, committed, ended, group, logged_commit, snapshots
+from .view_rows import Row, at, moved, request
 from .view_tables import by_case, picked
 
 CLIENT: Row = {"cluster_id": "c1", "principal": "User:alice", "client_id": "orders"}
@@ -39,6 +39,10 @@ def metric(name: str, value: float, **others: Any) -> Row:
     return row | {"client_software_name": "apache-kafka-java"} | others
 
 
+def read(second: float, size: int) -> Row:
+    return moved(second, size, **CLIENT | {"direction": "consumed", "topic": "t"})
+
+
 THROTTLES = [fetch(900 + 5 * n, throttle_time_ms=2_500.0) for n in range(60)]
 USAGE = CLIENT | {"event_time": at(1_100), "quota_type": "consumer_byte_rate", "quota": 5e5}
 USAGE |= {"throttled_by": "consumer_byte_rate", "throttle_time_ms": 1e5}
@@ -59,6 +63,27 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
             group_members=[],
         ),
         [(1, "no_members", 0.95, "Empty")],
+    ),
+    "its members read until five minutes ago, and left": (
+        scene(
+            *(0, 500, 800),
+            groups=[group(0), group(1_200, state="Empty", members=0)],
+            group_assignments=[assigned("m", 0), assigned("m", second=1_200, is_removed=True)],
+            group_members=[member(840)],
+            group_commits=[logged_commit(890, 800)],
+        ),
+        [(1, "no_members", 0.95, "Empty")],
+    ),
+    "its member read until five minutes ago, and polls": (
+        scene(
+            *(0, 500, 800),
+            group_members=[member(840), member(1_140, commits=0)],
+            group_commits=[logged_commit(890, 800)],
+            requests=[fetch(850), fetch(1_150)],
+            traffic=[read(840, 10_000)],
+            client_metrics=[metric("last.poll.seconds.ago", 0.1)],
+        ),
+        [(1, "paused", 0.92, None)],
     ),
     "no snapshot of groups": (
         scene(0, 0, 0, groups=[], group_assignments=[], group_members=[]),

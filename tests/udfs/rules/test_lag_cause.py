@@ -26,8 +26,10 @@ READS: dict[str, Any] = {
     "members": 2,
     "heartbeats": 200,
     "commits": 120,
+    "recent_commits": 36,
     "fetches": 600,
     "consumed_bytes": 10_000_000,
+    "recent_bytes": 3_000_000,
     "groups_of_client": 1,
     "fetches_per_s": 0.5,
     "throttle_time_share": 0.0,
@@ -50,6 +52,9 @@ SMALL_LIMIT = {"limit_share": 0.95, "limit_bytes": 16_384, "fetches_per_s": 9.0}
 FAR = {"network_time_share": 0.8, "network_ms": 80.0, "cross_rack_share": 1.0}
 SLOW = {"poll_idle_ratio": 0.02, "time_between_polls_ms": 9_000.0}
 STALLED = {"stalled_lag_share": 1.0, "commits": 0, "consumed_bytes": 0, "fetches": 0}
+STALLED |= {"recent_commits": 0, "recent_bytes": 0}
+BEFORE = {"commits": 60, "consumed_bytes": 5_000_000, "fetches": 300}
+"""What a group did until minutes ago."""
 EMPTY = {"unassigned_lag_share": 1.0, "group_state": "Empty", "members": 0} | STALLED
 SKEW = {"hot_in_ratio": 8.0, "hot_lag_share": 0.97}
 RATES = {"records_in_per_s": 100.0, "records_out_per_s": 200.0}
@@ -96,6 +101,11 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["not_polling"],
     ),
     "it polls and reads nothing": (STALLED, ["paused"]),
+    "it polls, and reads nothing since minutes": (STALLED | BEFORE, ["paused"]),
+    "it reads nothing since minutes, and nobody knows if it polls": (
+        STALLED | BEFORE | NO_TELEMETRY,
+        ["slow_processing"],
+    ),
     "records take long": (SLOW, ["slow_processing"]),
     "nothing of its time is spent at brokers": (NO_TELEMETRY, ["slow_processing"]),
     "one partition gets most": (SKEW | SLOW, ["skewed_partitions"]),
@@ -144,7 +154,11 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         EMPTY | {"in_ratio": 4.0, "out_ratio": None},
         ["no_members"],
     ),
-    "nobody is there, and somebody commits": (EMPTY | {"commits": 5}, ["unknown"]),
+    "nobody is there, and somebody commits": (
+        EMPTY | {"commits": 5, "recent_commits": 2},
+        ["unknown"],
+    ),
+    "nobody is there since minutes": (EMPTY | BEFORE, ["no_members"]),
     "members have other topics": (
         STALLED | {"unassigned_lag_share": 1.0, "last_poll_s": None},
         ["no_members"],
