@@ -251,7 +251,6 @@ metrics AS (
         points.principal,
         points.client_id,
         points.client_instance_id,
-        points.client_software_name,
         points.event_time,
         points.metric,
         points.value
@@ -270,7 +269,7 @@ metrics AS (
         )
         AND coalesce(points.accepted, TRUE)
         AND points.value >= 0e0
-        AND NOT isnan(points.value)
+        AND (NOT isnan(points.value) OR points.metric LIKE '%.poll.idle.ratio.avg')
         AND unix_micros(points.event_time) >= newest.since_us
         AND points.event_time <= newest.known_at
 ),
@@ -281,8 +280,19 @@ instances AS (
         client_id,
         client_instance_id,
         max(group_id) AS group_id,
-        max(client_software_name) AS client_software_name,
-        avg(CASE WHEN metric LIKE '%.poll.idle.ratio.avg' THEN value END) AS poll_idle_ratio,
+        -- Of polls within a millisecond Java clients have no mean any more: what they pushed before is
+        -- out of date.
+        CASE
+            WHEN NOT isnan(max_by(
+                CASE WHEN metric LIKE '%.poll.idle.ratio.avg' THEN value END,
+                CASE WHEN metric LIKE '%.poll.idle.ratio.avg' THEN event_time END
+            ))
+                THEN avg(
+                    CASE
+                        WHEN metric LIKE '%.poll.idle.ratio.avg' AND NOT isnan(value) THEN value
+                    END
+                )
+        END AS poll_idle_ratio,
         avg(CASE WHEN metric LIKE '%.time.between.poll.avg' THEN value END)
             AS time_between_polls_ms,
         max_by(
@@ -304,8 +314,7 @@ group_instances AS (
         instances.poll_idle_ratio,
         instances.time_between_polls_ms,
         instances.last_poll_s,
-        instances.fetch_latency_ms,
-        instances.client_software_name
+        instances.fetch_latency_ms
     FROM instances
     INNER JOIN clients
         ON instances.cluster_id = clients.cluster_id
@@ -321,8 +330,7 @@ group_instances AS (
         instances.poll_idle_ratio,
         instances.time_between_polls_ms,
         instances.last_poll_s,
-        instances.fetch_latency_ms,
-        instances.client_software_name
+        instances.fetch_latency_ms
     FROM instances
     LEFT ANTI JOIN clients
         ON instances.cluster_id = clients.cluster_id AND instances.group_id = clients.group_id
@@ -344,10 +352,9 @@ latencies AS (
         group_id,
         principal,
         client_id,
-        -- Java starts to count when a throttle is over, and librdkafka does not.
-        avg(CASE WHEN client_software_name LIKE 'apache-kafka-java%' THEN fetch_latency_ms END)
-            AS java_latency_ms,
-        avg(fetch_latency_ms) AS fetch_latency_ms
+        avg(fetch_latency_ms) AS fetch_latency_ms,
+        -- A client may read an answer only when its application polls again.
+        max(time_between_polls_ms * (1e0 - poll_idle_ratio)) AS work_ms
     FROM group_instances
     GROUP BY cluster_id, group_id, principal, client_id
 ),
@@ -367,8 +374,8 @@ group_fetches AS (
         greatest(
             times.send_ms / times.fetches,
             coalesce(
-                latencies.java_latency_ms - times.mean_total_ms,
-                latencies.fetch_latency_ms - times.mean_total_ms - times.mean_throttle_ms,
+                latencies.fetch_latency_ms - times.mean_total_ms - times.mean_throttle_ms
+                - coalesce(latencies.work_ms, 0e0),
                 0e0
             )
         ) AS network_ms,

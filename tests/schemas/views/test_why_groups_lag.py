@@ -93,6 +93,15 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         scene(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE]),
         [(1, "throttled", 0.95, "consumer_byte_rate")],
     ),
+    "a quota, of which a Java client says that its fetches take long": (
+        scene(
+            *(0, 500, 900),
+            requests=THROTTLES,
+            quota_usage=[USAGE],
+            client_metrics=[metric("fetch.manager.fetch.latency.avg", 2_500.0)],
+        ),
+        [(1, "throttled", 0.95, "consumer_byte_rate")],
+    ),
     "a quota of a client of another principal": (
         scene(0, 500, 900, requests=[row | {"principal": "User:eve"} for row in THROTTLES]),
         [(1, "unknown", None, None)],
@@ -107,6 +116,30 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     "the application is busy": (
         scene(0, 500, 900, client_metrics=[metric("poll.idle.ratio.avg", 0.02)]),
         [(1, "slow_processing", 0.95, None)],
+    ),
+    "answers of brokers wait until a busy application polls again": (
+        scene(
+            *(0, 500, 900),
+            requests=[fetch(900 + 2 * n) for n in range(140)],
+            traffic=[read(1_140, 10_000)],
+            client_metrics=[
+                metric("poll.idle.ratio.avg", 0.05),
+                metric("time.between.poll.avg", 500.0),
+                metric("fetch.manager.fetch.latency.avg", 400.0),
+            ],
+        ),
+        [(1, "slow_processing", 0.95, None)],
+    ),
+    # Java divides by the milliseconds between two polls, and then no longer has a mean.
+    "the application polls within milliseconds": (
+        scene(
+            *(0, 500, 900),
+            client_metrics=[
+                metric("poll.idle.ratio.avg", 0.02, event_time=at(700)),
+                metric("poll.idle.ratio.avg", float("nan")),
+            ],
+        ),
+        [(1, "unknown", None, None)],
     ),
     "of another principal that names the group": (
         scene(

@@ -223,6 +223,7 @@ class LinesOf:
         metrics = {"poll.idle.ratio.avg": self._idle(step, member)}
         if loops:
             metrics["fetch.manager.fetch.latency.avg"] = self._latency(step, member)
+            metrics["time.between.poll.avg"] = _between_polls_ms(loops)
         if self.world.has_all_metrics:
             polled = self.polled_at.get(member.number, step.second - 900.0)
             metrics["last.poll.seconds.ago"] = step.second - polled
@@ -249,9 +250,12 @@ class LinesOf:
             if number == member.number
         ]
         fetches = sum(weight for weight, _, _ in weighed)
-        is_java = member.library == "apache-kafka-java"
-        waits = sum(w * (ms + (0 if is_java else throttle)) for w, ms, throttle in weighed)
-        return waits / fetches * self.world.dice.lognormvariate(0, 0.1)
+        waits_ms = sum(weight * (ms + throttle_ms) for weight, ms, throttle_ms in weighed) / fetches
+        if member.library == "apache-kafka-java":
+            # An answer waits until the application polls again.
+            loops = [loop for (number, _), loop in step.loops.items() if number == member.number]
+            waits_ms += step.busy[member.number] * _between_polls_ms(loops) / 2
+        return waits_ms * self.world.dice.lognormvariate(0, 0.1)
 
     def _line(
         self, second: float, api: str, member: Member, request: Body, answer: Body, **others: Any
@@ -274,6 +278,11 @@ class LinesOf:
         ms = round(time_of(second).timestamp() * 1e3)
         whole_line = {"ts": ms, "broker": broker, "weight": weight, "r": line}
         self.lines.append(json.dumps(whole_line, separators=(",", ":")).encode())
+
+
+def _between_polls_ms(loops: list[Loop]) -> float:
+    """A poll brings one answer."""
+    return 1e3 / sum(1 / loop.cycle_s for loop in loops)
 
 
 def _one_of(fetches: float) -> int:
