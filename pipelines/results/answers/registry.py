@@ -154,7 +154,7 @@ ANSWERS: tuple[Answer, ...] = (
             **_POSITIONS,
             **dict.fromkeys(("requests", "client_metrics", "traffic", "fetch_sizes"), _HOUR),
             **dict.fromkeys(("quota_usage", "fetch_faults", "group_members"), _HOUR),
-            "group_member_events": _HOUR,
+            **dict.fromkeys(("group_member_events", "share_fetches"), _HOUR),
         },
         derive=lag_causes.DERIVATION,
     ),

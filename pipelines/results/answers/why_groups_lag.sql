@@ -144,14 +144,16 @@ lagging AS (
                 ELSE 0
             END
         ) > 0
-        OR (
-            sum(partitions.lag) > 0
-            AND coalesce(
-                max(partitions.lag_s),
-                sum(partitions.lag) / nullif(sum(partitions.records_in_per_s), 0e0),
-                61e0
-            ) > 60e0
-        )
+        OR max(
+            CASE
+                WHEN partitions.lag > 0
+                    THEN coalesce(
+                        partitions.lag_s,
+                        partitions.lag / nullif(partitions.records_in_per_s, 0e0),
+                        61e0
+                    )
+            END
+        ) > 60e0
 ),
 clients AS (
     SELECT
@@ -519,6 +521,27 @@ consumed AS (
         AND moved.event_time <= newest.known_at
     GROUP BY clients.cluster_id, clients.group_id, moved.topic
 ),
+-- Brokers log no bytes of a SHARE_FETCH, and what it acquires.
+acquired AS (
+    SELECT
+        gained.cluster_id,
+        gained.group_id,
+        gained.topic,
+        sum(gained.acquired_records) AS records,
+        sum(
+            CASE
+                WHEN unix_micros(gained.event_time) >= newest.since_us + 420000000
+                    THEN gained.acquired_records
+                ELSE 0
+            END
+        ) AS recent_records
+    FROM share_fetches AS gained
+    INNER JOIN newest ON gained.cluster_id = newest.cluster_id
+    WHERE
+        unix_micros(gained.event_time) >= newest.since_us
+        AND gained.event_time <= newest.known_at
+    GROUP BY gained.cluster_id, gained.group_id, gained.topic
+),
 out_of_range AS (
     SELECT
         clients.cluster_id,
@@ -620,10 +643,12 @@ SELECT
     CASE WHEN logged.cluster_id IS NOT NULL THEN coalesce(fetching.fetches, 0e0) END AS fetches,
     -- Without members in the log nobody knows who reads for the group.
     CASE
+        WHEN lagging.group_type = 'share' AND acquired.records > 0 THEN NULL
         WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
             THEN coalesce(consumed.consumed_bytes, 0)
     END AS consumed_bytes,
     CASE
+        WHEN lagging.group_type = 'share' AND acquired.recent_records > 0 THEN NULL
         WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
             THEN coalesce(consumed.recent_bytes, 0)
     END AS recent_bytes,
@@ -682,6 +707,10 @@ LEFT JOIN consumed
     ON lagging.cluster_id = consumed.cluster_id
     AND lagging.group_id = consumed.group_id
     AND lagging.topic = consumed.topic
+LEFT JOIN acquired
+    ON lagging.cluster_id = acquired.cluster_id
+    AND lagging.group_id = acquired.group_id
+    AND lagging.topic = acquired.topic
 LEFT JOIN rebalanced
     ON lagging.cluster_id = rebalanced.cluster_id AND lagging.group_id = rebalanced.group_id
 LEFT JOIN telemetry

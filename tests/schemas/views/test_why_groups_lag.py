@@ -28,6 +28,35 @@ def member(second: float, **others: Any) -> Row:
     return CLIENT | {"event_time": at(second), "group_id": "g", "member_id": "m"} | counts | others
 
 
+def acquired(second: float, records: int) -> Row:
+    row = {"event_time": at(second), "group_id": "g", "member_id": "m", "topic": "t"}
+    return CLIENT | row | {"partition": 0, "broker_id": 1, "acquired_records": records}
+
+
+def share_scene(*fetches: Row, read_too: bool = False) -> Any:
+    """A share group with a member whose fetches a request log shows, and a lag."""
+    of_group = {"group_type": "share"}
+    offsets = [
+        committed(second, None, **of_group, start_offset=0, reported_lag=lag)
+        for second, lag in zip(TIMES, (0, 1_000, 2_000), strict=True)
+    ]
+    ends = [ended(*each) for each in zip(TIMES, (0, 1_000, 2_000), strict=True)]
+    if read_too:
+        all_read = {"partition": 1, "start_offset": 9, "reported_lag": 0}
+        offsets.append(committed(0, None, **of_group | all_read))
+        ends.append(ended(0, 9, partition=1))
+    return scene(
+        *(0, 0, 0),
+        group_offsets=offsets,
+        partition_offsets=ends,
+        groups=[group(0, **of_group)],
+        group_assignments=[assigned("m", 0, **of_group)],
+        group_members=[member(1_140, commits=0, **of_group)],
+        requests=[fetch(1_150, api="SHARE_FETCH")],
+        share_fetches=list(fetches),
+    )
+
+
 def fetch(second: float, **others: Any) -> Row:
     row = {"event_time": at(second), "broker_id": 1, "api": "FETCH", "local_time_ms": 1.0}
     return request(second, "FETCH") | CLIENT | row | others
@@ -84,6 +113,16 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
             client_metrics=[metric("last.poll.seconds.ago", 0.1)],
         ),
         [(1, "paused", 0.92, None)],
+    ),
+    # Brokers log no bytes of SHARE_FETCH: records that it acquired show that a member reads.
+    "a share group reads": (share_scene(acquired(1_140, 500)), [(1, "unknown", None, None)]),
+    "a share group of which another partition is all read": (
+        share_scene(acquired(1_140, 500), read_too=True),
+        [(1, "unknown", None, None)],
+    ),
+    "a share group reads nothing, and heartbeats": (
+        share_scene(),
+        [(1, "not_polling", 0.7, None)],
     ),
     "no snapshot of groups": (
         scene(0, 0, 0, groups=[], group_assignments=[], group_members=[]),

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .plants import SCENES, planted
+from .plants import SCENES, Scene, planted
 from .tables import tables_of
 
 SURE = 0.9
@@ -21,6 +21,10 @@ class Verdict:
     seed: int
     plants: tuple[str, ...]
     causes: tuple[tuple[str, float | None], ...]
+
+    @property
+    def scene(self) -> Scene:
+        return SCENES[self.seed % len(SCENES)]
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -56,12 +60,12 @@ def matrix(given: Sequence[Verdict]) -> list[str]:
     """Planted causes by named ones, in Markdown."""
     rows = defaultdict[str, Counter[str]](Counter)
     for verdict in given:
-        rows[text(verdict.plants)][text(sorted(verdict.named))] += 1
+        rows[verdict.scene.name][text(sorted(verdict.named))] += 1
     lines = ["| planted | named first | of | wrong and sure |", "| --- | --- | --- | --- |"]
     for scene in SCENES:
-        name = text(scene)
+        name = scene.name
         named = ", ".join(f"{cause}: {n}" for cause, n in rows[name].most_common())
-        wrong = sum(len(v.wrong) for v in given if v.plants == scene)
+        wrong = sum(len(v.wrong) for v in given if v.scene == scene)
         lines.append(f"| {name} | {named} | {rows[name].total()} | {wrong} |")
     return lines
 

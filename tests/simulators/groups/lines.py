@@ -16,10 +16,23 @@ TOPIC, GROUP, PRINCIPAL = "orders", "billing", "User:billing"
 TOPIC_ID = "6VfFl0gvSJWn0M2FhjxChg"
 _FETCH_BY_ID = 16
 _APIS = {"FETCH": (1, 12), "OFFSET_COMMIT": (8, 8), "HEARTBEAT": (12, 4), "LEAVE_GROUP": (13, 5)}
-_APIS |= {"CONSUMER_GROUP_HEARTBEAT": (68, 1)}
+_APIS |= {"CONSUMER_GROUP_HEARTBEAT": (68, 1), "STREAMS_GROUP_HEARTBEAT": (88, 0)}
+_APIS |= {"SHARE_GROUP_HEARTBEAT": (76, 1), "SHARE_FETCH": (78, 2)}
 _APIS |= {"JOIN_GROUP": (11, 9), "SYNC_GROUP": (14, 5), "PUSH_TELEMETRY": (72, 0)}
 _PUSH_EVERY_S = 60
 _PREFIX = "org.apache.kafka.consumer."
+_UNCHANGED = {
+    "consumer": (
+        *("instanceId", "rackId", "subscribedTopicNames", "subscribedTopicRegex"),
+        *("serverAssignor", "topicPartitions"),
+    ),
+    "share": ("rackId", "subscribedTopicNames"),
+    "streams": (
+        *("instanceId", "rackId", "topology", "activeTasks", "standbyTasks", "warmupTasks"),
+        *("processId", "userEndpoint", "clientTags"),
+    ),
+}
+"""Fields of a heartbeat that say nothing new."""
 Body = dict[str, Any]
 
 
@@ -67,22 +80,24 @@ class LinesOf:
         if self.world.is_classic:
             self._line(step.second, "HEARTBEAT", member, request, {"errorCode": 0}, weight=3)
         else:
-            self._consumer_heartbeat(step, member)
+            self._typed_heartbeat(step, member)
         if member.number not in step.state.silent:
             self.polled_at[member.number] = step.second
-            self._commit(step, member)
+            if not self.world.is_share:
+                self._commit(step, member)
         if self.world.has_telemetry and step.second % _PUSH_EVERY_S == member.number * STEP_S:
             self._push(step, member)
 
-    def _consumer_heartbeat(self, step: Step, member: Member) -> None:
-        unchanged = ("instanceId", "rackId", "subscribedTopicNames", "subscribedTopicRegex")
-        request: Body = dict.fromkeys((*unchanged, "serverAssignor", "topicPartitions"))
+    def _typed_heartbeat(self, step: Step, member: Member) -> None:
+        group_type = self.world.group_type
+        request: Body = dict.fromkeys(_UNCHANGED[group_type])
         request |= {"groupId": GROUP, "memberId": member.member_id, "rebalanceTimeoutMs": -1}
         request["memberEpoch"] = self.generation
         answer = {"errorCode": 0, "errorMessage": None, "memberId": member.member_id}
         answer |= {"memberEpoch": self.generation, "heartbeatIntervalMs": 5_000}
         answer |= {"assignment": None}
-        self._line(step.second, "CONSUMER_GROUP_HEARTBEAT", member, request, answer, weight=2)
+        api = f"{group_type.upper()}_GROUP_HEARTBEAT"
+        self._line(step.second, api, member, request, answer, weight=2)
 
     def _commit(self, step: Step, member: Member) -> None:
         offsets = {p: int(step.positions[p]) for p in member.partitions}
@@ -114,12 +129,19 @@ class LinesOf:
         state, dice = step.state, self.world.dice
         noise = dice.lognormvariate(0, 0.2)
         sent_ms = loop.network_ms * dice.uniform(0.3, 0.7)
+        if self.world.is_share:
+            api, request = "SHARE_FETCH", self._acquiring(step, member)
+            answer = {"errorCode": 0, "responses": self._acquired(step, loop.answer)}
+        else:
+            api, request = "FETCH", self._fetching(step, member, broker)
+            answer = {"errorCode": 0, "sessionId": 0}
+            answer |= {"responses": self._answered(step, loop.answer)}
         self._line(
             step.second + dice.random(),
-            "FETCH",
+            api,
             member,
-            self._fetching(step, member, broker),
-            {"errorCode": 0, "sessionId": 0, "responses": self._answered(step, loop.answer)},
+            request,
+            answer,
             weight=_one_of(STEP_S / loop.cycle_s * (1 - state.stop_share)),
             broker=broker,
             localTimeMs=state.broker_ms[broker] * noise,
@@ -166,6 +188,24 @@ class LinesOf:
             for p, size in sizes.items()
         ]
         return [self._topic | {"partitions": partitions}]
+
+    def _acquiring(self, step: Step, member: Member) -> Body:
+        request = {"groupId": GROUP, "memberId": member.member_id, "shareSessionEpoch": 1}
+        request |= {"maxWaitMs": 500, "minBytes": 1, "maxBytes": step.state.max_bytes}
+        return request | {"maxRecords": 500, "batchSize": 500, "topics": []}
+
+    def _acquired(self, step: Step, answer: Mapping[int, float]) -> list[Body]:
+        """Records of an answer; brokers log none of their bytes."""
+        partitions = []
+        for p, size in answer.items():
+            first = int(step.positions[p])
+            last = first + max(1, int(size / self.world.record_bytes)) - 1
+            records = [{"firstOffset": first, "lastOffset": last, "deliveryCount": 1}]
+            partitions.append(
+                {"partitionIndex": p, "errorCode": 0, "acknowledgeErrorCode": 0, "records": ""}
+                | {"acquiredRecords": records}
+            )
+        return [{"topicId": TOPIC_ID, "partitions": partitions}]
 
     def _rebalances(self, step: Step) -> None:
         state = step.state
@@ -229,7 +269,9 @@ class LinesOf:
             metrics["last.poll.seconds.ago"] = step.second - polled
         request = {"clientInstanceId": f"instance-{member.number}", "subscriptionId": 1}
         request |= {"terminating": False, "compressionType": 0}
-        request["metrics"] = base64.b64encode(_payload(step.second, metrics)).decode()
+        kind = "share." if self.world.is_share else ""
+        named = {kind + name: value for name, value in metrics.items()}
+        request["metrics"] = base64.b64encode(_payload(step.second, named)).decode()
         self._line(step.second, "PUSH_TELEMETRY", member, request, {"errorCode": 0})
 
     def _idle(self, step: Step, member: Member) -> float:
@@ -325,7 +367,11 @@ def lines_of(world: World) -> Iterator[tuple[Step, list[bytes]]]:
     writer = LinesOf(world)
     for step in world.steps():
         writer.lines = []
-        if world.now.absent and step.second - STEP_S < world.onset <= step.second:
+        if (
+            world.is_classic
+            and world.now.absent
+            and step.second - STEP_S < world.onset <= step.second
+        ):
             writer.left(step.second)
         writer.write(step)
         yield step, writer.lines if world.has_log else []

@@ -1,12 +1,16 @@
 """What makes a group fall behind, planted into one that keeps up."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from quotaflow.udfs.rules import lag_cause as causes
 
 from .world import BROKERS, MIB, World, made
 
 Plant = Callable[[World, float], None]
+
+
+_OF_CONSUMERS = ("classic", "consumer")
 
 
 def _scale(world: World, factor: float) -> None:
@@ -82,7 +86,7 @@ def _back(world: World, _: float) -> None:
 
 
 def _rebalancing(world: World, part: float) -> None:
-    world.is_classic = True
+    world.group_type = "classic"
     world.now.rebalance_every_s = world.dice.choice([20.0, 30.0, 60.0])
     world.now.stop_share = world.dice.uniform(0.35, 0.7)
     for number, rate in world.now.work_per_s.items():
@@ -95,8 +99,8 @@ def _rebalancing(world: World, part: float) -> None:
 
 def _not_polling(world: World, _: float) -> None:
     everyone = {member.number for member in world.members}
-    if world.dice.random() < 0.35:
-        world.poll_timeout = world.is_classic = True
+    if world.dice.random() < 0.35 and world.group_type in _OF_CONSUMERS:
+        world.poll_timeout, world.group_type = True, "classic"
         world.now.absent = everyone
         world.members[0].library = "apache-kafka-java"
         return
@@ -129,7 +133,8 @@ def _producers_faster(world: World, part: float) -> None:
 
 
 def _no_members(world: World, _: float) -> None:
-    world.is_classic = True
+    if world.group_type in _OF_CONSUMERS:
+        world.group_type = "classic"
     world.now.absent = {member.number for member in world.members}
 
 
@@ -171,13 +176,38 @@ PAIRS: tuple[tuple[str, str], ...] = (
 )
 """Two at once that both slow a group down. Out of range goes back then: spinning stops all else."""
 
-SCENES: tuple[tuple[str, ...], ...] = ((), *((name,) for name in PLANTS), *PAIRS)
-"""What is planted: nothing, one, or two. Without a plant a group does not lag."""
+
+class Scene(NamedTuple):
+    """What is planted: nothing, one cause, or two. Without a plant a group does not lag."""
+
+    plants: tuple[str, ...] = ()
+    group_type: str = ""
+    """share or streams; else the group is of consumers, of a type that is drawn."""
+
+    @property
+    def name(self) -> str:
+        kind = f"{self.group_type} group: " if self.group_type else ""
+        return kind + (" and ".join(self.plants) or "nothing")
+
+
+_ALONE = (causes.THROTTLED, causes.NOT_POLLING, causes.SLOW_PROCESSING, causes.NO_MEMBERS)
+_ALONE += (causes.SKEWED_PARTITIONS,)
+
+SCENES: tuple[Scene, ...] = (
+    Scene(),
+    *(Scene((name,)) for name in PLANTS),
+    *map(Scene, PAIRS),
+    *(Scene((), kind) for kind in ("share", "streams")),
+    *(Scene((name,), kind) for kind in ("share", "streams") for name in _ALONE),
+    Scene((causes.FETCH_LIMITED,), "streams"),
+)
 
 
 def planted(seed: int) -> World:
     """A world by its seed: one of SCENES in turn."""
-    world, names = made(seed), SCENES[seed % len(SCENES)]
+    world, scene = made(seed), SCENES[seed % len(SCENES)]
+    world.group_type = scene.group_type or world.group_type
+    names = scene.plants
     for name in names:
         plant = _back if name == causes.OUT_OF_RANGE and len(names) > 1 else PLANTS[name]
         plant(world, world.dice.uniform(0.25, 0.9))

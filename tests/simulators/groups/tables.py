@@ -10,7 +10,12 @@ import pyarrow as pa
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
+from quotaflow.pipelines.results.groups import (
+    group_commits,
+    group_member_events,
+    group_members,
+    share_fetches,
+)
 from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.pipelines.results.reads import fetch_faults, fetch_sizes, replica_offsets
 from quotaflow.udfs.facts import task
@@ -90,6 +95,7 @@ def _results(content: dict[str, Rows]) -> None:
         group_members.result(),
         group_commits.result(),
         group_member_events.result(),
+        share_fetches.result(conf.quotas),
         fetch_sizes.result(conf.quotas),
         replica_offsets.result(),
         fetch_faults.result(),
@@ -103,7 +109,7 @@ def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
     """Rows of a snapshot: of offsets those of all, which says the same as their changes."""
     state, at = step.state, {"cluster_id": world.cluster_id, "event_time": time_of(step.second)}
     at |= {"is_removed": False}
-    of_group = at | {"group_id": GROUP, "group_type": "classic" if world.is_classic else "consumer"}
+    of_group = at | {"group_id": GROUP, "group_type": world.group_type}
     there = [m for m in world.members if m.number not in state.absent]
     content["groups"].append(
         of_group
@@ -122,7 +128,12 @@ def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
     for p, end in step.ends.items():
         place = {"topic": TOPIC, "partition": p}
         position = int(end * 2) if beyond else int(step.positions[p])
-        content["group_offsets"].append(of_group | place | {"committed_offset": position})
+        offset = (
+            {"start_offset": position, "reported_lag": int(end) - position}
+            if world.is_share
+            else {"committed_offset": position}
+        )
+        content["group_offsets"].append(of_group | place | offset)
         content["partition_offsets"].append(at | place | {"log_end_offset": int(end)})
     for table in _OF_GROUPS:
         content["pipeline_progress"].append(

@@ -14,12 +14,10 @@ def each_scene() -> list[Verdict]:
 
 
 def test_every_scene_is_there_once(each_scene: list[Verdict]) -> None:
-    assert sorted(verdict.plants for verdict in each_scene) == sorted(SCENES)
+    assert sorted(verdict.scene for verdict in each_scene) == sorted(SCENES)
 
 
-@pytest.mark.parametrize(
-    "number", range(len(SCENES)), ids=[" and ".join(s) or "nothing" for s in SCENES]
-)
+@pytest.mark.parametrize("number", range(len(SCENES)), ids=[scene.name for scene in SCENES])
 def test_planted_causes_are_named_first_and_no_other_is_sure(
     each_scene: list[Verdict], number: int
 ) -> None:

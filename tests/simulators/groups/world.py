@@ -106,8 +106,8 @@ class World:
     beyond_end: bool = False
     has_log: bool = True
     has_telemetry: bool = True
-    is_classic: bool = True
-    """The classic protocol, else that of KIP-848."""
+    group_type: str = "classic"
+    """Or consumer, share, streams: KIP-848, KIP-932, KIP-1071."""
     by_topic_id: bool = False
     """Fetches name topics by id (KIP-516), as those of newer clients."""
     has_all_metrics: bool = True
@@ -117,6 +117,14 @@ class World:
     deploy_at: int | None = None
     """When members rebalanced once, for a second or two."""
     plants: tuple[str, ...] = ()
+
+    @property
+    def is_classic(self) -> bool:
+        return self.group_type == "classic"
+
+    @property
+    def is_share(self) -> bool:
+        return self.group_type == "share"
 
     @property
     def partitions(self) -> list[int]:
@@ -257,6 +265,6 @@ def made(seed: int) -> World:
     world.onset = -dice.randint(90, 270) * 10
     world.has_telemetry = dice.random() < 0.7
     world.has_all_metrics = dice.random() < 0.6
-    world.is_classic = dice.random() < 0.6
+    world.group_type = "classic" if dice.random() < 0.6 else "consumer"
     world.by_topic_id = dice.random() < 0.7
     return world
