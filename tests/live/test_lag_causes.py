@@ -1,0 +1,54 @@
+"""Causes planted into groups of a real cluster are named first, and no other is sure."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.demo.cluster import LocalCluster
+from quotaflow.pipelines import config
+from quotaflow.pipelines.jobs import runner
+
+from ..simulators.groups.confusion import SURE
+from . import lag_scene
+from .lag_scene import GROUPS, KEEPS_UP, LOG, PREFIX
+from .tables_read import query
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_800)]
+JOBS = ["ingest_request_log", "client_metrics", "fetches", "fetch_results", "request_results"]
+PLANTED = [group.removeprefix(PREFIX) for group in GROUPS if group != KEEPS_UP]
+Causes = Mapping[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def found(
+    cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Causes:
+    """Causes by group, the surest first."""
+    folder = tmp_path_factory.mktemp("lag") / "warehouse"
+    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
+    conf = config.load(overrides=[*login, *ways, f"warehouse.path={folder}"])
+    lag_scene.play(cluster, conf)
+    runner.run(conf, JOBS, None, lambda _: None)
+    return causes(folder)
+
+
+def causes(folder: Path) -> Causes:
+    rows = query(folder, f"SELECT * FROM why_groups_lag WHERE group_id LIKE '{PREFIX}%'")
+    found = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        found[row["group_id"]].append(row)
+    return found
+
+
+def test_who_keeps_up_is_not_listed(found: Causes) -> None:
+    assert found.keys() == set(GROUPS) - {KEEPS_UP}
+
+
+@pytest.mark.parametrize("cause", PLANTED)
+def test_a_planted_cause_is_named_first_and_no_other_is_sure(found: Causes, cause: str) -> None:
+    first, *others = found[PREFIX + cause]
+    assert first["cause"] == cause, (first, others)
+    assert [row for row in others if (row["confidence"] or 0) >= SURE] == []
