@@ -50,6 +50,13 @@ WHERE cluster_id = {{cluster}}
 ORDER BY coalesce(saved_bytes_per_hour, 0) DESC, advice, client_id, topic
 LIMIT {MAX_ROWS}
 """
+_PRODUCER_STEPS = f"""
+SELECT *, count(*) OVER () AS of_all
+FROM producer_rack_advice
+WHERE cluster_id = {{cluster}}
+ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic
+LIMIT {MAX_ROWS}
+"""
 _ASIDE = f"""
 SELECT *, count(*) OVER () AS of_all
 FROM client_racks
@@ -64,6 +71,19 @@ def _step(row: Row) -> str:
     return texts.listed(reasons.replica_step(row), texts.SENTENCE_CHARS)
 
 
+def _producer_step(row: Row) -> str:
+    return texts.listed(reasons.producer_rack_step(row), texts.SENTENCE_CHARS)
+
+
+_PRODUCERS = (
+    GridColumn("step", _producer_step),
+    number("crosses racks, per hour", "saved_bytes_per_hour", texts.size),
+    GridColumn(
+        "saved per hour, at most",
+        lambda row: texts.money(row["saved_cost_per_hour"], row["currency"]),
+        NUMBER,
+    ),
+)
 _ADVISED = (
     GridColumn("step", _step),
     number("stays in its rack, per hour", "saved_bytes_per_hour", texts.size),
@@ -115,6 +135,12 @@ def section(scope: Scope) -> ReportSection:
                 scope.rows(_ASIDE),
                 _CROSSING,
                 "No consumer is known to read in another rack.",
+            ),
+            grid(
+                "Steps that would keep produced bytes in their rack, by the last day of traffic",
+                scope.rows(_PRODUCER_STEPS),
+                _PRODUCERS,
+                "Nothing that is known would keep more produced bytes in their rack.",
             ),
         ),
         left_out=tuple(_unknown(pairs)),

@@ -1,4 +1,4 @@
-"""Reads across racks (KIP-392)."""
+"""Reads across racks (KIP-392), and what producers send to other racks (KIP-1123)."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from quotaflow.pipelines.advice.why.finding import (
 from quotaflow.pipelines.advice.why.scope import Scope
 
 NAME = "racks"
-TABLES = ("client_racks", "replica_advice")
+TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
 _RACKS = (
     "SELECT * FROM client_racks WHERE {of_cluster} AND {is_client} "
@@ -24,13 +24,17 @@ _STEPS = (
     "SELECT * FROM replica_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
     "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
 )
+_PRODUCER_STEPS = (
+    "SELECT * FROM producer_rack_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
+    "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+)
 _MEGABYTE = 1e6
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
-    """In which rack each consumer is and reads, and each step that keeps bytes there."""
+    """In which rack each consumer is and reads, and each step that keeps bytes in a rack."""
     if not scope.is_recent:
-        yield last_day("client_racks, replica_advice")
+        yield last_day(", ".join(TABLES))
         return
     steps = scope.rows(_STEPS)
     for row in steps:
@@ -44,6 +48,14 @@ def findings(scope: Scope) -> Iterator[Finding]:
     advised = {client_text(row) for row in steps}
     for row in scope.rows(_RACKS):
         yield _racks(row, is_advised=client_text(row) in advised)
+    for row in scope.rows(_PRODUCER_STEPS):
+        yield Finding(
+            text=f"{_saved(row)} that is produced per hour need not cross racks.",
+            state=PROBLEM,
+            next_step=reasons.producer_rack_step(row),
+            evidence_table="producer_rack_advice",
+            evidence=row,
+        )
 
 
 def _saved(row: Row) -> str:

@@ -567,11 +567,9 @@ rebalanced AS (
         count(*) AS rebalances,
         sum(done.stopped_ms) AS stopped_ms,
         -- A group that is seen for less than ten minutes had less time to stop in.
-        max(least(
-            6e5,
-            coalesce(
-                (unix_micros(newest.known_at) - member_counts.seen_from_us) / 1e3 + 6e4, 6e5
-            )
+        max(greatest(
+            6e4,
+            coalesce((unix_micros(newest.known_at) - member_counts.seen_from_us) / 1e3, 6e5)
         )) AS seen_ms,
         max_by(done.trigger, done.started_at) AS rebalance_trigger
     FROM rebalances AS done

@@ -20,6 +20,9 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
+from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
+from ...schemas.views.test_remote_reads import AGED
+from ...schemas.views.test_remote_reads import LATE_READ as REMOTE_READ
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
 from ...schemas.views.test_why_groups_lag import scene as lagging
 from ...schemas.views.view_rows import HOSTILE, Row, alert, at, gauge, push, request, used
@@ -71,7 +74,9 @@ def test_each_problem_has_its_evidence_and_the_next_step(of_alice: list[Row]) ->
     assert {row["area"] for row in problems} == {
         "quotas",
         "racks",
+        "groups",
         "read_problems",
+        "remote_reads",
         "telemetry",
         "replication",
     }
@@ -126,12 +131,47 @@ def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
     rows = rows_of(Reader(warehouse), "User:alice", period)
     unknown = {row["evidence_table"] for row in rows if row["state"] == UNKNOWN}
     assert unknown == {
-        "client_racks, replica_advice",
+        "client_racks, replica_advice, producer_rack_advice",
+        "remote_read_advice",
         "fetch_advice",
         "clients_without_telemetry",
         "throttle_checks",
         "why_groups_lag",
     }
+
+
+def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    window = used(7_140, "consumer_byte_rate", 9.0, client_id="orders")
+    reads = {"remote_reads": [REMOTE_READ | {"empty_time_ms": 1_500.0}], "quota_usage": [window]}
+    make_tables_and_answers(warehouse, AGED | reads)
+    # Steps are problems, and come before what is known.
+    *steps, found = (
+        row for row in rows_of(Reader(warehouse), "orders") if row["area"] == "remote_reads"
+    )
+    assert (found["state"], found["finding"]) == (
+        FACT,
+        "User:alice as orders read 0.0 MB of orders from remote storage in 2 answers, which took "
+        "brokers 0.02 s. It waited 1.5 s for empty answers.",
+    )
+    assert [(row["state"], row["evidence"]["advice"]) for row in steps] == [
+        (PROBLEM, "read_sooner")
+    ]
+    assert steps[0]["next_step"].startswith("let orders of User:alice read orders sooner")
+
+
+def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
+    content = {
+        table: [row | {"cluster_id": "c1"} for row in rows] for table, rows in content.items()
+    }
+    content["quota_usage"] = [used(0, "producer_byte_rate", 9.0)]
+    make_tables_and_answers(warehouse, content)
+    (row,) = (row for row in rows_of(Reader(warehouse), "alice") if row["area"] == "racks")
+    assert (row["state"], row["evidence"]["advice"]) == (PROBLEM, "set_producer_rack")
+    assert "that is produced per hour need not cross racks." in row["finding"]
+    assert "partitioner.rack.aware=true" in row["next_step"]
 
 
 BIG: dict[str, Any] = {"principal": "User:dave", "client_id": "exports"}
