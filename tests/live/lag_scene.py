@@ -25,6 +25,7 @@ LOG = f"{PREFIX}request-log"
 KEEPS_UP = f"{PREFIX}keeps-up"
 LIMITED, THROTTLED = f"{PREFIX}fetch_limited", f"{PREFIX}throttled"
 SKEWED, STOPPING = f"{PREFIX}skewed_partitions", f"{PREFIX}rebalancing"
+TIMEOUTS = "session.timeout.ms=6000 heartbeat.interval.ms=500"
 THROTTLED_USER, QUOTA = "ivan", 20_000
 MEMBERS = (
     f"{KEEPS_UP} works 0",
@@ -35,8 +36,8 @@ MEMBERS = (
     f"{PREFIX}paused pauses 0 group.protocol=consumer",
     f"{PREFIX}no_members leaves 0",
     *(f"{SKEWED} works 10 max.poll.records=50",) * 2,
-    f"{STOPPING} works 5 max.poll.records=50 session.timeout.ms=6000",
-    f"{STOPPING} crashes 5 max.poll.records=50 session.timeout.ms=6000",
+    f"{STOPPING} works 5 max.poll.records=50 {TIMEOUTS}",
+    f"{STOPPING} crashes 5 max.poll.records=50 {TIMEOUTS}",
 )
 """Group, which is topic and client id too, way, milliseconds for a record, and configs."""
 
