@@ -12,9 +12,14 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
-FILLED = frozenset({"moving_replicas", "ongoing_moves", "throttle_leftovers"})
-"""The demo moves replicas and leaves a throttle over. So these have rows, though their heads allow
-none."""
+FILLED = frozenset(
+    {
+        *("moving_replicas", "ongoing_moves", "throttle_leftovers"),
+        *("share_fetches", "share_group_health"),
+    }
+)
+"""The demo moves replicas, leaves a throttle over, and has a share group. So these have rows,
+though their heads allow none."""
 
 
 def heads_of_all() -> dict[str, Table | View]:

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from threading import Event
 from typing import Any
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, ShareConsumer
 
 from quotaflow.demo import traffic_ids
 from quotaflow.demo.cluster import LocalCluster
@@ -16,6 +16,8 @@ from quotaflow.pipelines.errors import KafkaError
 IDLE, BUSY, USER = "rdk-idle-ivan", "rdk-busy-ivan", "ivan"
 TOPIC = "exports"
 """It has one partition: of two consumers of a group one has nothing to do."""
+
+SHARING, SHARING_USER, SHARED_TOPIC = "rdk-parcels-grace", "grace", "orders"
 
 IDLE_METRIC = "org.apache.kafka.consumer.coordinator.assigned.partitions"
 USUAL_INTERVAL_MS = 2_000
@@ -26,7 +28,7 @@ _TIMEOUT_S = 5.0
 
 
 class LateClients:
-    """Two consumers of one group, and frank, who goes on to take producer ids."""
+    """Two consumers of one group, a member of a share group, and frank, who takes more ids."""
 
     def __init__(self, cluster: LocalCluster, pool: ThreadPoolExecutor, stop: Event) -> None:
         self._cluster = cluster
@@ -35,8 +37,9 @@ class LateClients:
         self._running: list[Future[None]] = []
 
     def start_consumers(self) -> None:
-        """Two consumers in one group."""
+        """Two consumers in one group, and one in a share group (KIP-932)."""
         self._running.append(self._pool.submit(self._consume))
+        self._running.append(self._pool.submit(self._share))
 
     def start_frank(self) -> None:
         """New transactional ids, as in the traffic, at the same pace."""
@@ -66,6 +69,17 @@ class LateClients:
                 busy.poll(_POLL_S)
                 idle.poll(_POLL_S)
 
+    def _share(self) -> None:
+        login: dict[str, Any] = {
+            **self._cluster.librdkafka_properties(SHARING_USER),
+            "client.id": SHARING,
+            "group.id": "grace-parcels",
+        }
+        with closing(ShareConsumer(login)) as member:
+            member.subscribe([SHARED_TOPIC])
+            while not self._stop.is_set():
+                member.poll(_POLL_S)
+
     def _take_ids(self) -> None:
         for checkpoint in self._seconds():
             for subtask in range(traffic_ids.SUBTASKS):
@@ -89,7 +103,7 @@ class LateClients:
 def at_work(cluster: LocalCluster) -> Iterator[LateClients]:
     """None of them outlives the block."""
     stop = Event()
-    with ThreadPoolExecutor(2, "late") as pool:
+    with ThreadPoolExecutor(3, "late") as pool:
         try:
             yield LateClients(cluster, pool, stop)
         finally:

@@ -54,8 +54,6 @@ def test_few_objects_may_be_empty() -> None:
         "cordoned_brokers",
         # The demo has no application of Kafka Streams: the live tests have.
         "streams_applications",
-        # Nor has it a share group, and they have.
-        *("share_fetches", "share_group_health"),
         # No group of the demo is behind for a minute: the simulator of groups has those.
         "why_groups_lag",
     }

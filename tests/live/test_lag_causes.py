@@ -23,7 +23,7 @@ Causes = Mapping[str, list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def found(
+def named(
     cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Causes:
     """Causes by group, the surest first."""
@@ -37,18 +37,18 @@ def found(
 
 def causes(folder: Path) -> Causes:
     rows = query(folder, f"SELECT * FROM why_groups_lag WHERE group_id LIKE '{PREFIX}%'")
-    found = defaultdict(list)
+    named = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["rank"]):
-        found[row["group_id"]].append(row)
-    return found
+        named[row["group_id"]].append(row)
+    return named
 
 
-def test_who_keeps_up_is_not_listed(found: Causes) -> None:
-    assert found.keys() == set(GROUPS) - {KEEPS_UP}
+def test_who_keeps_up_is_not_listed(named: Causes) -> None:
+    assert named.keys() == set(GROUPS) - {KEEPS_UP}
 
 
 @pytest.mark.parametrize("cause", PLANTED)
-def test_a_planted_cause_is_named_first_and_no_other_is_sure(found: Causes, cause: str) -> None:
-    first, *others = found[PREFIX + cause]
+def test_a_planted_cause_is_named_first_and_no_other_is_sure(named: Causes, cause: str) -> None:
+    first, *others = named[PREFIX + cause]
     assert first["cause"] == cause, (first, others)
     assert [row for row in others if (row["confidence"] or 0) >= SURE] == []

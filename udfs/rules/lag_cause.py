@@ -83,6 +83,8 @@ class Evidence:
     """Bytes that they read of the topic; None as fetches."""
     recent_bytes: int | None = None
     """Those of the last three minutes."""
+    acquired_records: int | None = None
+    """Records that members of a share group got: brokers log none of their bytes."""
     groups_of_client: int | None = None
     """Groups that share a client id and principal with this one: their fetches are not apart."""
     fetches_per_s: float | None = None
@@ -157,6 +159,8 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
         if e.out_of_range_answers or e.beyond_end_partitions:
             less(name, 0.9 * sure[OUT_OF_RANGE])
     less(SLOW_PROCESSING, 0.9 * max(sure[NO_MEMBERS], sure[PAUSED]))
+    # Who did not poll for minutes, and did before, is not only slow.
+    less(SLOW_PROCESSING, 0.5 * _overdue_poll(e))
     # Who reads again what it had read works as fast as it can, and catches up.
     less(SLOW_PROCESSING, _MOST * _ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
     less(PRODUCERS_FASTER, 0.7 * sure[SKEWED_PARTITIONS])
@@ -228,12 +232,17 @@ def _no_members(e: Evidence) -> float:
 
 def _not_polling(e: Evidence) -> float:
     stalled = _ramp(_stalled_share(e), 0.3, 0.8)
-    beyond = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
-    by_telemetry = _MOST * _ramp(beyond, 20, 90) * stalled
+    by_telemetry = _MOST * _overdue_poll(e) * stalled
     by_reason = 0.93 * stalled if e.poll_timeouts else 0.0
     is_silent = _reads_nothing(e, e.consumed_bytes) and e.last_poll_s is None
     by_silence = 0.7 if is_silent and e.heartbeats else 0.0
     return max(by_telemetry, by_reason, by_silence)
+
+
+def _overdue_poll(e: Evidence) -> float:
+    """1 if a member did not poll for far longer than it usually takes."""
+    beyond_s = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
+    return _ramp(beyond_s, 20, 90)
 
 
 def _paused(e: Evidence) -> float:
@@ -250,7 +259,7 @@ def _slow_processing(e: Evidence) -> float:
         # Who reads nothing has nothing to work on.
         moves = 0.3 if e.consumed_bytes == 0 else 1 - 0.5 * _ramp(_stalled_share(e), 0.5, 1)
         return _MOST * _ramp(_busy_share(e, e.poll_idle_ratio), 0.6, 0.88) * moves * too_slow
-    if not e.fetches or not e.consumed_bytes:
+    if not e.fetches or not (e.consumed_bytes or e.acquired_records):
         return 0.0
     # What is left of its time, where nothing shows that it waits.
     waits = (e.throttle_time_share, e.broker_time_share, e.network_time_share)

@@ -650,6 +650,7 @@ SELECT
         WHEN logged.cluster_id IS NOT NULL AND member_counts.group_id IS NOT NULL
             THEN coalesce(consumed.recent_bytes, 0)
     END AS recent_bytes,
+    CASE WHEN lagging.group_type = 'share' THEN acquired.records END AS acquired_records,
     member_counts.groups_of_client,
     fetching.fetches_per_s,
     CASE

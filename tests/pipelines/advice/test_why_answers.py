@@ -146,10 +146,10 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
     reads = {"remote_reads": [REMOTE_READ | {"empty_time_ms": 1_500.0}], "quota_usage": [window]}
     make_tables_and_answers(warehouse, AGED | reads)
     # Steps are problems, and come before what is known.
-    *steps, found = (
+    *steps, fact = (
         row for row in rows_of(Reader(warehouse), "orders") if row["area"] == "remote_reads"
     )
-    assert (found["state"], found["finding"]) == (
+    assert (fact["state"], fact["finding"]) == (
         FACT,
         "User:alice as orders read 0.0 MB of orders from remote storage in 2 answers, which took "
         "brokers 0.02 s. It waited 1.5 s for empty answers.",

@@ -115,10 +115,13 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(1, "paused", 0.92, None)],
     ),
     # Brokers log no bytes of SHARE_FETCH: records that it acquired show that a member reads.
-    "a share group reads": (share_scene(acquired(1_140, 500)), [(1, "unknown", None, None)]),
+    "a share group reads": (
+        share_scene(acquired(1_140, 500)),
+        [(1, "slow_processing", 0.6, None)],
+    ),
     "a share group of which another partition is all read": (
         share_scene(acquired(1_140, 500), read_too=True),
-        [(1, "unknown", None, None)],
+        [(1, "slow_processing", 0.6, None)],
     ),
     "a share group reads nothing, and heartbeats": (
         share_scene(),

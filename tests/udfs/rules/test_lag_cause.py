@@ -95,6 +95,10 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         EMPTY | {"poll_timeouts": 1},
         ["not_polling", "no_members"],
     ),
+    "a share group reads, and nothing of its time is spent at brokers": (
+        NO_TELEMETRY | {"consumed_bytes": None, "recent_bytes": None, "acquired_records": 900},
+        ["slow_processing"],
+    ),
     "it polls seldom, and gets on": ({"last_poll_s": 120.0}, ["unknown"]),
     "it heartbeats and reads nothing: nobody knows if it polls": (
         STALLED | NO_TELEMETRY,
@@ -190,6 +194,11 @@ def test_what_is_not_known_is_no_evidence() -> None:
 def test_fetches_of_a_client_of_several_groups_prove_nothing() -> None:
     (cause, *_) = causes(Evidence(**READS | THROTTLE | {"groups_of_client": 2}))
     assert (cause.name, cause.confidence) == ("throttled", 0.85)
+
+
+def test_who_did_not_poll_for_minutes_is_not_surely_slow() -> None:
+    (cause,) = causes(Evidence(**READS | SLOW | {"last_poll_s": 500.0}))
+    assert (cause.name, cause.confidence) == ("slow_processing", 0.47)
 
 
 def test_without_telemetry_nothing_is_sure_of_the_application() -> None:
