@@ -58,11 +58,11 @@ CREATE OR REPLACE MACRO time_us(value, zone) AS CASE
     ELSE plausible_us(epoch_us(timezone(zone, TRY_CAST(replace(value, ',', '.') AS TIMESTAMP))))
 END;
 
--- The first time in a text that names its zone, else the first time: the text before a request has
+-- The last time in a text that names its zone, else the last time: the text before a request has
 -- those of the layout and of shippers.
 CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
-    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:\s?(?:Z|[+-][0-9]{2}:?[0-9]{2})|[+-][0-9]{2})'), ''),
-    nullif(regexp_extract(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?'), '')
+    regexp_extract_all(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:\s?(?:Z|[+-][0-9]{2}:?[0-9]{2})|[+-][0-9]{2})')[-1],
+    regexp_extract_all(prefix, '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?')[-1]
 );
 
 -- Whether a text is a time that does not name its zone.

@@ -52,6 +52,7 @@ _LOSS = {"ts", "broker", "lost"}
 _CURE_OF_LOSS = "lines found no room in the broker's queue, or were not delivered: see its log"
 """What a broker's own appender (broker/RequestLog.java) writes where it lost lines."""
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_CURE_OF_BATCH = "a batch of lines within a field: ship the batch as the record's value"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -113,9 +114,12 @@ def unwrap(value: bytes, text: str, *, has_zone: bool) -> list[Unwrapped]:
 
 
 def time_before(prefix: str) -> str | None:
-    """The first time in the text before a request that names its zone, else the first time."""
-    time = _ZONED.search(prefix) or _ZONELESS.search(prefix)
-    return time[0] if time else None
+    """The last time in the text before a request that names its zone, else the last time.
+
+    A container runtime or syslog writes its own time before that of the line.
+    """
+    times = _ZONED.findall(prefix) or _ZONELESS.findall(prefix)
+    return times[-1] if times else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,8 @@ def _refuse_binary(value: bytes) -> None:
         if value.startswith(magic):
             cure = "send values as they are, and let the producer compress (compression.type)"
             raise NoRequestError(WRAPPED_LINE, f"{codec}: {cure}")
-    if value.startswith(b"\0\0") and len(value) > 5:  # noqa: PLR2004  magic byte and schema id
+    # A magic byte and a schema's id, which is not 0: zeros alone are a hole of a sparse file.
+    if value.startswith(b"\0\0") and any(value[:5]):
         cure = "Schema Registry frame: write strings, without a schema"
         raise NoRequestError(WRAPPED_LINE, cure)
 
@@ -190,8 +195,10 @@ def _of_text(text: str, has_zone: bool, strings: int = 0) -> Request:
     text = text.strip(_EDGES)
     if strings > _MOST_STRINGS:
         raise NoRequestError(NOT_JSON, "nested too deeply")
-    if text.startswith(('"', "{")):
+    if text.startswith(('"', "{", '["', "[{")):
         whole = _whole(text)
+        if isinstance(whole, list) or (isinstance(whole, dict) and otlp_logs.is_whole(whole)):
+            raise NoRequestError(WRAPPED_LINE, _CURE_OF_BATCH)
         if isinstance(whole, str):
             request = _of_text(whole, has_zone, strings + 1)
             return replace(request, wrapper=request.wrapper or shipper_records.JSON_STRING)
