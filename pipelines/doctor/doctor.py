@@ -40,9 +40,11 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         yield from brokers.findings(probe)
         yield from rights.findings(probe)
         yield from topics.findings(probe, cluster)
-        yield from request_log.findings(probe, cluster)
+        newest = request_log.newest(probe, cluster)
+        yield from request_log.findings(newest, conf)
         yield from telemetry_records.findings(probe, cluster)
-        yield from levels.findings(probe, cluster)
+        is_sampled = request_log.stand_for_several(newest, conf.ingest)
+        yield from levels.findings(probe, cluster, brokers_sample=is_sampled)
 
 
 def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:

@@ -8,10 +8,13 @@ from quotaflow.pipelines.doctor import managed_services, topics
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.doctor.managed_services import ManagedService
-from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.errors import CheckpointError, QuotaflowError
 from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import LogVolume
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.levels import (
     ADMIN_API,
     IN_WORDS,
@@ -38,30 +41,38 @@ _REMEDIES = {
     "the APIs of which a part is enough; or `quotaflow capture --for 10m --yes` now and then",
     WHOLE_LOG: "remove ingest.sampling from conf",
 }
+_OF_BROKERS = "remove `sampling.` from the file of the brokers' appender"
+_WEIGHTED = """
+SELECT 1 FROM requests
+WHERE cluster_id = {cluster} AND event_time >= {since} AND weight > 1 LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelSources:
     """Times of the newest records that each level reads; None: there is none.
 
-    `sampling` is the share of lines kept, by API; `volume` what capture measured last.
+    `sampling` is the share of lines that ingest keeps, by API; `brokers_sample` whether lines are
+    left out before that; `volume` what capture measured last.
     """
 
     telemetry_at: datetime | None = None
     log_at: datetime | None = None
     sampling: Mapping[str, float] | None = None
+    brokers_sample: bool = False
     volume: LogVolume | None = None
     service: ManagedService | None = None
 
 
-def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
-    """The level, and each next one."""
-    ingest = probe.conf.ingest
+def findings(probe: Probe, cluster: Cluster, *, brokers_sample: bool) -> Iterator[Finding]:
+    """The level, and each next one. `brokers_sample` is whether the newest lines say so."""
+    ingest, now = probe.conf.ingest, datetime.now(UTC)
     try:
         sources = LevelSources(
             telemetry_at=_newest(probe, cluster, ingest.receiver_topic, ingest.otlp_topic),
             log_at=_newest(probe, cluster, ingest.request_log_topic),
             sampling=ingest.sampling,
+            brokers_sample=brokers_sample or _is_stored_sampled(probe, cluster, now),
             volume=log_volume.load(probe.conf.warehouse, cluster.cluster_id),
             service=managed_services.of_servers(
                 probe.conf.kafka.properties.get("bootstrap.servers", "")
@@ -70,7 +81,7 @@ def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
     except CheckpointError as error:
         yield Finding("level", BAD, str(error))
         return
-    yield from of_sources(sources, datetime.now(UTC))
+    yield from of_sources(sources, now)
 
 
 def of_sources(sources: LevelSources, now: datetime) -> Iterator[Finding]:
@@ -87,14 +98,37 @@ def of_sources(sources: LevelSources, now: datetime) -> Iterator[Finding]:
         yield Finding("managed service", OK, seen, f"see {_PAGE}")
     for each in LEVELS[LEVELS.index(level) + 1 : LEVELS.index(highest) + 1]:
         seen = f"not reached: would answer {ANSWERS[each]}; costs {_cost(each, sources)}"
-        yield Finding(f"level {each}", OK, seen, _REMEDIES[each])
+        yield Finding(f"level {each}", OK, seen, _remedy(each, sources))
 
 
 def reached(sources: LevelSources, now: datetime) -> str:
     """The highest level of which records came within a day."""
     if _is_recent(sources.log_at, now):
-        return SAMPLED_LOG if sources.sampling else WHOLE_LOG
+        return SAMPLED_LOG if sources.sampling or sources.brokers_sample else WHOLE_LOG
     return TELEMETRY if _is_recent(sources.telemetry_at, now) else ADMIN_API
+
+
+def _remedy(level: str, sources: LevelSources) -> str:
+    if level != WHOLE_LOG or not sources.brokers_sample:
+        return _REMEDIES[level]
+    return f"{_REMEDIES[level]}, and {_OF_BROKERS}" if sources.sampling else _OF_BROKERS
+
+
+def _is_stored_sampled(probe: Probe, cluster: Cluster, now: datetime) -> bool:
+    """Whether lines of the last day stand for several requests though ingest keeps all.
+
+    Of few lines that stand for many, none may be among the newest of the topic.
+    """
+    conf = probe.conf
+    if conf.ingest.sampling or conf.warehouse.catalog_schema:
+        return False
+    reader = Reader(Warehouse(conf.warehouse))
+    since = literal(now - _RECENT)
+    try:
+        return bool(reader.rows(_WEIGHTED.format(cluster=literal(cluster.cluster_id), since=since)))
+    except QuotaflowError:
+        # The findings on tables name what is wrong with them.
+        return False
 
 
 def _is_recent(newest: datetime | None, now: datetime) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.config import IngestSection
+from quotaflow.pipelines.config import Conf, IngestSection
 from quotaflow.pipelines.doctor import line_times
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_error
@@ -22,20 +22,36 @@ _WITHIN_S = 8
 _LAYOUT = "use broker/log4j2.yaml and a shipper of broker/"
 
 
-def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
-    """Findings on the newest records of the topic."""
+Newest = Sequence[Any] | QuotaflowError | None
+"""The newest records of the topic, or why they cannot be read; None: there is no topic."""
+
+
+def newest(probe: Probe, cluster: Cluster) -> Newest:
+    """Read the newest records of the topic."""
     topic = cluster.topics.get(probe.conf.ingest.request_log_topic or "")
     if topic is None:
-        return
+        return None
     partitions = {topic.name: topic.partitions}
     try:
-        records = tail.newest(probe.conf.kafka.properties, partitions, _MAX_RECORDS, _WITHIN_S)
+        return tail.newest(probe.conf.kafka.properties, partitions, _MAX_RECORDS, _WITHIN_S)
     except QuotaflowError as error:
-        yield from_error("log lines", error)
-        return
-    yield from of_records(
-        records, probe.conf.ingest, datetime.now(UTC), probe.conf.results.max_lateness_s
-    )
+        return error
+
+
+def findings(read: Newest, conf: Conf) -> Iterator[Finding]:
+    """Findings on the newest records of the topic."""
+    if isinstance(read, QuotaflowError):
+        yield from_error("log lines", read)
+    elif read is not None:
+        now = datetime.now(UTC)
+        yield from of_records(read, conf.ingest, now, conf.results.max_lateness_s)
+
+
+def stand_for_several(read: Newest, ingest: IngestSection) -> bool:
+    """Whether a record stands for several requests, as its broker says."""
+    if not read or isinstance(read, QuotaflowError):
+        return False
+    return any(each.weight > 1 for each in sampled(read, ingest))
 
 
 def of_records(

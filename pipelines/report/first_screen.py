@@ -8,6 +8,8 @@ from quotaflow.pipelines.report import rack_traffic, texts
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas import levels
+from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG
 
 MAX_SHOWN = 5
 """The first screen shows this many alarms; the others are folded."""
@@ -100,6 +102,23 @@ _MEASURES = (
         "show metric_alerts",
     ),
 )
+_WITNESSED = {
+    "traffic": "what clients produced and consumed, throttles, producer ids, and who wrote configs",
+    "telemetry_pushes": "alerts on what clients measure",
+}
+"""What the measures of a witness say."""
+_SNAPSHOTS = """
+SELECT
+    count(DISTINCT CASE WHEN event_time >= {since} THEN batch_id END) AS now,
+    count(DISTINCT batch_id) AS every
+FROM pipeline_progress
+WHERE cluster_id = {cluster} AND job = 'snapshot'
+"""
+_FOUND = """
+SELECT count(*) AS found
+FROM config_value_changes
+WHERE cluster_id = {cluster} AND changed_at >= {since} AND known_by = 'snapshot'
+"""
 _BOTH = """
 SELECT
     coalesce(sum(CASE WHEN event_time >= {since} THEN {value} END), 0) AS now,
@@ -169,9 +188,37 @@ def _changes(scope: Scope) -> Block:
     start = _start(scope)
     seen = {table: _has_earlier(scope, table, start) for table in _witnesses(scope)}
     compared = list(_compared(scope, start, seen))
-    if not compared:
+    found, action = ("", "") if scope.has_log else _found(scope)
+    if not compared and not found:
         return Block(title, ("Nothing is known: no table has events of clients yet.",))
-    return Block(title, tuple(_sentences(scope, compared)), _most_risen(compared))
+    every = (*_sentences(scope, compared), found, *_lacking(seen))
+    if not action and compared:
+        action = _most_risen(compared)
+    return Block(title, tuple(filter(None, every)), action)
+
+
+def _found(scope: Scope) -> tuple[str, str]:
+    """What snapshots alone say of changes, and what shows them; empty if there is none."""
+    (taken,) = scope.rows_if_made(_SNAPSHOTS) or ({"now": 0, "every": 0},)
+    if not taken["now"]:
+        return "", ""
+    if taken["every"] == 1:
+        sentence = "Of one snapshot nothing can be compared: the next one shows what changes."
+        return sentence, "Let `quotaflow snapshot` run on a schedule."
+    snapshots = texts.count(taken["now"], "snapshot")
+    (row,) = scope.rows_if_made(_FOUND) or ({"found": 0},)
+    if not row["found"]:
+        return f"{snapshots} found no config or client quota changed.", ""
+    changes = texts.count(row["found"], "change")
+    sentence = f"{snapshots} found {changes} of configs and client quotas."
+    return sentence, "`quotaflow show config_value_changes` names them, with the values before."
+
+
+def _lacking(seen: Mapping[str, bool]) -> Iterator[str]:
+    """What the other measures say, and the level that it needs."""
+    for witness, what in _WITNESSED.items():
+        if witness not in seen:
+            yield f"Not known: {what}. That needs {IN_WORDS[levels.of_table(witness)]}."
 
 
 def _start(scope: Scope) -> datetime:
@@ -260,7 +307,9 @@ def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     title = "What it costs"
     rows = scope.rows_if_made(_COSTS)
     if not rows or rows[0]["bytes"] is None:
-        return Block(title, ("Nothing is known: no bytes between racks were read in this time.",))
+        needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."
+        known = "Nothing is known: no bytes between racks were read in this time."
+        return Block(title, (known + needs,))
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
     return Block(title, tuple(_cost_sentences(scope, rows[0])), _sentence(action))

@@ -35,6 +35,10 @@ WHERE cluster_id IS NOT NULL AND cluster_id <> 'unknown'
 GROUP BY cluster_id
 ORDER BY newest DESC
 """
+_WEIGHTED = """
+SELECT 1 FROM requests
+WHERE cluster_id = {cluster} AND event_time >= {since} AND weight > 1 LIMIT 1
+"""
 _EXTENT = """
 SELECT min({time}) AS first, max({time}) AS last FROM {table}
 WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
@@ -117,8 +121,7 @@ class Scope:
     def level(self) -> str:
         """The highest level of which these tables have rows of the cluster in this time."""
         if self.has_log:
-            sampled = "SELECT 1 FROM requests WHERE cluster_id = {cluster} AND weight > 1 LIMIT 1"
-            return SAMPLED_LOG if self.rows(sampled) else WHOLE_LOG
+            return SAMPLED_LOG if self.rows(_WEIGHTED) else WHOLE_LOG
         return TELEMETRY if self._has_rows(TELEMETRY_PUSHES.name) else ADMIN_API
 
     @property

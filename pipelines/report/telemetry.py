@@ -21,6 +21,7 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.pipelines.warehouse import internal
+from quotaflow.schemas.levels import SAMPLED_LOG, WHOLE_LOG
 
 TITLE = "Client telemetry and alerts"
 _OF_USERS = internal.not_in("client_coverage")
@@ -108,6 +109,11 @@ _WITHOUT_COLUMNS = (
     number("requests", "requests"),
 )
 
+_ALL_ASKED = {
+    WHOLE_LOG: "Every client asked.",
+    SAMPLED_LOG: "Every client seen asked: a sample of lines may lack clients of few requests.",
+}
+
 
 def section(scope: Scope) -> ReportSection:
     """Client instances by state, alerts, and clients without a subscription."""
@@ -135,7 +141,7 @@ def section(scope: Scope) -> ReportSection:
                 "Clients that never asked to push",
                 without,
                 _WITHOUT_COLUMNS,
-                "Every client asked." if scope.has_log else "Only a request log shows them.",
+                _ALL_ASKED.get(scope.level, "Only a request log shows them."),
             ),
         ),
         left_out=tuple(_left_out(scope, alerts)),

@@ -26,6 +26,11 @@ VOLUME = LogVolume("c1", RECENTLY, 60.0, {"1": 600, "2": 300}, {"1": 660_000, "2
             id="a sampled log",
         ),
         pytest.param(
+            LevelSources(log_at=RECENTLY, sampling={}, brokers_sample=True),
+            SAMPLED_LOG,
+            id="brokers sample",
+        ),
+        pytest.param(
             LevelSources(telemetry_at=RECENTLY, log_at=RECENTLY, sampling={}), WHOLE_LOG, id="all"
         ),
         pytest.param(
@@ -44,6 +49,26 @@ def test_a_level_is_reached_if_its_records_came_within_a_day(
     next_ones = [each.subject for each in others if each.subject.startswith("level ")]
     assert next_ones == [f"level {name}" for name in LEVELS[LEVELS.index(level) + 1 :]]
     assert all(each.remedy for each in others)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "brokers_sample", "remedy"),
+    [
+        ({"PRODUCE": 0.1}, False, "remove ingest.sampling from conf"),
+        ({}, True, "remove `sampling.` from the file of the brokers' appender"),
+        (
+            {"PRODUCE": 0.1},
+            True,
+            "remove ingest.sampling from conf, and remove `sampling.` from the file of the "
+            "brokers' appender",
+        ),
+    ],
+)
+def test_who_samples_is_named_as_the_way_to_a_whole_log(
+    sampling: dict[str, float], brokers_sample: bool, remedy: str
+) -> None:
+    sources = LevelSources(log_at=RECENTLY, sampling=sampling, brokers_sample=brokers_sample)
+    assert [each.remedy for each in levels.of_sources(sources, NOW)][1:] == [remedy]
 
 
 def test_a_source_that_ended_is_named() -> None:

@@ -172,3 +172,14 @@ def test_the_remedy_names_the_wrapper_and_the_cure() -> None:
     lines = next(iter(request_log.of_records([part], INGEST, now, 3_600)))
     assert "1 not_json" in lines.observed
     assert lines.remedy.startswith("docker: a part of a line: let the shipper join parts")
+
+
+def test_lines_that_stand_for_several_requests_tell_that_brokers_sample() -> None:
+    whole, part = (record({"ts": MS, "broker": 1, "r": BODY, "weight": n}) for n in (1, 10))
+    assert request_log.stand_for_several([whole, part], INGEST)
+    assert not request_log.stand_for_several([whole], INGEST)
+    assert not request_log.stand_for_several([], INGEST)
+    assert not request_log.stand_for_several(None, INGEST)
+    # Conf's own sampling says nothing about brokers.
+    sampling = IngestSection(sampling={"PRODUCE": 0.1})
+    assert not request_log.stand_for_several([whole] * 20, sampling)
