@@ -41,6 +41,11 @@ class Store:
         return _filesystem(parts.scheme, parts.hostname or "", self.options)
 
 
+def account_of(host: str) -> str:
+    """The storage account in the host of an Azure URI."""
+    return host.partition(".")[0]
+
+
 def key_of(uri: str) -> str:
     """The path of an object as Arrow's clients take it: bucket or container, then its key."""
     scheme, _, rest = uri.partition("://")
@@ -63,7 +68,7 @@ def _filesystem(scheme: str, host: str, options: tuple[tuple[str, str], ...]) ->
     if scheme == GCS:
         return fs.GcsFileSystem()
     logins = _named(given, {name: name for name in _OF_AZURE})
-    return fs.AzureFileSystem(host.partition(".")[0], **logins)
+    return fs.AzureFileSystem(account_of(host), **logins, **_azure_endpoint(given))
 
 
 def _named(given: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
@@ -77,3 +82,15 @@ def _endpoint(given: Mapping[str, str]) -> dict[str, str]:
         return {}
     parts = urlsplit(given["endpoint"])
     return {"endpoint_override": parts.netloc, "scheme": parts.scheme}
+
+
+def _azure_endpoint(given: Mapping[str, str]) -> dict[str, str]:
+    """An emulator, which has the account in its paths and no service of its own for folders."""
+    if "endpoint" not in given:
+        return {}
+    parts = urlsplit(given["endpoint"])
+    return {
+        f"{service}_storage_{name}": value
+        for service in ("blob", "dfs")
+        for name, value in (("authority", parts.netloc), ("scheme", parts.scheme))
+    }

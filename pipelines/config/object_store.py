@@ -13,7 +13,7 @@ SECRET_OPTIONS = ("secret_access_key", "session_token", "account_key", "sas_toke
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     S3: ("access_key_id", "secret_access_key", "session_token", "region", "endpoint"),
     GCS: (),
-    ADLS: ("account_key", "sas_token", "tenant_id", "client_id", "client_secret"),
+    ADLS: ("account_key", "sas_token", "tenant_id", "client_id", "client_secret", "endpoint"),
 }
 """Scheme -> the options that conf may set. All others are the environment's."""
 _OTHER_NAMES = {

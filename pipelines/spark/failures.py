@@ -24,6 +24,8 @@ _TRANSIENT = (
     "CoordinatorNotAvailable",
     # A worker was killed, perhaps by the kernel because of its memory.
     "Python worker exited unexpectedly",
+    # A machine at its limit starts one too slowly: Spark waits for 15 s.
+    "Python worker failed to connect back",
     # A column was added to a table that is read: a query that starts again reads it.
     "DELTA_SCHEMA_CHANGED",
     # Two jobs replaced rows of the same partition at the same time.

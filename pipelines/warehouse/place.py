@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Files
-from quotaflow.udfs.stores import ADLS, GCS, S3, Store, key_of
+from quotaflow.udfs.stores import ADLS, GCS, S3, Store, account_of, key_of
 from quotaflow.udfs.table_files import Target
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _DELTA_RS: Mapping[str, Mapping[str, str]] = {
         "tenant_id": "azure_storage_tenant_id",
         "client_id": "azure_storage_client_id",
         "client_secret": "azure_storage_client_secret",
+        "endpoint": "azure_storage_endpoint",
     },
 }
 """Scheme -> option of conf -> its name in delta-rs."""
@@ -151,8 +152,13 @@ def root(conf: WarehouseSection) -> str:
 
 def delta_rs_options(store: Store) -> dict[str, str]:
     """The options of a store by their names in delta-rs, which reads the environment for others."""
-    scheme = urlsplit(store.uri).scheme
+    parts = urlsplit(store.uri)
+    scheme = parts.scheme
     named = {_DELTA_RS[scheme][name]: value for name, value in store.options}
+    if scheme == ADLS and (endpoint := named.get("azure_storage_endpoint")):
+        named["azure_storage_endpoint"] = (
+            f"{endpoint.rstrip('/')}/{account_of(parts.hostname or '')}"
+        )
     if any(value.startswith("http://") for name, value in store.options if name == "endpoint"):
         named["allow_http"] = "true"
     return named | dict(_ALWAYS.get(scheme, {}))

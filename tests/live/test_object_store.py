@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.more, pytest.mark.timeout(1_800)]
 MALLORY = "mallory"
 WAYS = (
     # Several batches, so that a checkpoint is read again.
-    "ingest.max_offsets_per_trigger=20000",
+    "ingest.max_offsets_per_trigger=1000",
     "plan.max_input_age_s=86400",
     "plan.min_history_s=1",
     "results.settle_s=1",
@@ -59,6 +59,8 @@ class Deployment:
 
     def rows(self, table: str) -> Counter[str]:
         reader = Reader(Warehouse(self.conf.warehouse))
+        if not reader.is_made(table):
+            return Counter({"never made": 1})
         return Counter(map(repr, reader.rows(f"SELECT {COLUMNS.get(table, '*')} FROM {table}")))
 
 
@@ -110,7 +112,7 @@ def differing(both: tuple[Deployment, Deployment]) -> dict[str, Any]:
 def test_every_table_has_the_rows_that_a_folder_has(both: tuple[Deployment, Deployment]) -> None:
     assert differing(both) == {}
     _, remote = both
-    filled = {name for name in TABLES if remote.rows(name)}
+    filled = {name for name in TABLES if remote.rows(name).total() > 1}
     assert {"requests", "client_metrics", "quota_usage", "replicas", "producer_id_rates"} <= filled
     (batches,) = Reader(Warehouse(remote.conf.warehouse)).rows(
         "SELECT count(DISTINCT batch_id) AS n FROM pipeline_progress "

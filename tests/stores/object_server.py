@@ -17,7 +17,7 @@ from quotaflow.pipelines.spark.jars import cache_folder, locked
 BUCKET = "warehouse"
 _VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
 _BUILD_TIMEOUT_S = 1_800
-_START_TIMEOUT_S = 60
+START_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class ObjectServer:
 @contextmanager
 def started(folder: Path) -> Iterator[ObjectServer]:
     """A server with its data in a folder, and a bucket."""
-    program, port = _program(), _free_port()
+    program, port = _program(), free_port()
     user, password = f"user-{secrets.token_hex(4)}", secrets.token_hex(16)
     environment = os.environ | {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": password}
     command = [str(program), "server", "--quiet", "--address", f"127.0.0.1:{port}", str(folder)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as server:
         try:
             running = ObjectServer(f"http://127.0.0.1:{port}", user, password)
-            _make_bucket(running)
+            make_bucket(running)
             yield running
         finally:
             server.terminate()
@@ -76,7 +76,8 @@ def _program() -> Path:
     return program
 
 
-def _make_bucket(server: ObjectServer) -> None:
+def make_bucket(server: ObjectServer) -> None:
+    """Make the bucket, as soon as the server answers."""
     from pyarrow import fs  # noqa: PLC0415
 
     client = fs.S3FileSystem(
@@ -86,7 +87,7 @@ def _make_bucket(server: ObjectServer) -> None:
         scheme="http",
         allow_bucket_creation=True,
     )
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         try:
             client.create_dir(BUCKET)
@@ -97,6 +98,7 @@ def _make_bucket(server: ObjectServer) -> None:
             time.sleep(0.2)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody uses."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])

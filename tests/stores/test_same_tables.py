@@ -79,13 +79,13 @@ def content(warehouse: Warehouse, name: str) -> list[str]:
 def both(
     spark: SparkSession,
     golden: Path,
-    server: ObjectServer,
+    s3: ObjectServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Conf, Conf]:
     """Conf of the same tables in a folder and in a store."""
     folder = tmp_path_factory.mktemp("tables")
     local = conf_of(WarehouseSection(path=str(folder / "warehouse")))
-    remote = conf_of(server.section("same", folder / "checkpoints"))
+    remote = conf_of(s3.section("same", folder / "checkpoints"))
     records = list(frames(spark, golden))
     for conf in (local, remote):
         filled(spark, conf, records)

@@ -48,6 +48,7 @@ def test_a_line_of_what_happened(message: str, line: str) -> None:
     [
         pytest.param("Caused by: TimeoutException: Timed out", True, id="a broker is away"),
         pytest.param("Python worker exited unexpectedly (crashed)", True, id="a worker was killed"),
+        pytest.param("Python worker failed to connect back", True, id="a worker starts too slowly"),
         pytest.param("[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected", True, id="a column came"),
         pytest.param("[DELTA_CONCURRENT_APPEND] files were", True, id="another job was first"),
         pytest.param("No space left on device", False, id="a full disk"),
