@@ -102,7 +102,7 @@ _MEASURES = (
         "show metric_alerts",
     ),
 )
-_WITNESSED = {
+_MEASURED_BY = {
     "traffic": "what clients produced and consumed, throttles, producer ids, and who wrote configs",
     "telemetry_pushes": "alerts on what clients measure",
 }
@@ -114,8 +114,8 @@ SELECT
 FROM pipeline_progress
 WHERE cluster_id = {cluster} AND job = 'snapshot'
 """
-_FOUND = """
-SELECT count(*) AS found
+_CHANGES_SEEN = """
+SELECT count(*) AS changes
 FROM config_value_changes
 WHERE cluster_id = {cluster} AND changed_at >= {since} AND known_by = 'snapshot'
 """
@@ -188,16 +188,16 @@ def _changes(scope: Scope) -> Block:
     start = _start(scope)
     seen = {table: _has_earlier(scope, table, start) for table in _witnesses(scope)}
     compared = list(_compared(scope, start, seen))
-    found, action = ("", "") if scope.has_log else _found(scope)
-    if not compared and not found:
+    snapshots, action = ("", "") if scope.has_log else _snapshots(scope)
+    if not compared and not snapshots:
         return Block(title, ("Nothing is known: no table has events of clients yet.",))
-    every = (*_sentences(scope, compared), found, *_lacking(seen))
+    every = (*_sentences(scope, compared), snapshots, *_gaps(seen))
     if not action and compared:
         action = _most_risen(compared)
     return Block(title, tuple(filter(None, every)), action)
 
 
-def _found(scope: Scope) -> tuple[str, str]:
+def _snapshots(scope: Scope) -> tuple[str, str]:
     """What snapshots alone say of changes, and what shows them; empty if there is none."""
     (taken,) = scope.rows_if_made(_SNAPSHOTS) or ({"now": 0, "every": 0},)
     if not taken["now"]:
@@ -206,17 +206,17 @@ def _found(scope: Scope) -> tuple[str, str]:
         sentence = "Of one snapshot nothing can be compared: the next one shows what changes."
         return sentence, "Let `quotaflow snapshot` run on a schedule."
     snapshots = texts.count(taken["now"], "snapshot")
-    (row,) = scope.rows_if_made(_FOUND) or ({"found": 0},)
-    if not row["found"]:
+    (row,) = scope.rows_if_made(_CHANGES_SEEN) or ({"changes": 0},)
+    if not row["changes"]:
         return f"{snapshots} found no config or client quota changed.", ""
-    changes = texts.count(row["found"], "change")
+    changes = texts.count(row["changes"], "change")
     sentence = f"{snapshots} found {changes} of configs and client quotas."
     return sentence, "`quotaflow show config_value_changes` names them, with the values before."
 
 
-def _lacking(seen: Mapping[str, bool]) -> Iterator[str]:
+def _gaps(seen: Mapping[str, bool]) -> Iterator[str]:
     """What the other measures say, and the level that it needs."""
-    for witness, what in _WITNESSED.items():
+    for witness, what in _MEASURED_BY.items():
         if witness not in seen:
             yield f"Not known: {what}. That needs {IN_WORDS[levels.of_table(witness)]}."
 
@@ -308,8 +308,8 @@ def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     rows = scope.rows_if_made(_COSTS)
     if not rows or rows[0]["bytes"] is None:
         needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."
-        known = "Nothing is known: no bytes between racks were read in this time."
-        return Block(title, (known + needs,))
+        sentence = f"Nothing is known: no bytes between racks were read in this time.{needs}"
+        return Block(title, (sentence,))
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
     return Block(title, tuple(_cost_sentences(scope, rows[0])), _sentence(action))

@@ -109,7 +109,7 @@ _WITHOUT_COLUMNS = (
     number("requests", "requests"),
 )
 
-_ALL_ASKED = {
+_NO_CLIENTS = {
     WHOLE_LOG: "Every client asked.",
     SAMPLED_LOG: "Every client seen asked: a sample of lines may lack clients of few requests.",
 }
@@ -141,7 +141,7 @@ def section(scope: Scope) -> ReportSection:
                 "Clients that never asked to push",
                 without,
                 _WITHOUT_COLUMNS,
-                _ALL_ASKED.get(scope.level, "Only a request log shows them."),
+                _NO_CLIENTS.get(scope.level, "Only a request log shows them."),
             ),
         ),
         left_out=tuple(_left_out(scope, alerts)),

@@ -44,11 +44,13 @@ def make_missing(conf: Conf) -> None:
             mark_version(folder, table.name)
 
 
+POINTS = (
+    "* EXCEPT (record_time, event_time), "
+    f"CASE WHEN metric <> '{raw_pushes.METRIC}' THEN event_time END AS event_time"
+)
+"""Of client_metrics: all but what differs with the way that a push came first."""
 _COLUMNS = {
-    "client_metrics": (
-        "* EXCEPT (record_time, event_time), "
-        f"CASE WHEN metric <> '{raw_pushes.METRIC}' THEN event_time END AS event_time"
-    ),
+    "client_metrics": POINTS,
     "quota_usage": "event_time, principal, client_id, quota_type, usage, request_count",
     "preferred_replicas": (
         "event_time, principal, client_id, client_rack, partition, broker_id, api_version, "

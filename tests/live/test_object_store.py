@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ..stores.object_server import ObjectServer, started
 from .drive import Run
+from .tables_read import POINTS
 
 pytestmark = [pytest.mark.more, pytest.mark.timeout(1_800)]
 
@@ -39,6 +41,7 @@ WAYS = (
 OF_RUNS = {"query_progress", "quality_results", "answer_state", "feedback_locks"}
 """Tables about runs, whose rows differ from one run to the next."""
 COLUMNS = {
+    "client_metrics": POINTS,
     "pipeline_progress": "job, batch_id, target, outcome, reason, row_count",
     # Whose write it was, and when, differs.
     "config_changes": "entity_type, entity_name, config_key, config_value, step, purpose, reason",
@@ -101,12 +104,12 @@ def deployment(login: list[str], section: WarehouseSection) -> Deployment:
 
 def differing(both: tuple[Deployment, Deployment]) -> dict[str, Any]:
     """Tables with other rows in the store than in the folder, with a row of each side."""
-    found = {}
+    different = {}
     for name in sorted(set(TABLES) - OF_RUNS):
         local, remote = (each.rows(name) for each in both)
         if local != remote:
-            found[name] = (list(local - remote)[:1], list(remote - local)[:1])
-    return found
+            different[name] = (list(local - remote)[:1], list(remote - local)[:1])
+    return different
 
 
 def test_every_table_has_the_rows_that_a_folder_has(both: tuple[Deployment, Deployment]) -> None:
@@ -122,9 +125,10 @@ def test_every_table_has_the_rows_that_a_folder_has(both: tuple[Deployment, Depl
 
 
 def test_a_plan_is_applied_and_given_back_from_a_store(
-    both: tuple[Deployment, Deployment], capsys: pytest.CaptureFixture[str]
+    both: tuple[Deployment, Deployment], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The folder first, then the store: what one writes and takes back, the other writes too."""
+    page = tmp_path / "report.html"
     for each in both:
         entity = ConfigEntity(str(each.conf.kafka.cluster_id), "user", MALLORY)
         capsys.readouterr()
@@ -140,6 +144,8 @@ def test_a_plan_is_applied_and_given_back_from_a_store(
         assert values(each, entity).items() >= expected.items()
         assert each.do("restore", "--all", "--yes") == 0
         assert not values(each, entity).keys() & expected.keys()
+        assert each.do("report", "--out", str(page)) == 0
+        assert f"User:{MALLORY}" in page.read_text(encoding="utf-8")
 
 
 def values(each: Deployment, entity: ConfigEntity) -> dict[str, str]:

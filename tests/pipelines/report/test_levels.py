@@ -145,15 +145,15 @@ def test_the_first_screen_says_something_at_each_level_and_names_what_the_rest_n
     level, of_level, made = newcomer
     assert of_level.level == level
     changed, cost = blocks(of_level, made)
-    lacking = [each for each in changed.sentences if each.startswith("Not known")]
-    assert lacking == FIRST_SCREENS[level]
-    assert len(changed.sentences) > len(lacking)
-    assert_told(changed)
+    gaps = [each for each in changed.sentences if each.startswith("Not known")]
+    assert gaps == FIRST_SCREENS[level]
+    assert len(changed.sentences) > len(gaps)
+    assert_whole(changed)
     if level in {ADMIN_API, TELEMETRY}:
         assert any(re.match(r"\d+ snapshots found \d+ change", e) for e in changed.sentences)
         assert cost.sentences[0].endswith(OF_LOG)
     else:
-        assert_told(cost)
+        assert_whole(cost)
     text = Page(page(made, of_level, (changed, cost))).text
     assert IN_WORDS[level] in text
     assert "It could not be computed" not in text
@@ -162,7 +162,7 @@ def test_the_first_screen_says_something_at_each_level_and_names_what_the_rest_n
     assert ("clients" in names) == (level in {SAMPLED_LOG, WHOLE_LOG})
 
 
-def assert_told(block: Block) -> None:
+def assert_whole(block: Block) -> None:
     assert block.action.endswith(".")
     for sentence in block.sentences:
         assert sentence.endswith(".")

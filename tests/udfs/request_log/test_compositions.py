@@ -20,7 +20,7 @@ from .test_wrappers import AT, MS, S
 
 OUTSIDE = "2026-11-20T10:00:07.000Z"
 """What a wrapper writes, some seconds after the line."""
-SHIPPED = datetime(2026, 11, 20, 10, 0, 7, tzinfo=UTC)
+AROUND = datetime(2026, 11, 20, 10, 0, 7, tzinfo=UTC)
 STOCK = "[2026-11-20 10:00:00,134] DEBUG Completed request:%s (kafka.request.logger)"
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.sampled_from(
@@ -145,10 +145,10 @@ def time_of(parts: Parts) -> datetime:
     layout, *around, _ = parts
     if layout in {"envelope", "keys around", "request as text", "zoned"}:
         return AT
-    telling = [name for name in around if name and name not in SILENT]
-    if not telling:
+    with_time = [name for name in around if name and name not in SILENT]
+    if not with_time:
         return RECORD_TIME
-    return AT if telling[0] == "OTLP" else SHIPPED
+    return AT if with_time[0] == "OTLP" else AROUND
 
 
 @pytest.mark.parametrize("batch", BATCHES)
