@@ -52,12 +52,19 @@ LOOP_SQL = ", ".join(
 )
 
 
-def write_lines(folder: Path, count: int) -> float:
+def in_filebeat(line: bytes) -> bytes:
+    """The line as a shipper wraps it, in a field of its own JSON."""
+    record = {"@timestamp": "2026-11-20T10:00:00.134Z", "@metadata": {"beat": "filebeat"}}
+    return json.dumps(record | {"message": line.decode()}).encode()
+
+
+def write_lines(folder: Path, count: int, wrap: Callable[[bytes], bytes] = bytes) -> float:
     """Golden lines, again and again, as records of a topic; returns their mean bytes."""
+    folder.mkdir()
     lines = [
         line for file in sorted(LINES.glob("*.jsonl")) for line in file.read_bytes().split(b"\n")
     ]
-    lines = [line for line in lines if line]
+    lines = [wrap(line) for line in lines if line]
     for part in range(FILES):
         rows = count // FILES
         table = pa.table(
@@ -129,11 +136,11 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     warehouse.ensure(lambda: spark, TABLES.values())
     log = of_request_log(conf, "cluster")
 
-    def records() -> DataFrame:
-        return spark.read.parquet(str(folder / "lines"))
+    def records(of: str = "lines") -> DataFrame:
+        return spark.read.parquet(str(folder / of))
 
-    def packed() -> DataFrame:
-        return records().mapInArrow(task.to_rows(log.source), sql_columns(task.PACKED))
+    def packed(of: str = "lines") -> DataFrame:
+        return records(of).mapInArrow(task.to_rows(log.source), sql_columns(task.PACKED))
 
     def batch(kind: type[Batch], number: int, way: str) -> Batch:
         return kind(warehouse, "ingest", way, number)
@@ -141,6 +148,9 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     return {
         "scan alone": lambda _: to_nowhere(records()),
         "quotaflow: parsed, to nowhere": lambda _: to_nowhere(packed()),
+        "quotaflow: in records of Filebeat, parsed, to nowhere": lambda _: to_nowhere(
+            packed("in-filebeat")
+        ),
         "quotaflow: ingest batch, tasks write": lambda t: log.write(
             records(), batch(Batch, t, "a")
         ),
@@ -160,8 +170,8 @@ def measure(lines: int, turns: int) -> Rates:
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            (folder / "lines").mkdir()
             write_lines(folder / "lines", lines)
+            write_lines(folder / "in-filebeat", lines, in_filebeat)
             best: Rates = {}
             chosen = ways(spark, folder)
             for number in range(turns + 1):

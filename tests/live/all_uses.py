@@ -79,19 +79,20 @@ def _read_by_spark(conf: config.Conf) -> set[bytes]:
 
 
 def _run_once(conf: config.Conf, folder: Path) -> None:
-    """The command that fills tables, from a line that this login writes."""
+    """The commands that fill tables, from a line that this login writes, and a plan on them."""
     line = _LINES.read_bytes().splitlines()[0]
     with closing(KafkaProducer(**admin.options(conf.kafka.properties))) as producer:
         producer.send(REQUEST_LOG_TOPIC, line).get(timeout=60)
     warehouse = folder / "warehouse"
     sets = [f"warehouse.path={warehouse}", *QUICK]
-    words = [word for value in sets for word in ("--set", value)]
-    assert (
-        execute(["run", "facts", "--once", "--conf", str(folder / "setup" / "conf.yaml"), *words])
-        == 0
-    )
+    words = ["--conf", str(folder / "setup" / "conf.yaml")]
+    words += [word for value in sets for word in ("--set", value)]
+    for command in (["run", "facts", "--once"], ["snapshot"], ["plan", "--exit-zero"]):
+        assert execute([*command, *words]) == 0
     (row,) = query(warehouse, "SELECT count(*) AS lines FROM requests")
     assert row["lines"] >= 1
+    (row,) = query(warehouse, "SELECT count(*) AS brokers FROM current_brokers")
+    assert row["brokers"] == 1
 
 
 def check_alone(properties: dict[str, str], folder: Path, environment: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse import place
 
 CHECKPOINTS = "warehouse.checkpoints=/var/lib/quotaflow/checkpoints"
 
@@ -105,3 +106,16 @@ def test_secrets_are_looked_up_late_and_are_in_no_text(monkeypatch: pytest.Monke
     store = conf.warehouse.object_store()
     assert dict(store.options)["secret_access_key"] == "hunter2"
     assert "hunter2" not in f"{store!r} {store} {conf!r}"
+
+
+def test_an_emulator_of_azure_has_the_account_in_its_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "a2V5")
+    conf = load(
+        "warehouse.path=abfss://tables@account.dfs.core.windows.net/wh",
+        CHECKPOINTS,
+        "warehouse.store.account_key=env:KEY",
+        "warehouse.store.endpoint=http://127.0.0.1:10000/",
+    )
+    options = place.delta_rs_options(conf.warehouse.object_store())
+    assert options["azure_storage_endpoint"] == "http://127.0.0.1:10000/account"
+    assert options["allow_http"] == "true"
