@@ -136,11 +136,11 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
     warehouse.ensure(lambda: spark, TABLES.values())
     log = of_request_log(conf, "cluster")
 
-    def records(of: str = "lines") -> DataFrame:
-        return spark.read.parquet(str(folder / of))
+    def records(name: str = "lines") -> DataFrame:
+        return spark.read.parquet(str(folder / name))
 
-    def packed(of: str = "lines") -> DataFrame:
-        return records(of).mapInArrow(task.to_rows(log.source), sql_columns(task.PACKED))
+    def packed(name: str = "lines") -> DataFrame:
+        return records(name).mapInArrow(task.to_rows(log.source), sql_columns(task.PACKED))
 
     def batch(kind: type[Batch], number: int, way: str) -> Batch:
         return kind(warehouse, "ingest", way, number)

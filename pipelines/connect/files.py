@@ -26,7 +26,9 @@ _REPORTERS = "metric.reporters=org.apache.kafka.common.metrics.JmxReporter,quota
 _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
 _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
 _OPERATOR = "User:quotaflow-operator"
-_PIPELINE = "User:quotaflow"
+_UNKNOWN = (
+    "write the principal that brokers print for this login: see docs/connect.md, The principal"
+)
 _EXECUTABLE, _READABLE = 0o755, 0o644
 _NAMED = 3
 
@@ -111,12 +113,14 @@ def _acls(conf: Conf) -> str:
         "# As soon as a resource has one ACL, Kafka refuses all other principals on it, unless\n"
         "# allow.everyone.if.no.acl.found is false already."
     )
-    principals = _PRINCIPALS | {
-        "PIPELINE": conf.kafka.own_principal or _PIPELINE,
-        "OPERATOR": _OPERATOR,
-    }
     parts = [_SCRIPT.format(what)]
-    parts += [f"{login}={quoted(name)}\n" for login, name in principals.items()]
+    parts += [f"{login}={quoted(name)}\n" for login, name in _PRINCIPALS.items()]
+    # A right of a name that nobody has would lock the pipeline's own login out of its topics.
+    if (own := conf.kafka.own_principal) is None:
+        parts.append(f'PIPELINE="${{PIPELINE:?{_UNKNOWN}}}"\n')
+    else:
+        parts.append(f"PIPELINE={quoted(own)}\n")
+    parts.append(f"OPERATOR={_OPERATOR}\n")
     for login, roles in kafka_commands.LOGINS.items():
         lines = list(kafka_commands.rights(login, conf, Connection.from_conf(conf)))
         if lines:

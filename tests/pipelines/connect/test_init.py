@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,33 @@ def test_a_name_cannot_become_a_command(tmp_path: Path) -> None:
     lines = (tmp_path / "acls.sh").read_text().splitlines()
     (login,) = [shlex.split(line) for line in lines if line.startswith("PIPELINE=")]
     assert login == [f"PIPELINE={principal}"]
+
+
+def test_rights_are_granted_to_nobody_while_the_principal_is_not_known(tmp_path: Path) -> None:
+    token = ("sasl.oauthbearer.token.endpoint.url=https://id/token", "sasl.mechanism=OAUTHBEARER")
+    login = (*token, "security.protocol=SASL_SSL", "sasl.oauthbearer.client.id=quotaflow")
+    secret = "sasl.oauthbearer.client.secret=env:NO_SECRET"
+    sets = [w for pair in (*login, secret) for w in ("--set", f"kafka.properties.{pair}")]
+    assert run(tmp_path, "--offline", *sets) == 0
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    tool = tools / "kafka-acls.sh"
+    tool.write_text('#!/bin/sh\necho "$@" >> granted\n')
+    tool.chmod(0o755)
+
+    def script(**given: str) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": f"{tools}:/usr/bin:/bin", **given}
+        command = ["sh", "acls.sh"]
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+
+    refused = script()
+    assert refused.returncode != 0
+    assert "write the principal that brokers print" in refused.stderr
+    assert not (tmp_path / "granted").exists()
+    assert script(PIPELINE="User:4711").returncode == 0
+    assert "--allow-principal User:4711" in (tmp_path / "granted").read_text()
 
 
 def test_nothing_is_written_over_without_force(
