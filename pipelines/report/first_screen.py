@@ -273,7 +273,7 @@ def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> 
             yield f"{start}, {_against(measure, row, before)}."
         else:
             yield f"{start} ({before} is not known)." if is_any_seen else f"{start}."
-    if not is_any_seen:
+    if compared and not is_any_seen:
         yield f"No number can be compared: {before} is not known."
 
 

@@ -45,7 +45,6 @@ def test_numbers_are_compared_with_the_day_before(warehouse: Warehouse) -> None:
 
 def test_without_a_whole_period_before_one_sentence_says_so(warehouse: Warehouse) -> None:
     changed = compared(warehouse, -_DAY_S / 2)
-<<<<<<< HEAD
     assert changed.sentences == (
         "Clients produced 1.5 kB.",
         "Clients consumed 0 bytes.",
@@ -53,13 +52,8 @@ def test_without_a_whole_period_before_one_sentence_says_so(warehouse: Warehouse
         "New producer ids: 0.",
         "Configs and quotas written: 1.",
         "No number can be compared: the day before is not known.",
+        ALERTS,
     )
-=======
-    *numbers, alerts = changed.sentences
-    assert (len(numbers), alerts) == (5, ALERTS)
-    for sentence in numbers:
-        assert sentence.endswith("(the day before is not known).")
->>>>>>> c8bcdf8b (Fill the first screen of a report at every level, and see that brokers sample)
     assert changed.action.startswith("Let `quotaflow run` read on")
 
 
