@@ -13,7 +13,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.answers import source
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.source import Computed
-from quotaflow.pipelines.warehouse import delta_files, views
+from quotaflow.pipelines.warehouse import delta_files, translated_views
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -166,4 +166,4 @@ def _rule(answer: Answer, sql: str, schema: pa.Schema) -> Rule:
 
 def _translated(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name in names:
-        yield name, in_duckdb(views.load()[name].sql)
+        yield name, translated_views.in_duckdb(name)
