@@ -49,8 +49,8 @@ _PER_S = 100
 _RATES = {THROTTLED: 400, STOPPING: 150}
 _HOT_PER_S = 300
 _TICK_S = 0.1
-_BACKLOG = 120_000
-"""Batches of one record each, so that an answer has one of them."""
+_BACKLOG = 400_000
+"""Batches of one record each, so that an answer has one of them: more than are read in the time."""
 _STEP_S, _STEPS = 65.0, 3
 """Three minutes: an offset that does not move for so long is at rest."""
 _SECTIONS = (
