@@ -125,6 +125,7 @@ def test_ten_kills_change_nothing(
     jobs = [job for group in story.in_two(conf) for job in group]
     killed = Driver(conf, tmp_path, session.ONE_COMPILER, jobs)
     killed_run_equals(filled, killed, 10, moments)
-    actual = contents(killed.warehouse, TABLES)
+    made = {name for name in TABLES if (killed.warehouse / name).is_dir()}
+    actual = contents(killed.warehouse, made)
     killed.finish()
-    assert contents(killed.warehouse, TABLES) == actual
+    assert contents(killed.warehouse, made) == actual

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import sql_dialects, translated_views, views
 from quotaflow.pipelines.warehouse.translated_views import in_duckdb
 
@@ -55,9 +56,14 @@ def test_a_user_without_a_folder_gets_the_same_text(
 ) -> None:
     text = in_duckdb(VIEW)
     (tmp_path / "file").touch()
-    for base in (tmp_path / "file", "~nobody-has-this-name/cache"):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(base))
-        assert again() == text
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert again() == text
+    monkeypatch.setattr(translated_views, "cache_folder", no_home)
+    assert again() == text
+
+
+def no_home() -> Path:
+    raise ConfigError("~/.cache is in a home folder, and this user has none")
 
 
 def test_another_view_or_translator_has_a_file_of_its_own(
