@@ -68,7 +68,7 @@ def quota_manager(tmp_path_factory):
 EVERY_LEVEL = [(entity(level, "alice", "orders"), float(n)) for n, level in enumerate(LEVELS, 1)]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=settings().max_examples * 8)
 @given(st.lists(st.tuples(ENTITIES, QUOTAS), max_size=20), st.lists(CLIENTS, min_size=1))
 @example(EVERY_LEVEL, [("alice", "orders"), ("alice", ""), ("bob", "orders"), ("bob", "clicks")])
 @example(EVERY_LEVEL[4:5], [("alice", "")])

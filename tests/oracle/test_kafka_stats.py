@@ -61,7 +61,7 @@ def agrees(expected):
     return pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-many = settings(max_examples=500, deadline=None)
+many = settings(max_examples=settings().max_examples * 8)
 
 
 @many

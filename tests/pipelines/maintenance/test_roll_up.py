@@ -248,6 +248,7 @@ def test_each_cluster_goes_by_its_own_newest_window(tmp_path: Path) -> None:
     assert place.lengths()[0] == {3600}
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("override", "expected"),
     [

@@ -78,6 +78,7 @@ def test_every_answer_of_filled_tables_has_rows(warehouse: Warehouse) -> None:
     assert [name for name in BY_NAME if not stored(warehouse, name)] == ["default_quota_proposals"]
 
 
+@pytest.mark.faults
 def test_a_second_refresh_writes_nothing(warehouse: Warehouse) -> None:
     make_inputs(warehouse, FILLED)
     assert refreshed(warehouse) == BY_NAME.keys()
@@ -190,6 +191,7 @@ def test_rows_that_others_changed_are_computed_again(warehouse: Warehouse) -> No
     assert refreshed(warehouse) == {"producer_id_bursts"}
 
 
+@pytest.mark.faults
 def test_an_alert_that_closes_by_itself_ends_its_proposal(warehouse: Warehouse) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     events = [row for row in FILLED["metric_alert_events"] if row["alert_id"] != "b"]
