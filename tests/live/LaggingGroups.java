@@ -11,7 +11,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Members of several groups, each of which is held back in its own way.
+ * Members of several groups, each of which is slowed down in its own way.
  *
  * <p>All read until a byte comes on standard input; each writes a line once it has records. Then
  * each does what is planted. The end of standard input ends all, and so does an error of one.

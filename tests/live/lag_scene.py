@@ -1,4 +1,4 @@
-"""Groups side by side, each held back by one cause, and one that keeps up; played in real time."""
+"""Groups side by side, each slowed down by one cause, and one that keeps up, in real time."""
 
 import subprocess
 import time
@@ -12,13 +12,15 @@ from threading import Event
 
 from confluent_kafka import Producer
 
-from quotaflow.demo import java_classes, request_lines, traffic_configs
+from quotaflow.demo import java_classes, request_lines
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.request_lines import Line
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark.java import compiler
+
+from . import quota_limits
 
 PREFIX = "lag-"
 LOG = f"{PREFIX}request-log"
@@ -106,7 +108,8 @@ def play(cluster: LocalCluster, conf: Conf) -> None:
     writers = _Writers(cluster)
     writers.fill()
     began_ms = request_lines.now_ms()
-    with ThreadPoolExecutor(1, "lag") as pool, _limited(cluster):
+    limited = quota_limits.consumer_byte_rate(cluster, THROTTLED_USER, QUOTA)
+    with ThreadPoolExecutor(1, "lag") as pool, limited:
         written = pool.submit(writers.write)
         try:
             with _members(cluster) as members:
@@ -141,17 +144,6 @@ def _is_ours(line: Line, began_ms: int) -> bool:
 
 def _take(conf: Conf) -> None:
     take.take(conf, datetime.now(UTC), lambda _: None, _SECTIONS)
-
-
-@contextmanager
-def _limited(cluster: LocalCluster) -> Iterator[None]:
-    with cluster.admin() as admin:
-        call = traffic_configs.set_quota(THROTTLED_USER, "consumer_byte_rate", QUOTA)
-        assert call(admin).error_code == 0
-        try:
-            yield
-        finally:
-            traffic_configs.set_quota(THROTTLED_USER, "consumer_byte_rate", None)(admin)
 
 
 @contextmanager

@@ -6,21 +6,20 @@ Their lines are read from the brokers' logs as ingest reads them, which needs no
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Producer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from quotaflow.demo import request_lines, traffic_configs
+from quotaflow.demo import request_lines
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.traffic_java import JavaClient
 from quotaflow.demo.traffic_stage import Stage
 
-from . import drive
+from . import drive, quota_limits
 
 TOPIC = "deliveries"
 RECORDS, BYTES_EACH = 1_200, 500
@@ -67,7 +66,10 @@ def play(cluster: LocalCluster) -> Scene:
     """All three side by side; the quota is removed after."""
     prepare(cluster, TOPIC, (RETURNS, REFUSES, THROTTLED))
     began_ms = request_lines.now_ms()
-    with _limited(cluster), ThreadPoolExecutor(3, "share") as pool:
+    with (
+        quota_limits.consumer_byte_rate(cluster, THROTTLED_USER, QUOTA),
+        ThreadPoolExecutor(3, "share") as pool,
+    ):
         each = [
             pool.submit(_consume, cluster, "grace", RETURNS, "--release", *_at_most(RETURNED)),
             pool.submit(_consume, cluster, "heidi", REFUSES, "--reject", *_at_most(REFUSED)),
@@ -87,17 +89,6 @@ def logged(cluster: LocalCluster, began_ms: int) -> list[Row]:
         if line["ts"] >= began_ms and line["r"]["requestHeader"]["requestApiKeyName"] in _STATES
     )
     return drive.parsed(cluster, lines).to_pylist()
-
-
-@contextmanager
-def _limited(cluster: LocalCluster) -> Iterator[None]:
-    with cluster.admin() as admin:
-        call = traffic_configs.set_quota(THROTTLED_USER, "consumer_byte_rate", QUOTA)
-        assert call(admin).error_code == 0
-        try:
-            yield
-        finally:
-            traffic_configs.set_quota(THROTTLED_USER, "consumer_byte_rate", None)(admin)
 
 
 def _consume_until_throttled(cluster: LocalCluster) -> None:
