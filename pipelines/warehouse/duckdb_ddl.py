@@ -1,6 +1,6 @@
 """Tables and views as CREATE text for DuckDB, which reads tables by its extension delta."""
 
-from quotaflow.pipelines.warehouse.translated_views import in_duckdb
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.view import View
 
@@ -18,7 +18,7 @@ def create_table(table: Table, root: str) -> str:
 def create_view(view: View) -> str:
     """The view, over tables and views of their names."""
     comments = {column.name: column.comment for column in view.columns}
-    return _create(view.name, in_duckdb(view.name), view.comment, comments)
+    return _create(view.name, in_duckdb(view.sql), view.comment, comments)
 
 
 def _create(name: str, sql: str, comment: str, columns: dict[str, str]) -> str:

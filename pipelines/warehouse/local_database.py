@@ -21,9 +21,9 @@ import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
 from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.translated_views import in_duckdb
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import dataset, files_sql
@@ -96,7 +96,7 @@ class LocalDatabase:
             for name in tables:
                 self._add(name, partial(self._table_sql, name))
             for name in needed_views:
-                self._add(name, partial(in_duckdb, name))
+                self._add(name, partial(in_duckdb, views.load()[name].sql))
 
     def open_existing(self, names: Iterable[str]) -> None:
         """The same for those of the tables that exist, and views that read only these."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from quotaflow.pipelines.warehouse import sql_dialects, views
+from quotaflow.pipelines.warehouse import kept_translations, views
 from quotaflow.schemas import levels
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -83,7 +83,7 @@ class Answer:
         needed: set[str] = set()
         left = [self.sql]
         while left:
-            for name in sql_dialects.tables_in(left.pop()) & views.load().keys() - needed:
+            for name in kept_translations.tables_in(left.pop()) & views.load().keys() - needed:
                 needed.add(name)
                 left.append(views.load()[name].sql)
         return tuple(name for name in views.load() if name in needed)
@@ -92,7 +92,7 @@ class Answer:
     def inputs(self) -> tuple[str, ...]:
         """The tables that it reads, answers among them, by itself and by its views."""
         texts = (*self.texts, *(views.load()[name].sql for name in self.views))
-        read = frozenset[str]().union(*map(sql_dialects.tables_in, texts))
+        read = frozenset[str]().union(*map(kept_translations.tables_in, texts))
         return tuple(name for name in TABLES if name in read)
 
     @cached_property

@@ -13,9 +13,9 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.answers import source
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.source import Computed
-from quotaflow.pipelines.warehouse import delta_files, translated_views
+from quotaflow.pipelines.warehouse import delta_files, views
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckdb
@@ -166,4 +166,4 @@ def _rule(answer: Answer, sql: str, schema: pa.Schema) -> Rule:
 
 def _translated(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name in names:
-        yield name, translated_views.in_duckdb(name)
+        yield name, in_duckdb(views.load()[name].sql)

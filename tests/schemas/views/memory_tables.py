@@ -20,8 +20,8 @@ from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import arrow_types, views
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_database import MACROS
-from quotaflow.pipelines.warehouse.translated_views import in_duckdb
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import Database
@@ -140,7 +140,7 @@ def _load(name: str, rows: pa.Table) -> None:
 
 def _add_view(name: str) -> None:
     if name not in _MADE:
-        _database().execute(f'CREATE VIEW "{name}" AS {in_duckdb(name)}')
+        _database().execute(f'CREATE VIEW "{name}" AS {in_duckdb(views.load()[name].sql)}')
         _MADE.add(name)
 
 

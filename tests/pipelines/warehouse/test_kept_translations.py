@@ -1,4 +1,4 @@
-"""Translations of views: each view has one, kept per user, and made again when it is not there."""
+"""Translations: each text has one, kept per user, and made again when it is not there."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,24 +6,30 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.warehouse import sql_dialects, translated_views, views
-from quotaflow.pipelines.warehouse.translated_views import in_duckdb
+from quotaflow.pipelines.warehouse import kept_translations, sql_dialects, views
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb, tables_in
 
-VIEW = "traffic_by_hour"
+VIEW = views.load()["traffic_by_hour"].sql
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user's empty cache folder, in a process that has translated nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    translated_views._translated.cache_clear()
-    yield tmp_path / "quotaflow" / "views"
-    translated_views._translated.cache_clear()
+    forget()
+    yield tmp_path / "quotaflow" / "translations"
+    forget()
+
+
+def forget() -> None:
+    """As a new process that has translated nothing."""
+    in_duckdb.cache_clear()
+    tables_in.cache_clear()
 
 
 def again() -> str:
     """The translation as another process reads it."""
-    translated_views._translated.cache_clear()
+    forget()
     return in_duckdb(VIEW)
 
 
@@ -31,7 +37,7 @@ def test_a_translation_is_made_once_for_all_processes(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = in_duckdb(VIEW)
-    assert text == sql_dialects.in_duckdb(views.load()[VIEW].sql)
+    assert text == sql_dialects.in_duckdb(VIEW)
     assert [file.read_text(encoding="utf-8") for file in cache.iterdir()] == [text]
     monkeypatch.setattr(sql_dialects, "in_duckdb", lambda _: pytest.fail("translated again"))
     assert again() == text
@@ -58,7 +64,7 @@ def test_a_user_without_a_folder_gets_the_same_text(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert again() == text
-    monkeypatch.setattr(translated_views, "cache_folder", no_home)
+    monkeypatch.setattr(kept_translations, "cache_folder", no_home)
     assert again() == text
 
 
@@ -70,7 +76,19 @@ def test_another_view_or_translator_has_a_file_of_its_own(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_duckdb(VIEW)
-    in_duckdb("client_latency")
-    monkeypatch.setattr(translated_views, "_translator", lambda: b"the next version")
+    in_duckdb(views.load()["client_latency"].sql)
+    monkeypatch.setattr(kept_translations, "_translator", lambda: b"the next version")
     again()
     assert len(list(cache.iterdir())) == 3
+
+
+@pytest.mark.parametrize("sql", [VIEW, "SELECT 1"], ids=["a view", "no table"])
+def test_what_a_text_reads_is_kept_too(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    names = tables_in(sql)
+    assert names == sql_dialects.tables_in(sql)
+    assert len(list(cache.iterdir())) == 1
+    monkeypatch.setattr(sql_dialects, "tables_in", lambda _: pytest.fail("parsed again"))
+    forget()
+    assert tables_in(sql) == names
