@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs. Each run
 # draws other examples, so many short runs see as much as few long ones.
-settings.register_profile("gate", deadline=None, max_examples=25)
+settings.register_profile("gate", deadline=None, max_examples=10)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("gate")
 

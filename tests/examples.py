@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-EXPENSIVE = settings(max_examples=max(settings().max_examples // 25, 3))
-"""3 examples where other properties have 25, and 40 in `make faults`: each run draws others."""
+EXPENSIVE = settings(max_examples=max(settings().max_examples // 25, 2))
+"""2 examples where other properties have 10, and 40 in `make faults`: each run draws others."""

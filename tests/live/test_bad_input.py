@@ -68,6 +68,7 @@ def push(**request: object) -> bytes:
     return json.dumps(whole).encode()
 
 
+@pytest.mark.faults
 def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, send: Send) -> None:
     make_topic(cluster, "bad-lines")
     good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]

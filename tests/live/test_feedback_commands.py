@@ -112,6 +112,7 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert operator.quotas() == [{}] * 3
 
 
+@pytest.mark.faults
 def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
     operator: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:

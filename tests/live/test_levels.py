@@ -65,6 +65,7 @@ def snapshot(conf: Conf) -> None:
     take.take(conf, datetime.now(UTC), lambda _: None)
 
 
+@pytest.mark.faults
 def test_a_move_is_followed_by_sizes_and_its_throttle_is_left_over_after_it(
     cluster: LocalCluster, admin_api: Conf, throttled: Throttled
 ) -> None:

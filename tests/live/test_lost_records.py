@@ -72,6 +72,7 @@ def log(cluster: LocalCluster, conf: Conf) -> Callable[[str], Log]:
     return make
 
 
+@pytest.mark.faults
 def test_retention_that_overtook_a_job_is_named_and_what_was_lost_is_counted(
     log: Callable[[str], Log],
 ) -> None:

@@ -128,6 +128,7 @@ def by_collector(
     return rows
 
 
+@pytest.mark.faults
 def test_a_collector_gives_the_same_points(
     filled: Path, by_collector: list[dict[str, Any]]
 ) -> None:

@@ -19,6 +19,7 @@ LEAST = 0.01
 KEYS = {BYTES: "5000000", "consumer_byte_rate": "6000000"}
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(120)
 def test_all_changes_of_a_throttled_login_are_made(cluster: LocalCluster, conf: Conf) -> None:
     users = [ConfigEntity("", "user", f"throttled-login-{n}") for n in range(5)]

@@ -241,6 +241,7 @@ def test_a_collector_s_batch_adds_only_points_that_are_not_there(run: Run, golde
     assert left_out["row_count"] > len(rows)
 
 
+@pytest.mark.faults
 def test_connections_of_one_node_id_stay_beside_a_collector(
     spark: SparkSession, topic: Callable[..., DataFrame], golden: Path, tmp_path: Path
 ) -> None:

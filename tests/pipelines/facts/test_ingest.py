@@ -177,6 +177,7 @@ def left_out(line: dict[str, Any]) -> bool:
     return bool(line["isForwarded"] or is_quorum)
 
 
+@pytest.mark.faults
 def test_rows_that_spark_writes_are_those_of_files(
     spark: SparkSession,
     warehouse: Warehouse,

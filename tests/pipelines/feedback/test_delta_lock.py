@@ -32,6 +32,7 @@ def stack() -> Iterator[ExitStack]:
         yield entered
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_of_two_one_has_it_until_it_lets_go_or_its_time_is_over(
     spark: "SparkSession", warehouse: Warehouse, stack: ExitStack
