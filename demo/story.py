@@ -171,7 +171,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},
-            "prices": PricesSection(cross_rack_per_gib=0.02),
+            "prices": PricesSection(cross_rack_per_gib=0.02, stored_per_gib_month=0.1),
             "replication": config.ReplicationSection(stale_throttle_s=_STALE_THROTTLE_S),
             "spark": config.SparkSection(conf=_SPARK),
         }

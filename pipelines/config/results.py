@@ -13,9 +13,11 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
-    """The price of a GiB: produced, consumed, and the surcharges between racks and of remote reads.
+    """The price of a GiB: moved, the surcharges between racks and of remote reads, and stored.
 
-    What has no price adds nothing to a cost. Without any price a cost is null.
+    Produced and consumed bytes are those of clients. `stored_per_gib_month` is the price of a GiB
+    that a replica keeps on a disk for a month of 730 hours (8,760 hours of a year, by 12). What has
+    no price adds nothing to a cost. Without any price a cost is null.
     """
 
     currency: Annotated[str, matches("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
@@ -23,6 +25,7 @@ class PricesSection(Section):
     consumed_per_gib: Price | None = None
     cross_rack_per_gib: Price | None = None
     remote_read_per_gib: Price | None = None
+    stored_per_gib_month: Price | None = None
 
 
 def _by_network(racks: dict[str, str]) -> dict[str, str]:

@@ -59,6 +59,19 @@ PAGES = (
         ),
     ),
     _page(
+        "Costs",
+        (
+            _over_time(
+                "What it costs, by item, at the prices of conf today",
+                "costs",
+                "hour",
+                "cost",
+                "item",
+            ),
+        ),
+        (_table("What topics and their clients cost, the greatest first", "costs_of_topics"),),
+    ),
+    _page(
         "Producer ids",
         (
             _over_time(

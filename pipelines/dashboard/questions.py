@@ -78,6 +78,29 @@ GROUP BY cluster_id, hour, direction
 ORDER BY hour
 """,
     ),
+    Dataset(
+        "costs",
+        f"""
+SELECT cluster_id, hour, item, sum(cost) AS cost
+FROM costs_by_hour
+WHERE {within("hour")}
+GROUP BY cluster_id, hour, item
+ORDER BY hour
+""",
+    ),
+    Dataset(
+        "costs_of_topics",
+        f"""
+SELECT cluster_id, topic, item, sum(amount) AS amount, unit, sum(cost) AS cost,
+    max(currency) AS currency
+FROM costs_by_hour
+WHERE {within("hour")}
+GROUP BY cluster_id, topic, item, unit
+ORDER BY cost DESC NULLS LAST, amount DESC NULLS LAST
+LIMIT {_MAX_ROWS}
+""",
+        ("topic", "item", "amount", "unit", "cost", "currency"),
+    ),
     _rows(
         "producer_id_offenders",
         "producer_id_advice",

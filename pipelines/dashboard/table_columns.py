@@ -20,10 +20,11 @@ _INTEGERS = _names("""
     windows_throttled
 """)
 _NUMBERS = _names("""
-    age_s bound bytes_left bytes_per_s caught_up_in_s confidence eta_s expected_fetches_per_s
-    fetches_per_s lag_s max_rate_per_s median_gap_ms observed peak_percent peak_usage peak_value
-    processed_rows_per_s quota quota_per_s rate recommended_rate_per_s records_in_per_s
-    records_out_per_s replica_bytes_per_hour requests_per_id saved_bytes_per_hour throttled_s
+    age_s amount bound bytes_left bytes_per_s caught_up_in_s confidence cost eta_s
+    expected_fetches_per_s fetches_per_s lag_s max_rate_per_s median_gap_ms observed peak_percent
+    peak_usage peak_value processed_rows_per_s quota quota_per_s rate recommended_rate_per_s
+    records_in_per_s records_out_per_s replica_bytes_per_hour requests_per_id saved_bytes_per_hour
+    throttled_s
 """)
 _BOOLEANS = _names("is_accused is_done is_open")
 _TIMES = _names("""

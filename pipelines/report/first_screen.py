@@ -1,10 +1,11 @@
-"""The first screen of a report: what is wrong now, what changed, what traffic costs."""
+"""The first screen of a report: what is wrong now, what changed, what it costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.report import rack_traffic, texts
+from quotaflow.pipelines.report.costs import ITEMS, Costs
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -141,11 +142,6 @@ SELECT
 FROM rack_traffic_by_hour
 WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
 """
-_TRAFFIC_COST = """
-SELECT sum(cost) AS cost, max(currency) AS currency
-FROM traffic_by_hour
-WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
-"""
 
 
 def to_dos(sections: Sequence[ReportSection]) -> tuple[ToDo, ...]:
@@ -166,7 +162,7 @@ def _first(advice: str) -> str:
 
 
 def blocks(scope: Scope, sections: Sequence[ReportSection]) -> tuple[Block, ...]:
-    """What changed against the period before, and what traffic costs."""
+    """What changed against the period before, and what it costs."""
     return (_changes(scope), _costs(scope, sections))
 
 
@@ -306,20 +302,37 @@ def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:
 def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     title = "What it costs"
     rows = scope.rows_if_made(_COSTS)
+    total = _total(Costs.of_scope(scope).totals())
     if not rows or rows[0]["bytes"] is None:
         needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."
-        sentence = f"Nothing is known: no bytes between racks were read in this time.{needs}"
-        return Block(title, (sentence,))
+        start = "No" if total else "Nothing is known: no"
+        sentence = f"{start} bytes between racks were read in this time.{needs}"
+        return Block(title, (sentence, *total))
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
-    return Block(title, tuple(_cost_sentences(scope, rows[0])), _sentence(action))
+    sentences = (*_cost_sentences(rows[0]), *total)
+    return Block(title, sentences, _sentence(action))
+
+
+def _total(costs: Row) -> tuple[str, ...]:
+    """The cost of all, by item; nothing without a price."""
+    if costs["cost"] is None:
+        return ()
+    items = [
+        f"{texts.money(costs[f'{item}_cost'], costs['currency'])} {words}"
+        for item, words in ITEMS.items()
+        if costs[f"{item}_cost"] is not None
+    ]
+    return (
+        f"In all it costs {texts.money(costs['cost'], costs['currency'])}: {', '.join(items)}.",
+    )
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _cost_sentences(scope: Scope, row: Row) -> Iterator[str]:
+def _cost_sentences(row: Row) -> Iterator[str]:
     crossed, avoidable = row["cross_rack_bytes"], row["avoidable_bytes"]
     if crossed is None:
         yield f"Of {texts.size(row['bytes'])} it is not known what crossed racks."
@@ -329,10 +342,6 @@ def _cost_sentences(scope: Scope, row: Row) -> Iterator[str]:
         if row["unknown_bytes"]:
             yield f"For {texts.size(row['unknown_bytes'])} the rack of one side is not known."
     yield _money(row)
-    for moved in scope.rows_if_made(_TRAFFIC_COST):
-        if moved["cost"] is not None:
-            cost = texts.money(moved["cost"], moved["currency"])
-            yield f"What clients produced and consumed costs {cost}, with their part between racks."
 
 
 def _money(row: Row) -> str:

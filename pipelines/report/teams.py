@@ -1,16 +1,19 @@
-"""The section on teams: what each team's clients moved, stored and cost, by topic."""
+"""The section on teams: what each team's clients moved, what its topics keep, and the cost."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
+from quotaflow.pipelines.report.costs import ITEMS, Costs
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
     NUMBER,
     Chart,
+    Grid,
     GridColumn,
     ReportSection,
     Row,
@@ -19,70 +22,8 @@ from quotaflow.pipelines.report.section import (
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 TITLE = "Cost by team"
-_TABLE, _REMOTE, _STORED = "traffic", "remote_reads", "replica_sizes"
+_TRAFFIC, _REMOTE = "traffic", "remote_reads"
 _NO_TEAM = "no team"
-_MOVED = """
-    SELECT
-        coalesce({client_team}, {topic_team}) AS team,
-        topic,
-        CASE WHEN direction = 'produced' THEN bytes END AS produced,
-        CASE WHEN direction = 'consumed' THEN bytes END AS consumed,
-        cross_rack_bytes,
-        unknown_rack_bytes,
-        CAST(NULL AS BIGINT) AS remote_bytes,
-        CAST(NULL AS BIGINT) AS stored_bytes,
-        CAST(NULL AS BIGINT) AS unsized_topics,
-        cost,
-        currency
-    FROM traffic_by_hour
-    WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
-"""
-_READ = """
-    SELECT
-        coalesce({client_team}, {topic_team}), topic, NULL, NULL, NULL, NULL, bytes, NULL, NULL,
-        remote_read_cost, currency
-    FROM remote_reads_by_hour
-    WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
-"""
-# Snapshots may have sizes of some replicas only: a part of a topic is not its size.
-_KEPT = """
-    SELECT
-        {topic_team}, topic, NULL, NULL, NULL, NULL, NULL,
-        CASE WHEN count(size_bytes) = count(*) THEN sum(size_bytes) END,
-        CASE WHEN count(size_bytes) = count(*) THEN 0 ELSE 1 END, NULL, NULL
-    FROM (
-        SELECT replicas.topic, sizes.size_bytes
-        FROM current_replicas AS replicas
-        LEFT JOIN (
-            SELECT
-                *,
-                row_number() OVER (
-                    PARTITION BY topic, partition, broker_id
-                    ORDER BY event_time DESC, is_removed, is_future
-                ) AS age
-            FROM replica_sizes
-            WHERE cluster_id = {cluster}
-        ) AS sizes
-            ON replicas.topic = sizes.topic
-                AND replicas.partition = sizes.partition
-                AND replicas.broker_id = sizes.broker_id
-                AND sizes.age = 1 AND NOT sizes.is_removed
-        WHERE replicas.cluster_id = {cluster}
-    ) AS logs
-    GROUP BY topic
-"""
-_SUMS = """
-    sum(produced) AS produced,
-    sum(consumed) AS consumed,
-    sum(cross_rack_bytes) AS cross_rack_bytes,
-    sum(unknown_rack_bytes) AS unknown_rack_bytes,
-    sum(remote_bytes) AS remote_bytes,
-    sum(stored_bytes) AS stored_bytes,
-    sum(unsized_topics) AS unsized_topics,
-    sum(cost) AS cost,
-    max(currency) AS currency
-"""
-_ORDER = "ORDER BY cost DESC NULLS LAST, coalesce(produced, 0) + coalesce(consumed, 0) DESC"
 
 
 def team_sql(teams: Sequence[Team], **columns: str) -> str:
@@ -110,57 +51,54 @@ def _like(pattern: str) -> str:
 
 def section(scope: Scope) -> ReportSection:
     """Teams and topics by what they cost, else by the bytes that clients moved."""
-    first, last = scope.extent(_TABLE)
-    if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    topics = scope.rows(_query(scope, "team, topic", f"LIMIT {MAX_ROWS}"))
-    teams = scope.rows(_query(scope, "team", ""))
+    costs = Costs.of_scope(scope)
+    hours = costs.hours()
+    if hours["last"] is None:
+        return ReportSection(TITLE, sentences=(scope.nothing(_TRAFFIC),))
+    owners = scope.conf.teams
+    client = team_sql(owners, principals="principal", clients="client_id")
+    of_topic = team_sql(owners, topics="topic")
+    teams = costs.owned(["team"], client, of_topic)
+    topics = costs.owned(["team", "topic"], client, of_topic)
+    known_hours = costs.known_hours()
     return ReportSection(
         TITLE,
-        time_range=texts.time_range(first, last),
+        time_range=texts.time_range(hours["first"], hours["last"] + timedelta(hours=1)),
         sentences=(_sentence(scope, teams),),
         advice=_advice(scope, teams),
         charts=(_chart(teams),),
-        grids=(
-            grid(
-                "Teams and topics, by cost where it is known, else by bytes",
-                topics,
-                _columns(scope),
-                "None.",
-            ),
-        ),
-        left_out=_unknown(scope, teams),
+        grids=(_costs(teams), _amounts(scope, topics, known_hours)),
+        left_out=_unknown(scope, teams, known_hours),
     )
 
 
-def _query(scope: Scope, keys: str, end: str) -> str:
-    parts = [_MOVED]
-    parts += [_READ] if scope.reader.is_made(_REMOTE) else []
-    parts += [_KEPT] if _has_sizes(scope) else []
-    teams = scope.conf.teams
-    client = team_sql(teams, principals="principal", clients="client_id")
-    union = " UNION ALL ".join(parts).replace("{client_team}", client)
-    union = union.replace("{topic_team}", team_sql(teams, topics="topic"))
-    sums = f"SELECT {keys}, {_SUMS} FROM ({union}) AS parts GROUP BY {keys}"
-    return f"SELECT *, count(*) OVER () AS of_all FROM ({sums}) AS sums {_ORDER}, {keys} {end}"
+def _costs(teams: Sequence[Row]) -> Grid:
+    """What each team pays for each item, and in all."""
+    items = (_money(words, f"{item}_cost") for item, words in ITEMS.items())
+    columns = (GridColumn("team", _team), *items, _money("cost", "cost"))
+    return grid("Teams, by cost where it is known, else by bytes", teams[:MAX_ROWS], columns, "")
 
 
-def _has_sizes(scope: Scope) -> bool:
-    return scope.reader.is_made(_STORED) and scope.reader.is_made("replicas")
-
-
-def _columns(scope: Scope) -> tuple[GridColumn, ...]:
-    """The columns; a source without a table is not known, one without a row moved nothing."""
-    return (
+def _amounts(scope: Scope, topics: Sequence[Row], known_hours: float | None) -> Grid:
+    """What each topic of a team moved and keeps; a source without a table is not known."""
+    is_remote_known = scope.reader.is_made(_REMOTE)
+    columns = (
         GridColumn("team", _team),
         GridColumn("topic", lambda row: texts.listed(row["topic"])),
         _bytes("produced", "produced"),
         _bytes("consumed", "consumed"),
         _bytes("crossed racks", "cross_rack_bytes"),
-        _bytes("read from remote storage", "remote_bytes", is_known=scope.reader.is_made(_REMOTE)),
-        GridColumn("stored, all replicas", partial(_stored, _has_sizes(scope)), NUMBER),
-        GridColumn("cost", lambda row: texts.money(row["cost"], row["currency"]), NUMBER),
+        _bytes("read from remote storage", "remote_bytes", is_known=is_remote_known),
+        GridColumn("stored on average, all replicas", partial(_stored, known_hours), NUMBER),
+        _money("storage cost", "stored_cost"),
+        _money("cost", "cost"),
     )
+    caption = "Teams and topics, by cost where it is known, else by bytes"
+    return grid(caption, topics[:MAX_ROWS], columns, "")
+
+
+def _money(head: str, name: str) -> GridColumn:
+    return GridColumn(head, lambda row: texts.money(row[name], row["currency"]), NUMBER)
 
 
 def _bytes(head: str, name: str, *, is_known: bool = True) -> GridColumn:
@@ -170,9 +108,11 @@ def _bytes(head: str, name: str, *, is_known: bool = True) -> GridColumn:
     return GridColumn(head, show, NUMBER)
 
 
-def _stored(has_sizes: bool, row: Row) -> str:
-    is_known = has_sizes and not row["unsized_topics"]
-    return texts.size((row["stored_bytes"] or 0) if is_known else None)
+def _stored(known_hours: float | None, row: Row) -> str:
+    """The average over all known time: a topic that was there for a part of it has less."""
+    if not known_hours or row["unsized_topics"]:
+        return texts.size(None)
+    return texts.size((row["byte_hours"] or 0) / known_hours)
 
 
 def _team(row: Row) -> str:
@@ -184,7 +124,7 @@ def _sentence(scope: Scope, teams: Sequence[Row]) -> str:
         return "Conf names no teams (`teams`), so all topics are of no team."
     owned = [_team(row) for row in teams if row["team"] is not None]
     if not owned:
-        return "No team of conf owns any of this traffic."
+        return "No team of conf owns any of this."
     return (
         f"{texts.count(len(owned), 'team')} in this time, the greatest first: {texts.names(owned)}."
     )
@@ -206,9 +146,12 @@ def _chart(teams: Sequence[Row]) -> Chart:
     return Chart(figure, "What clients of each team produced and consumed")
 
 
-def _unknown(scope: Scope, teams: Sequence[Row]) -> tuple[str, ...]:
+def _unknown(scope: Scope, teams: Sequence[Row], known_hours: float | None) -> tuple[str, ...]:
     """Why numbers are not known, and which are least values."""
-    sentences = ["Traffic belongs to the team of the client, else to that of the topic."]
+    sentences = [
+        "Traffic belongs to the team of the client, else to that of the topic; stored bytes belong "
+        "to that of the topic."
+    ]
     unknown = sum(row["unknown_rack_bytes"] or 0 for row in teams)
     if unknown:
         sentences.append(
@@ -217,10 +160,24 @@ def _unknown(scope: Scope, teams: Sequence[Row]) -> tuple[str, ...]:
         )
     if not scope.reader.is_made(_REMOTE):
         sentences.append("Reads from remote storage are not known: no job wrote remote_reads yet.")
-    if not _has_sizes(scope) or any(row["unsized_topics"] for row in teams):
-        sentences.append(
-            "Stored bytes are known of topics for which snapshots have the size of every replica."
-        )
+    sentences += _unknown_storage(teams, known_hours)
     if all(row["cost"] is None for row in teams):
         sentences.append("No cost is known: no snapshot has a price of conf (`prices`).")
     return tuple(sentences)
+
+
+def _unknown_storage(teams: Sequence[Row], known_hours: float | None) -> list[str]:
+    if not known_hours:
+        return [
+            "Stored bytes are not known: that needs two snapshots at most two hours apart "
+            "(`quotaflow snapshot`)."
+        ]
+    time = texts.duration(known_hours * 3.6e6)
+    sentences = [f"Stored bytes and their cost are those of the {time} between snapshots."]
+    unsized = sum(row["unsized_topics"] for row in teams)
+    if unsized:
+        sentences.append(
+            f"Storage costs are least values: for {texts.count(unsized, 'topic')} an hour has a "
+            "replica without a size, and no cost (`quotaflow show storage_by_hour`)."
+        )
+    return sentences

@@ -15,6 +15,7 @@ from quotaflow.pipelines.report.section import (
     GROUP,
     MAX_ROWS,
     MOVE,
+    NUMBER,
     PRINCIPAL,
     TOPIC,
     Chart,
@@ -231,6 +232,19 @@ _TOPICS_BY_BYTES = Listing(
     (text("topic", "topic"), text("client", "client_id"), text("direction", "direction"), _BYTES),
     _most("topic, client_id, direction", "traffic_by_hour", "hour >= date_trunc('hour', {since})"),
 )
+_COSTS = Listing(
+    "Costs at the prices of conf, of the hours in this time",
+    (
+        text("item", "item"),
+        number("amount", "amount"),
+        text("unit", "unit"),
+        GridColumn("cost", lambda row: texts.money(row["cost"], row["currency"]), NUMBER),
+    ),
+    "SELECT item, unit, sum(amount) AS amount, sum(cost) AS cost, max(currency) AS currency, "
+    "count(*) OVER () AS of_all FROM costs_by_hour WHERE cluster_id = {cluster} "
+    "AND hour >= date_trunc('hour', {since}) AND {is} GROUP BY item, unit "
+    "ORDER BY cost DESC NULLS LAST, item",
+)
 _LAGS = Listing(
     "Positions of groups, the furthest behind first",
     (
@@ -301,10 +315,10 @@ _STEPS = Listing(
 
 Drawing = Lines | Bars | Listing
 DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
-    PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES),
-    CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES),
+    PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
+    CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
     GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
-    TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _LAGS, _MOVES),
+    TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _COSTS, _LAGS, _MOVES),
     BROKER: (
         _TRAFFIC,
         _DEGRADATION,

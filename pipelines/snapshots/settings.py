@@ -16,6 +16,7 @@ KEYS = (
     "prices.consumed_per_gib",
     "prices.cross_rack_per_gib",
     "prices.remote_read_per_gib",
+    "prices.stored_per_gib_month",
     "quotas.percentile",
     "quotas.headroom",
     "quotas.advice_days",

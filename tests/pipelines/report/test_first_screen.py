@@ -93,7 +93,7 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
     _, cost = blocks(scope(warehouse), (racks,))
     assert cost.sentences[1:] == (
         "Bytes between racks cost 0.50 EUR.",
-        "What clients produced and consumed costs 4.00 EUR, with their part between racks.",
+        "In all it costs 4.00 EUR: 4.00 EUR produced, 0.00 EUR between racks.",
     )
     assert cost.action == "Set client.rack=a."
 

@@ -10,7 +10,8 @@ from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_rows import Row, at, moved, setting
+from ...schemas.views.test_snapshots_alone import replica, size, taken
+from ...schemas.views.view_rows import Row, moved, setting
 from ...schemas.views.view_tables import make_tables
 from .pages import Page, scope
 
@@ -32,7 +33,7 @@ def sent(size: int, topic: str, principal: str = "User:x", client_id: str = "x")
 
 
 def by_team(section: ReportSection) -> dict[tuple[str, ...], tuple[str, ...]]:
-    (of_topics,) = section.grids
+    _, of_topics = section.grids
     return {row[:2]: row[2:] for row in of_topics.rows}
 
 
@@ -55,33 +56,32 @@ def test_traffic_is_of_the_team_of_its_client_else_of_its_topic(warehouse: Wareh
     assert section.advice == "Name an owner in conf (`teams`) for the 3.0 kB of no team."
 
 
-def replica(topic: str, broker_id: int) -> Row:
-    row = {"cluster_id": "c1", "event_time": at(0), "topic_id": topic, "topic": topic}
-    row |= {"partition": 0, "broker_id": broker_id, "is_preferred": True, "is_leader": True}
-    return row | {"is_in_sync": True, "is_offline": False, "is_removed": False}
-
-
-def log(topic: str, broker_id: int, size: int) -> Row:
-    row = {"cluster_id": "c1", "event_time": at(0), "topic": topic, "partition": 0}
-    row |= {"broker_id": broker_id, "log_dir": "/d", "size_bytes": size, "offset_lag": 0}
-    return row | {"is_future": False, "is_removed": False}
+def kept(topic: str, broker_id: int, size_bytes: int) -> list[Row]:
+    """A replica of a topic, and its size."""
+    return [
+        replica(0, broker_id, topic=topic, topic_id=topic),
+        size(0, broker_id, size_bytes, topic=topic),
+    ]
 
 
 def test_costs_and_stored_bytes_are_known_or_say_why_not(warehouse: Warehouse) -> None:
+    logs = [*kept("pay_ments", 1, 500), *kept("pay_ments", 2, 700)]
     tables = {
         "traffic": [sent(GIB, "pay_ments", client_id="web-1"), sent(1, "t")],
-        "replicas": [replica("pay_ments", 1), replica("pay_ments", 2), replica("t", 1)],
-        "replica_sizes": [log("pay_ments", 1, 500), log("pay_ments", 2, 700)],
+        "replicas": [row for row in logs if "log_dir" not in row] + kept("t", 1, 0)[:1],
+        "replica_sizes": [row for row in logs if "log_dir" in row],
+        "pipeline_progress": taken(0, 1_800),
         "settings": [setting("prices.produced_per_gib", 2.0), setting("prices.currency", "EUR")],
     }
     make_tables(warehouse, tables)
     section = teams.section(owned(warehouse))
     rows = by_team(section)
-    assert rows["web", "pay_ments"][-2:] == ("0 bytes", "2.00 EUR")
-    assert rows["pay's", "pay_ments"][-2:] == ("1.2 kB", "")
-    assert rows["no team", "t"][-2:] == ("not known", "less than 0.01 EUR")
+    assert rows["web", "pay_ments"][-3:] == ("0 bytes", "", "2.00 EUR")
+    assert rows["pay's", "pay_ments"][-3:] == ("1.2 kB", "", "")
+    assert rows["no team", "t"][-3:] == ("not known", "", "less than 0.01 EUR")
     reasons = " ".join(section.left_out)
-    assert "Stored bytes are known of topics" in reasons
+    assert "Stored bytes and their cost are those of the 30 min between snapshots." in reasons
+    assert "for 1 topic an hour has a replica without a size" in reasons
     assert "No cost is known" not in reasons
 
 

@@ -17,6 +17,7 @@ UNSET = {
     "prices.consumed_per_gib",
     "prices.cross_rack_per_gib",
     "prices.remote_read_per_gib",
+    "prices.stored_per_gib_month",
     "producer_ids.default_quota_per_s",
     "producer_ids.broker_heap_bytes",
     "replication.network_bytes_per_s",

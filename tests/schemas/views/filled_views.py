@@ -67,6 +67,7 @@ TOPOLOGY: dict[str, list[Row]] = {
         _REPLICA | {"broker_id": 1},
         _REPLICA | {"broker_id": 2, "is_leader": False},
         _REPLICA | _LATER | {"broker_id": 2, "is_removed": True},
+        _REPLICA | {"topic_id": "t9", "topic": "unused", "broker_id": 1},
     ],
 }
 
@@ -200,6 +201,8 @@ FILLED: dict[str, list[Row]] = {
         _LOG,
         _LOG | {"broker_id": 3, "event_time": at(30), "size_bytes": 100},
         _LOG | {"broker_id": 3, "event_time": at(60), "size_bytes": 400},
+        _LOG | {"topic": "unused"},
+        _LOG | {"topic": "unused", "event_time": at(30), "size_bytes": 3_000},
     ],
     "moving_replicas": [
         _SEEN | {"topic": HOSTILE, "partition": 0, "broker_id": 3, "role": "adding"},
@@ -234,6 +237,7 @@ FILLED: dict[str, list[Row]] = {
         setting("prices.consumed_per_gib", 2.0),
         setting("prices.cross_rack_per_gib", 8.0),
         setting("prices.remote_read_per_gib", 4.0),
+        setting("prices.stored_per_gib_month", 730.0),
         setting("quotas.advised_users", "*"),
         setting("replication.stale_throttle_s", 60),
         setting("replication.network_bytes_per_s", 1e6),

@@ -14,8 +14,12 @@
 --     than 0
 --   unknown_rack_bytes: bytes for which one of the racks is not known
 --   cross_rack_share: cross_rack_bytes / bytes with known racks, 0 to 1; null: there are none
---   cost: cost of the bytes and of those known to have crossed racks, in currency; what has no price in
---     conf adds nothing; null: conf has no price
+--   moved_cost: cost of bytes by prices.produced_per_gib or prices.consumed_per_gib, in currency; null:
+--     conf has no such price
+--   cross_rack_cost: cost of cross_rack_bytes by prices.cross_rack_per_gib, in currency; null: conf has
+--     no such price
+--   cost: moved_cost and cross_rack_cost; what has no price in conf adds nothing; null: conf has no
+--     price
 --   from current_prices: currency
 WITH named AS (
     SELECT
@@ -60,8 +64,8 @@ priced AS (
         hours.bytes * CASE
             WHEN hours.direction = 'produced' THEN prices.produced_per_gib
             ELSE prices.consumed_per_gib
-        END AS own_cost,
-        hours.cross_rack_bytes * prices.cross_rack_per_gib AS rack_cost,
+        END / 1073741824e0 AS moved_cost,
+        hours.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
         prices.currency
     FROM hours
     LEFT JOIN current_prices AS prices ON hours.cluster_id = prices.cluster_id
@@ -79,9 +83,11 @@ SELECT
     cross_rack_bytes,
     unknown_rack_bytes,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
+    moved_cost,
+    cross_rack_cost,
     CASE
-        WHEN own_cost IS NOT NULL OR rack_cost IS NOT NULL
-            THEN (coalesce(own_cost, 0e0) + coalesce(rack_cost, 0e0)) / 1073741824.0
+        WHEN moved_cost IS NOT NULL OR cross_rack_cost IS NOT NULL
+            THEN coalesce(moved_cost, 0e0) + coalesce(cross_rack_cost, 0e0)
     END AS cost,
     currency
 FROM priced
