@@ -19,7 +19,7 @@ ITEMS = {
 _VIEWS = ("costs_by_hour", "storage_by_hour")
 _IN_TIME = "cluster_id = {cluster} AND hour >= date_trunc('hour', {since})"
 _HOURS = f"SELECT min(hour) AS first, max(hour) AS last FROM costs_by_hour WHERE {_IN_TIME}"
-_KNOWN = f"""
+_KNOWN_HOURS = f"""
 SELECT sum(known_s) / 3600 AS hours
 FROM (
     SELECT hour, max(known_s) AS known_s FROM storage_by_hour WHERE {_IN_TIME} GROUP BY hour
@@ -84,7 +84,7 @@ class Costs:
 
     def known_hours(self) -> float | None:
         """How many hours of the time snapshots know what is on disks; None: none."""
-        hours: float | None = self.scope.rows(_KNOWN)[0]["hours"]
+        hours: float | None = self.scope.rows(_KNOWN_HOURS)[0]["hours"]
         return hours
 
     def owned(self, keys: Sequence[str], client_team: str, topic_team: str) -> list[Row]:

@@ -30,7 +30,7 @@ def tables(*rows: Row, snapshots: list[Row], prices: list[Row] = PRICES) -> Tabl
 
 ONE = (replica(0, 1), size(0, 1, GIB))
 TWO = (*ONE, replica(0, 2), size(0, 2, GIB))
-KNOWN = ("known_s", "stored_bytes", "byte_hours", "storage_cost")
+COLUMNS = ("known_s", "stored_bytes", "byte_hours", "storage_cost")
 CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
     "one snapshot knows no time": (tables(*ONE, snapshots=taken(0)), []),
     "a GiB for an hour costs a 730th of the price": (
@@ -145,7 +145,7 @@ CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
 
 def test_what_a_topic_keeps_in_an_hour_and_its_cost() -> None:
     actual = by_case({case: given for case, (given, _) in CASES.items()}, STORAGE)
-    assert {case: picked(rows, *KNOWN) for case, rows in actual.items()} == {
+    assert {case: picked(rows, *COLUMNS) for case, rows in actual.items()} == {
         case: [pytest.approx(hour) for hour in expected] for case, (_, expected) in CASES.items()
     }
 
@@ -222,7 +222,7 @@ def change_rows(states: States) -> list[Row]:
 
 def expected_hours(states: States) -> dict[tuple[int, str], tuple[float, float | None]]:
     """Known seconds and byte-seconds of each hour and topic, one piece of time after the other."""
-    known = defaultdict[int, float](float)
+    known_s = defaultdict[int, float](float)
     kept = defaultdict[tuple[int, str], float](float)
     unsized = set[tuple[int, str]]()
     for (since, replicas), (until, _) in pairwise(states):
@@ -232,12 +232,12 @@ def expected_hours(states: States) -> dict[tuple[int, str], tuple[float, float |
             length = min(until, (hour + 1) * HOUR_S) - max(since, hour * HOUR_S)
             if length <= 0:
                 continue
-            known[hour] += length
+            known_s[hour] += length
             for (topic, _), size_bytes in replicas.items():
                 kept[hour, topic] += (size_bytes or 0) * length
                 if size_bytes is None:
                     unsized.add((hour, topic))
-    return {key: (known[key[0]], None if key in unsized else kept[key]) for key in kept}
+    return {key: (known_s[key[0]], None if key in unsized else kept[key]) for key in kept}
 
 
 def test_hours_add_up_to_the_time_weighted_size_in_any_order_of_rows() -> None:
@@ -251,7 +251,7 @@ def test_hours_add_up_to_the_time_weighted_size_in_any_order_of_rows() -> None:
         cases[case] = tables(*rows, snapshots=taken(*(second for second, _ in drawn)))
     actual = by_case(cases, STORAGE)
     for case, drawn in states.items():
-        found = {
+        hours = {
             (int((row["hour"] - at(0)).total_seconds() // HOUR_S), row["topic"]): (
                 row["known_s"],
                 row["byte_hours"] and row["byte_hours"] * HOUR_S,
@@ -259,9 +259,9 @@ def test_hours_add_up_to_the_time_weighted_size_in_any_order_of_rows() -> None:
             for row in actual[case]
         }
         expected = expected_hours(drawn)
-        assert found.keys() == expected.keys(), case
+        assert hours.keys() == expected.keys(), case
         for key, (known_s, byte_s) in expected.items():
-            assert found[key] == (pytest.approx(known_s), pytest.approx(byte_s)), (case, key)
+            assert hours[key] == (pytest.approx(known_s), pytest.approx(byte_s)), (case, key)
         for row in actual[case]:
             # Null in, null out: a reason is there if and only if the number is not.
             assert (row["stored_bytes"] is None) == (row["unknown_reason"] is not None)

@@ -2,9 +2,9 @@
 -- grain: one row per hour, item of cost, topic, principal and client
 -- needs: admin_api
 -- description: Each cost that a topic and its clients cause, at the prices of conf today (section
---   prices), for chargeback: what clients produced and consumed, what of it crossed racks, what they
---   read from remote storage (KIP-405), and what replicas keep on disks of brokers. Their sum is the
---   whole cost; without a request log only the last item has rows.
+--   prices). It is for chargeback: the whole cost is the sum. Items are what clients produced and
+--   consumed, the part of it that crossed racks, what they read from remote storage (KIP-405), and
+--   what replicas keep on disks of brokers. Without a request log only the last item has rows.
 -- columns:
 --   from traffic_by_hour: cluster_id, hour, topic, unnamed_topic_id
 --   principal: principal of the client; null: not known, or item is stored

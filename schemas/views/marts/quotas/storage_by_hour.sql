@@ -3,17 +3,16 @@
 -- needs: admin_api
 -- description: What the replicas of a topic keep on disks of brokers, and its cost at the prices of
 --   conf today, by the sizes of logs in snapshots (DescribeLogDirs, KIP-113). A size holds until the
---   next snapshot. Between two snapshots of sizes that are more than two hours apart, before the
---   first and after the last one nothing is known, and an hour without known time has no row; nor
---   has one more than 90 days before the last snapshot, from which no changes of sizes are left.
---   Logs that a move between log dirs makes (future replicas) and segments in remote storage
---   (KIP-405) do not count.
+--   next snapshot, if that comes within two hours. All other time is unknown. An hour without known
+--   time has no row. Nor has one more than 90 days before the last snapshot, where upkeep removes
+--   sizes. Logs that a move between log dirs makes (future replicas) do not count, nor do segments
+--   in remote storage (KIP-405).
 -- columns:
 --   from replica_sizes: cluster_id
 --   hour: start of the hour
 --   from replica_sizes: topic
---   known_s: time of the hour that is between two such snapshots, in seconds; less than 3600: byte_hours
---     and storage_cost are least values
+--   known_s: known time of the hour, in seconds; less than 3600: byte_hours and storage_cost are least
+--     values
 --   stored_bytes: bytes that all replicas of the topic keep, on average over known_s; null: not known
 --   byte_hours: stored_bytes times known_s, in bytes times hours: what adds up over hours
 --   unsized_replicas: the most replicas at one time of the hour for which no snapshot has a size
