@@ -2,6 +2,7 @@
 
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, TIME_RANGE, Dataset, overlaps, within
 from quotaflow.pipelines.warehouse import internal
+from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS
 
 _MAX_ROWS = 200
 
@@ -82,7 +83,7 @@ ORDER BY hour
         "costs",
         f"""
 SELECT cluster_id, hour, item, sum(cost) AS cost
-FROM costs_by_hour
+FROM ({COST_ITEMS}) AS costs
 WHERE {within("hour")}
 GROUP BY cluster_id, hour, item
 ORDER BY hour
@@ -93,7 +94,7 @@ ORDER BY hour
         f"""
 SELECT cluster_id, topic, item, sum(amount) AS amount, unit, sum(cost) AS cost,
     max(currency) AS currency
-FROM costs_by_hour
+FROM ({COST_ITEMS}) AS costs
 WHERE {within("hour")}
 GROUP BY cluster_id, topic, item, unit
 ORDER BY cost DESC NULLS LAST, amount DESC NULLS LAST

@@ -6,19 +6,12 @@ from dataclasses import dataclass, replace
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS
 
-ITEMS = {
-    "produced": "produced",
-    "consumed": "consumed",
-    "cross_rack": "between racks",
-    "remote_read": "read from remote storage",
-    "stored": "kept on disks",
-}
-"""The items of costs_by_hour, in words."""
-
-_VIEWS = ("costs_by_hour", "storage_by_hour")
 _IN_TIME = "cluster_id = {cluster} AND hour >= date_trunc('hour', {since})"
-_HOURS = f"SELECT min(hour) AS first, max(hour) AS last FROM costs_by_hour WHERE {_IN_TIME}"
+_HOURS = (
+    f"SELECT min(hour) AS first, max(hour) AS last FROM ({COST_ITEMS}) AS costs WHERE {_IN_TIME}"
+)
 _KNOWN_HOURS = f"""
 SELECT sum(known_s) / 3600 AS hours
 FROM (
@@ -30,8 +23,16 @@ _ITEM_COSTS = ", ".join(
 )
 _TOTALS = f"""
 SELECT {_ITEM_COSTS}, sum(cost) AS cost, max(currency) AS currency
-FROM costs_by_hour
+FROM ({COST_ITEMS}) AS costs
 WHERE {_IN_TIME}
+"""
+_OF_NAME = f"""
+SELECT item, unit, sum(amount) AS amount, sum(cost) AS cost, max(currency) AS currency,
+    count(*) OVER () AS of_all
+FROM ({COST_ITEMS}) AS costs
+WHERE {_IN_TIME} AND {{condition}}
+GROUP BY item, unit
+ORDER BY cost DESC NULLS LAST, item
 """
 _BYTES = "* 1073741824e0"
 _OWNED = f"""
@@ -52,7 +53,7 @@ FROM (
         max(currency) AS currency
     FROM (
         SELECT *, coalesce({{client_team}}, {{topic_team}}) AS team
-        FROM costs_by_hour
+        FROM ({COST_ITEMS}) AS costs
         WHERE {_IN_TIME}
     ) AS owned
     GROUP BY {{keys}}
@@ -71,7 +72,7 @@ class Costs:
     def of_scope(cls, scope: Scope) -> "Costs":
         """The costs of a scope; a table that was never made has no rows."""
         reader = scope.reader
-        unmade = frozenset(name for name in views.required(_VIEWS) if not reader.is_made(name))
+        unmade = frozenset(name for name in views.required(VIEWS) if not reader.is_made(name))
         return cls(replace(scope, reader=reader.with_empty(unmade)) if unmade else scope)
 
     def hours(self) -> Row:
@@ -81,6 +82,10 @@ class Costs:
     def totals(self) -> Row:
         """The cost of all and of each item (`produced_cost`); null: no price, or no amount."""
         return self.scope.rows(_TOTALS)[0]
+
+    def of_name(self, condition: str) -> list[Row]:
+        """The amount and the cost of each item of rows for which a condition is true."""
+        return self.scope.rows(_OF_NAME, condition=condition)
 
     def known_hours(self) -> float | None:
         """How many hours of the time snapshots know what is on disks; None: none."""

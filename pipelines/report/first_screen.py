@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.report import rack_traffic, texts
-from quotaflow.pipelines.report.costs import ITEMS, Costs
+from quotaflow.pipelines.report.costs import Costs
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
+from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas import levels
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG

@@ -7,7 +7,7 @@ from functools import partial
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.costs import ITEMS, Costs
+from quotaflow.pipelines.report.costs import Costs
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     Row,
     grid,
 )
+from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 TITLE = "Cost by team"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from quotaflow.pipelines.advice.why.subject import any_of
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
+from quotaflow.pipelines.report.costs import Costs
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -27,6 +28,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 _MIN_STEP_S = 60
@@ -98,6 +100,24 @@ class Listing:
         """The list; None without rows. Raises as Scope.rows."""
         rows: Sequence[Row] = scope.rows(self.sql, **parts)
         return grid(self.caption, rows, self.columns, "Nothing.") if rows else None
+
+
+@dataclass(frozen=True, slots=True)
+class CostList:
+    """What a name costs, by item; it is left out without rows."""
+
+    caption: str
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Grid | None:
+        """The list; None without rows. Raises as Scope.rows."""
+        rows = Costs.of_scope(scope).of_name(parts["is"])
+        columns = (
+            GridColumn("item", lambda row: ITEMS[row["item"]]),
+            number("amount", "amount"),
+            text("unit", "unit"),
+            GridColumn("cost", lambda row: texts.money(row["cost"], row["currency"]), NUMBER),
+        )
+        return grid(self.caption, rows, columns, "Nothing.") if rows else None
 
 
 def _lines(
@@ -232,19 +252,6 @@ _TOPICS_BY_BYTES = Listing(
     (text("topic", "topic"), text("client", "client_id"), text("direction", "direction"), _BYTES),
     _most("topic, client_id, direction", "traffic_by_hour", "hour >= date_trunc('hour', {since})"),
 )
-_COSTS = Listing(
-    "Costs at the prices of conf, of the hours in this time",
-    (
-        text("item", "item"),
-        number("amount", "amount"),
-        text("unit", "unit"),
-        GridColumn("cost", lambda row: texts.money(row["cost"], row["currency"]), NUMBER),
-    ),
-    "SELECT item, unit, sum(amount) AS amount, sum(cost) AS cost, max(currency) AS currency, "
-    "count(*) OVER () AS of_all FROM costs_by_hour WHERE cluster_id = {cluster} "
-    "AND hour >= date_trunc('hour', {since}) AND {is} GROUP BY item, unit "
-    "ORDER BY cost DESC NULLS LAST, item",
-)
 _LAGS = Listing(
     "Positions of groups, the furthest behind first",
     (
@@ -313,7 +320,8 @@ _STEPS = Listing(
     f"AND entity_name = {{topic}} ORDER BY event_time DESC, config_key LIMIT {MAX_ROWS}",
 )
 
-Drawing = Lines | Bars | Listing
+_COSTS = CostList("What it costs at the prices of conf")
+Drawing = Lines | Bars | Listing | CostList
 DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
     PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
     CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),

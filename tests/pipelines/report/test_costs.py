@@ -8,11 +8,12 @@ import pytest
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.costs import ITEMS, Costs
+from quotaflow.pipelines.report.costs import Costs
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.section import TOPIC
 from quotaflow.pipelines.report.teams import section
-from quotaflow.pipelines.serve.drawings import DRAWINGS, Listing, conditions
+from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
+from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.test_snapshots_alone import replica, size, taken
@@ -61,6 +62,11 @@ def filled(warehouse: Warehouse) -> Warehouse:
     return warehouse
 
 
+def price_of(item: str) -> str:
+    """The key of conf with the price of an item."""
+    return "stored_per_gib_month" if item == "stored" else f"{item}_per_gib"
+
+
 def eur(amount: float) -> str:
     return texts.money(amount, "EUR")
 
@@ -101,29 +107,25 @@ def test_every_place_shows_one_total(filled: Warehouse) -> None:
 
 def test_the_page_of_a_topic_has_its_items(filled: Warehouse) -> None:
     scope = owned(filled, TEAMS)
-    (listing,) = [
-        each
-        for each in DRAWINGS[TOPIC]
-        if isinstance(each, Listing) and each.caption.startswith("Costs")
-    ]
+    (costs,) = [each for each in DRAWINGS[TOPIC] if isinstance(each, CostList)]
     parts = conditions(scope, TOPIC, "orders")
     assert parts
-    drawn = listing.draw(scope, parts)
+    drawn = costs.draw(scope, parts)
     assert drawn
     assert {row[0]: row[2:] for row in drawn.rows} == {
-        "stored": ("GiB-month", eur(16.0)),
-        "remote_read": ("GiB", eur(8.0)),
+        "kept on disks": ("GiB-month", eur(16.0)),
+        "read from remote storage": ("GiB", eur(8.0)),
         "consumed": ("GiB", eur(2.0)),
         "produced": ("GiB", eur(1.0)),
-        "cross_rack": ("GiB", eur(1.0)),
+        "between racks": ("GiB", eur(1.0)),
     }
 
 
 def test_a_cost_is_an_amount_at_its_price(filled: Warehouse) -> None:
-    rows = owned(filled).rows("SELECT * FROM costs_by_hour")
+    rows = owned(filled).rows(f"SELECT * FROM ({COST_ITEMS}) AS costs")
     assert {row["item"] for row in rows} == set(ITEMS)
     for row in rows:
-        assert row["cost"] == pytest.approx(row["amount"] * row["price"])
+        assert row["cost"] == pytest.approx(row["amount"] * PRICES[price_of(row["item"])])
         assert row["currency"] == "EUR"
 
 
@@ -131,8 +133,7 @@ def test_a_cost_is_an_amount_at_its_price(filled: Warehouse) -> None:
 def test_an_item_without_a_price_has_no_cost_and_the_others_have_theirs(
     warehouse: Warehouse, item: str
 ) -> None:
-    per = "stored_per_gib_month" if item == "stored" else f"{item}_per_gib"
-    left = [row for row in SETTINGS if row["setting"] != f"prices.{per}"]
+    left = [row for row in SETTINGS if row["setting"] != f"prices.{price_of(item)}"]
     make_tables(warehouse, TABLES | {"settings": left})
     totals = Costs.of_scope(owned(warehouse)).totals()
     assert {each for each in ITEMS if totals[f"{each}_cost"] is None} == {item}
