@@ -3,99 +3,116 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS
+from quotaflow.pipelines.warehouse.sql_literals import literal
 
 _IN_TIME = "cluster_id = {cluster} AND hour >= date_trunc('hour', {since})"
-_HOURS = (
-    f"SELECT min(hour) AS first, max(hour) AS last FROM ({COST_ITEMS}) AS costs WHERE {_IN_TIME}"
-)
-_KNOWN_HOURS = f"""
-SELECT sum(known_s) / 3600 AS hours
-FROM (
-    SELECT hour, max(known_s) AS known_s FROM storage_by_hour WHERE {_IN_TIME} GROUP BY hour
-) AS known_hours
-"""
+_BYTES = "* 1073741824e0"
 _ITEM_COSTS = ", ".join(
     f"sum(CASE WHEN item = '{item}' THEN cost END) AS {item}_cost" for item in ITEMS
 )
-_TOTALS = f"""
-SELECT {_ITEM_COSTS}, sum(cost) AS cost, max(currency) AS currency
-FROM ({COST_ITEMS}) AS costs
-WHERE {_IN_TIME}
+# Sizes of all replicas take long to read, so one query has every sum.
+_OWNED = f"""
+SELECT
+    grouping(team) AS is_total,
+    grouping(topic) AS is_team,
+    team,
+    topic,
+    min(hour) AS first_hour,
+    max(hour) AS last_hour,
+    sum(CASE WHEN item = 'produced' THEN amount END) {_BYTES} AS produced,
+    sum(CASE WHEN item = 'consumed' THEN amount END) {_BYTES} AS consumed,
+    sum(CASE WHEN item = 'cross_rack' THEN amount END) {_BYTES} AS cross_rack_bytes,
+    sum(unknown_amount) {_BYTES} AS unknown_rack_bytes,
+    sum(CASE WHEN item = 'remote_read' THEN amount END) {_BYTES} AS remote_bytes,
+    sum(CASE WHEN item = 'stored' THEN amount END) * 730 {_BYTES} AS byte_hours,
+    count(DISTINCT CASE WHEN item = 'stored' AND amount IS NULL THEN topic END) AS unsized_topics,
+    sum(CASE WHEN nth_of_hour = 1 THEN known_s END) AS known_s,
+    {_ITEM_COSTS},
+    sum(cost) AS cost,
+    max(currency) AS currency
+FROM (
+    SELECT
+        *,
+        coalesce({{client_team}}, {{topic_team}}) AS team,
+        row_number() OVER (PARTITION BY hour ORDER BY known_s DESC NULLS LAST) AS nth_of_hour
+    FROM ({COST_ITEMS}) AS items
+    WHERE {_IN_TIME}
+) AS owned
+GROUP BY GROUPING SETS ((team, topic), (team), ())
+ORDER BY
+    cost DESC NULLS LAST, coalesce(produced, 0) + coalesce(consumed, 0) DESC, team, topic
 """
 _OF_NAME = f"""
 SELECT item, unit, sum(amount) AS amount, sum(cost) AS cost, max(currency) AS currency,
     count(*) OVER () AS of_all
-FROM ({COST_ITEMS}) AS costs
+FROM ({COST_ITEMS}) AS items
 WHERE {_IN_TIME} AND {{condition}}
 GROUP BY item, unit
 ORDER BY cost DESC NULLS LAST, item
-"""
-_BYTES = "* 1073741824e0"
-_OWNED = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM (
-    SELECT
-        {{keys}},
-        sum(CASE WHEN item = 'produced' THEN amount END) {_BYTES} AS produced,
-        sum(CASE WHEN item = 'consumed' THEN amount END) {_BYTES} AS consumed,
-        sum(CASE WHEN item = 'cross_rack' THEN amount END) {_BYTES} AS cross_rack_bytes,
-        sum(unknown_amount) {_BYTES} AS unknown_rack_bytes,
-        sum(CASE WHEN item = 'remote_read' THEN amount END) {_BYTES} AS remote_bytes,
-        sum(CASE WHEN item = 'stored' THEN amount END) * 730 {_BYTES} AS byte_hours,
-        count(DISTINCT CASE WHEN item = 'stored' AND amount IS NULL THEN topic END)
-            AS unsized_topics,
-        {_ITEM_COSTS},
-        sum(cost) AS cost,
-        max(currency) AS currency
-    FROM (
-        SELECT *, coalesce({{client_team}}, {{topic_team}}) AS team
-        FROM ({COST_ITEMS}) AS costs
-        WHERE {_IN_TIME}
-    ) AS owned
-    GROUP BY {{keys}}
-) AS sums
-ORDER BY cost DESC NULLS LAST, coalesce(produced, 0) + coalesce(consumed, 0) DESC, {{keys}}
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of one scope, by the prices of conf that the last snapshot stored."""
+    """Amounts and costs: of all, by team, and by team and topic, the greatest cost first.
 
-    scope: Scope
+    Amounts are in bytes, and `byte_hours` of storage in bytes times hours. `known_s` of the total
+    is the time in which snapshots know what is on disks, in seconds. A cost is null without a
+    price or an amount.
+    """
 
-    @classmethod
-    def of_scope(cls, scope: Scope) -> "Costs":
-        """The costs of a scope; a table that was never made has no rows."""
-        reader = scope.reader
-        unmade = frozenset(name for name in views.required(VIEWS) if not reader.is_made(name))
-        return cls(replace(scope, reader=reader.with_empty(unmade)) if unmade else scope)
+    total: Row
+    teams: list[Row]
+    topics: list[Row]
 
-    def hours(self) -> Row:
-        """The `first` and `last` hour with a cost or an amount; null without any."""
-        return self.scope.rows(_HOURS)[0]
 
-    def totals(self) -> Row:
-        """The cost of all and of each item (`produced_cost`); null: no price, or no amount."""
-        return self.scope.rows(_TOTALS)[0]
+def costs_of(scope: Scope) -> Costs:
+    """The costs of a scope; a table that was never made has no rows."""
+    owners = scope.conf.teams
+    rows = _with_all_tables(scope).rows(
+        _OWNED,
+        client_team=team_sql(owners, principals="principal", clients="client_id"),
+        topic_team=team_sql(owners, topics="topic"),
+    )
+    (total,) = [row for row in rows if row["is_total"]]
+    teams = [row for row in rows if row["is_team"] and not row["is_total"]]
+    return Costs(total, teams, [row for row in rows if not row["is_team"]])
 
-    def of_name(self, condition: str) -> list[Row]:
-        """The amount and the cost of each item of rows for which a condition is true."""
-        return self.scope.rows(_OF_NAME, condition=condition)
 
-    def known_hours(self) -> float | None:
-        """How many hours of the time snapshots know what is on disks; None: none."""
-        hours: float | None = self.scope.rows(_KNOWN_HOURS)[0]["hours"]
-        return hours
+def costs_of_name(scope: Scope, condition: str) -> list[Row]:
+    """The amount and the cost of each item of rows for which a condition is true."""
+    return _with_all_tables(scope).rows(_OF_NAME, condition=condition)
 
-    def owned(self, keys: Sequence[str], client_team: str, topic_team: str) -> list[Row]:
-        """Amounts in bytes (of storage in bytes times hours) and costs, by team and topic.
 
-        `client_team` and `topic_team` are SQL of the team that owns a client or a topic.
-        """
-        parts = {"client_team": client_team, "topic_team": topic_team, "keys": ", ".join(keys)}
-        return self.scope.rows(_OWNED, **parts)
+def _with_all_tables(scope: Scope) -> Scope:
+    reader = scope.reader
+    unmade = frozenset(name for name in views.required(VIEWS) if not reader.is_made(name))
+    return replace(scope, reader=reader.with_empty(unmade)) if unmade else scope
+
+
+def team_sql(teams: Sequence[Team], **columns: str) -> str:
+    """SQL of the first team that owns a name; `columns` are the names' columns by kind of pattern.
+
+    A pattern becomes a LIKE, whose cost is bounded; the text of it is a literal.
+    """
+    cases = []
+    for team in teams:
+        tests = [
+            f"{column} LIKE {literal(_like(pattern))} ESCAPE '!'"
+            for kind, column in columns.items()
+            for pattern in getattr(team, kind)
+        ]
+        if tests:
+            cases.append(f"WHEN {' OR '.join(tests)} THEN {literal(team.team)}")
+    return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
+
+
+def _like(pattern: str) -> str:
+    for special in "!%_":
+        pattern = pattern.replace(special, f"!{special}")
+    return pattern.replace("*", "%")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.report import rack_traffic, texts
-from quotaflow.pipelines.report.costs import Costs
+from quotaflow.pipelines.report.costs import costs_of
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
@@ -303,7 +303,7 @@ def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:
 def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     title = "What it costs"
     rows = scope.rows_if_made(_COSTS)
-    total = _total(Costs.of_scope(scope).totals())
+    total = _total(costs_of(scope).total)
     if not rows or rows[0]["bytes"] is None:
         needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."
         start = "No" if total else "Nothing is known: no"

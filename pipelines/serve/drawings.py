@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from quotaflow.pipelines.advice.why.subject import any_of
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
-from quotaflow.pipelines.report.costs import Costs
+from quotaflow.pipelines.report.costs import costs_of_name
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -110,7 +110,7 @@ class CostList:
 
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Grid | None:
         """The list; None without rows. Raises as Scope.rows."""
-        rows = Costs.of_scope(scope).of_name(parts["is"])
+        rows = costs_of_name(scope, parts["is"])
         columns = (
             GridColumn("item", lambda row: ITEMS[row["item"]]),
             number("amount", "amount"),

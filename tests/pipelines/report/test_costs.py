@@ -8,7 +8,7 @@ import pytest
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.costs import Costs
+from quotaflow.pipelines.report.costs import costs_of
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.section import TOPIC
 from quotaflow.pipelines.report.teams import section
@@ -73,8 +73,11 @@ def eur(amount: float) -> str:
 
 def test_every_place_shows_one_total(filled: Warehouse) -> None:
     scope = owned(filled, TEAMS)
-    costs = Costs.of_scope(scope)
-    assert costs.totals()["cost"] == pytest.approx(ALL)
+    costs = costs_of(scope)
+    assert costs.total["cost"] == pytest.approx(ALL)
+    assert costs.total["known_s"] == HOUR_S
+    for rows in (costs.teams, costs.topics):
+        assert sum(row["cost"] for row in rows) == pytest.approx(ALL)
 
     (_, block) = blocks(scope, ())
     assert block.sentences[-1] == (
@@ -135,8 +138,8 @@ def test_an_item_without_a_price_has_no_cost_and_the_others_have_theirs(
 ) -> None:
     left = [row for row in SETTINGS if row["setting"] != f"prices.{price_of(item)}"]
     make_tables(warehouse, TABLES | {"settings": left})
-    totals = Costs.of_scope(owned(warehouse)).totals()
-    assert {each for each in ITEMS if totals[f"{each}_cost"] is None} == {item}
+    total = costs_of(owned(warehouse)).total
+    assert {each for each in ITEMS if total[f"{each}_cost"] is None} == {item}
 
 
 def test_without_a_request_log_storage_alone_has_a_cost(warehouse: Warehouse) -> None:
@@ -152,7 +155,6 @@ def test_without_a_request_log_storage_alone_has_a_cost(warehouse: Warehouse) ->
 
 
 def test_costs_of_another_time_are_another_sum(filled: Warehouse) -> None:
-    later = Costs.of_scope(replace(owned(filled), since=at(24 * HOUR_S)))
-    assert later.totals()["cost"] is None
-    assert later.hours() == {"first": None, "last": None}
-    assert later.known_hours() is None
+    later = costs_of(replace(owned(filled), since=at(24 * HOUR_S)))
+    assert (later.teams, later.topics) == ([], [])
+    assert {later.total[name] for name in ("cost", "last_hour", "known_s")} == {None}
