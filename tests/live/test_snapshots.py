@@ -1,7 +1,8 @@
 """Snapshots of the real cluster, against what the cluster itself says by kafka-python's methods."""
 
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,29 @@ def test_sizes_are_those_of_the_log_dirs(taken: Path, cluster: LocalCluster) -> 
         for topic in log_dir["topics"]
         for partition in topic["partitions"]
     )
+
+
+def test_what_topics_keep_is_their_size_from_snapshot_to_snapshot(taken: Path) -> None:
+    of_sizes = "WHERE table_name = 'replica_sizes'"
+    times = [row[0] for row in rows(taken, f"SELECT taken_at FROM snapshot_times {of_sizes}")]
+    changes = query(taken, f"SELECT * FROM replica_sizes WHERE topic IN {TOPICS}")
+    expected = dict.fromkeys(TOPICS, 0.0)
+    for since, until in pairwise(times):
+        before = [row for row in changes if row["event_time"] <= since]
+        sizes = {
+            (row["topic"], row["partition"], row["broker_id"], row["log_dir"]): row["size_bytes"]
+            for row in sorted(before, key=lambda row: row["event_time"])
+        }
+        for (topic, *_), size_bytes in sizes.items():
+            expected[topic] += size_bytes * (until - since) / timedelta(hours=1)
+    sql = (
+        "SELECT topic, sum(byte_hours) AS byte_hours, max(unsized_replicas) AS unsized "
+        f"FROM storage_by_hour WHERE topic IN {TOPICS} GROUP BY topic"
+    )
+    assert rows(taken, sql) == [
+        (topic, pytest.approx(expected[topic]), 0) for topic in sorted(TOPICS)
+    ]
+    assert min(expected.values()) > 0
 
 
 def test_configs_of_brokers_with_their_sources(taken: Path, cluster: LocalCluster) -> None:
