@@ -60,6 +60,7 @@ _ORDERED = (
     *(("follower_bytes_per_hour", "bytes_per_hour"), ("unknown_bytes_per_hour", "bytes_per_hour")),
     *(("bound_bytes", "max_bytes"), ("filled_fetches", "fetches"), ("starved_fetches", "fetches")),
     *(("cross_rack_cost", "cost"), ("avoidable_cost", "cross_rack_cost")),
+    ("moved_cost", "cost"),
     *(("first_partitions", "partitions"), ("offending_minutes", "period_minutes")),
     *(("redelivered_records", "acquired_records"), ("share_requests", "request_count")),
     ("throttled_redeliveries + unexplained_redeliveries", "redelivered_records"),
@@ -113,6 +114,13 @@ STATEMENTS = {
             WHERE desired_configs.cluster_id = protected.cluster_id AND blocked_reason IS NULL
                 AND entity_type = 'user' AND 'User:' || entity_name = protected.principal
         )
+    """,
+    "what a topic keeps is known, or a reason says why not": """
+        SELECT * FROM storage_by_hour
+        WHERE (stored_bytes IS NULL) <> (unknown_reason IS NOT NULL)
+            OR (unsized_replicas > 0) <> (unknown_reason IS NOT NULL)
+            OR (stored_bytes IS NULL AND storage_cost IS NOT NULL)
+            OR NOT (known_s > 0 AND known_s <= 3600)
     """,
     "no price, no cost": """
         SELECT cluster_id FROM top_talkers WHERE cost IS NOT NULL

@@ -74,6 +74,10 @@ PLANTED = {
         "desired_configs",
         {"cluster_id": "cluster", "entity_type": "user", "entity_name": "admin"},
     ),
+    "what a topic keeps is known, or a reason says why not": (
+        "storage_by_hour",
+        {"known_s": 60.0, "unsized_replicas": 0},
+    ),
     "no price, no cost": ("top_talkers", {"cluster_id": "free", "cost": 0.0}),
     "a rate is its increase by its time": (
         "metric_rates",

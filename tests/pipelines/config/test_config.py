@@ -94,6 +94,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             id="a size Java does not have",
         ),
         pytest.param("prices: {currency: euro}", "'euro': write three letters", id="no currency"),
+        pytest.param(
+            "prices: {stored_per_gib_month: -0.1}",
+            "prices.stored_per_gib_month",
+            id="a price below 0",
+        ),
         pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
         pytest.param(
             "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
