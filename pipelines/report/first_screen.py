@@ -324,8 +324,10 @@ def _total(costs: Row) -> tuple[str, ...]:
         for item, words in ITEMS.items()
         if costs[f"{item}_cost"] is not None
     ]
+    total = texts.money(costs["cost"], costs["currency"])
     return (
-        f"In all it costs {texts.money(costs['cost'], costs['currency'])}: {', '.join(items)}.",
+        f"Clients and topics cost {total} in all, without replication between racks: "
+        f"{', '.join(items)}.",
     )
 
 
