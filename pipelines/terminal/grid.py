@@ -56,6 +56,8 @@ _IMPORTANT = (
     "recommended_value",
     "cross_rack_bytes",
     "read_rack",
+    "stored_bytes",
+    "storage_cost",
     "cost",
     "latency_avg_ms",
     "broker_total_avg_ms",
