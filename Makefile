@@ -28,6 +28,7 @@ FEEDBACK := tests/feedback tests/pipelines/commands tests/pipelines/feedback
 # these leave of the processors: equal shares would let two cores wait for one lane at the end.
 LANES := live unit feedback spark views types lint
 BESIDE := nice -n 10
+IN_MEMORY := .ci/in_memory.sh
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties faults-types
 DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
@@ -71,14 +72,14 @@ faults-types: $(READY)
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: translations
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \
+	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \
 	  -m "not faults and not spark" $(WHOLE_LINES)
 
 feedback: translations
-	set -o pipefail; $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: translations
-	set -o pipefail; $(BESIDE) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)
+	set -o pipefail; $(BESIDE) $(IN_MEMORY) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)
 
 spark: $(READY)
 	set -o pipefail; $(BESIDE) $(BIN)/pytest $(SPARK) -m "not faults and spark" $(WHOLE_LINES)
