@@ -7,6 +7,7 @@ import typer
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.terminal import output, values
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,9 +61,8 @@ def adopt(
         output.note("Nothing was written: --yes takes it over.")
         raise typer.Exit(plan.CHANGES_WAITING)
     if adoption.distrusted and not yes:
-        raise FeedbackError(
-            f"{len(adoption.distrusted)} rows and leases do not verify: --yes removes the leases"
-        )
+        rows = counted(len(adoption.distrusted), "row or lease", "rows and leases")
+        raise FeedbackError(f"not verified: {rows}; --yes removes the leases")
 
 
 def _lines(adoption: "Adoption") -> "Iterator[str]":

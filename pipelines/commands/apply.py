@@ -10,6 +10,7 @@ from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -239,13 +240,14 @@ def _missed(restore_plan: "RestorePlan") -> str | None:
         )
     if restore_plan.distrusted:
         problems.append(
-            f"{len(restore_plan.distrusted)} rows and leases refused: they do not verify"
+            f"{counted(len(restore_plan.distrusted), 'row or lease', 'rows and leases')} refused: "
+            "not verified"
         )
     return "; ".join(problems) or None
 
 
 def _configs(count: int) -> str:
-    return "1 config" if count == 1 else f"{count} configs"
+    return counted(count, "config")
 
 
 def _recorded(problem: str | None) -> str | None:

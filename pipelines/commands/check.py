@@ -9,6 +9,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.quality.check import CheckReport
@@ -91,6 +92,7 @@ def _note_counts(report: "CheckReport") -> None:
     critical = sum(row["severity"] == "critical" for row in report.failed)
     warnings = len(report.failed) - critical
     output.note(
-        f"{len(report.rows)} expectations: {critical} critical and {warnings} others not met"
+        f"{counted(len(report.rows), 'expectation')}: {critical} critical and "
+        f"{counted(warnings, 'other')} not met"
     )
     output.note(f"page: {report.index}")

@@ -10,6 +10,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 _COLUMNS = ["key", "value", "source"]
 
@@ -62,7 +63,8 @@ def conf_command(
     shown = list(origins.origins(settings, conf, overrides))
     if action is Action.CHECK:
         given = sum(origin.source != origins.DEFAULT for origin in shown)
-        output.lines([f"conf is valid: {given} values are given, the others are defaults"])
+        are_given = counted(given, "value is", "values are")
+        output.lines([f"conf is valid: {are_given} given, the others are defaults"])
         return
     rows: list[dict[str, Any]] = [
         {"key": each.key, "value": values.plain(each.value), "source": each.source}

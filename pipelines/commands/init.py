@@ -9,6 +9,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
+from quotaflow.udfs.counted import counted
 
 Servers = Annotated[
     str | None,
@@ -65,7 +66,7 @@ def init(
         existing = ", ".join(sorted(cluster.topics)) or "none"
         count = cluster.broker_count
         output.note(
-            f"cluster {cluster.cluster_id}: {count} brokers of Kafka {cluster.release}; existing "
-            f"topics: {existing}"
+            f"cluster {cluster.cluster_id}: {counted(count, 'broker')} of Kafka {cluster.release}; "
+            f"existing topics: {existing}"
         )
     output.note(f"{out / 'NEXT.md'} says what to do next")

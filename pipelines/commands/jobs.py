@@ -9,6 +9,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 Jobs = Annotated[
     list[str] | None,
@@ -103,7 +104,7 @@ def run_jobs(
             accept_new_topic=accept_new_topic,
             accept_lost_records=accept_lost_records,
         )
-    output.note(f"{rows} rows came in")
+    output.note(f"{counted(rows, 'row')} came in")
 
 
 def list_jobs(*, layout: Layout) -> None:

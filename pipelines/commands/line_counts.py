@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quotaflow.pipelines.kafka import record_batches
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.parser import LineParser
 
@@ -83,15 +84,15 @@ class LineCounts:
             else:
                 rate, kilobytes = lines / duration_s, size / duration_s / 1_000
                 name = _broker_text(broker_id)
-                yield f"{name}: {lines} lines, {rate:.1f}/s, {kilobytes:.1f} kB/s"
+                yield f"{name}: {counted(lines, 'line')}, {rate:.1f}/s, {kilobytes:.1f} kB/s"
         if self.by_api:
             top = self.by_api.most_common(_MAX_APIS)
             yield "most lines: " + ", ".join(f"{api} {count}" for api, count in top)
         if self.unreadable:
             reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(self.unreadable.items()))
-            yield f"{self.unreadable.total()} lines cannot be read: {reasons}"
+            yield f"{counted(self.unreadable.total(), 'line')} cannot be read: {reasons}"
         if self.others:
-            yield f"{self.others} lines of other brokers or APIs came too"
+            yield f"{counted(self.others, 'line')} of other brokers or APIs came too"
 
     def _brokers(self) -> list[int | None]:
         unnamed: list[int | None] = [None] if self.lines[None] else []

@@ -11,6 +11,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -106,7 +107,7 @@ def list_metrics(
         return
     # Not a table: nobody can subscribe to a name that a cell cuts.
     output.lines(line for metric in matches for line in _text(metric))
-    output.note(f"{len(matches)} of {len(metrics)} metrics")
+    output.note(f"{len(matches)} of {counted(len(metrics), 'metric')}")
 
 
 def _all_metrics() -> "list[Metric | KipMetric]":

@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.restore_plan import RestorePlan
 from quotaflow.pipelines.terminal import grid, values
+from quotaflow.udfs.counted import counted
 
 _ROW = (
     "cluster_id",
@@ -108,8 +109,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 def pending_line(plan: Plan) -> str:
     """How many changes wait, and in which plan."""
-    count = len(plan.changes)
-    changes = "1 change waits" if count == 1 else f"{count} changes wait"
+    changes = counted(len(plan.changes), "change waits", "changes wait")
     return f"{changes} in plan {plan.plan_id}."
 
 

@@ -15,6 +15,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.principal_name import named
 from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
@@ -89,9 +90,9 @@ def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
         throttled = {row.source for row in rows}
         innocent = throttled - {row.source for row in rows if not row.outcome.is_innocent}
         yield (
-            f"{principal}: {ids} allocated ids would have waited {waited_s:.1f} s in all, of "
-            f"{len(throttled)} sources, {len(innocent)} of which would not have been throttled "
-            "alone"
+            f"{principal}: {counted(ids, 'allocated id')} would have waited {waited_s:.1f} s in "
+            f"all, of {counted(len(throttled), 'source')}, {len(innocent)} of which would not have "
+            "been throttled alone"
         )
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.request_log.columns import DOUBTFUL, IMPLAUSIBLE_TIME
 from quotaflow.udfs.request_log.parser import LineParser
 from quotaflow.udfs.request_log.records import RECORDS
@@ -58,7 +59,8 @@ class Lines:
         doubtful = f" ({_listed(self.doubtful)})" if self.doubtful else ""
         total = self.rows_made + self.unreadable + self.left_out.total()
         return (
-            f"{total} lines: {self.rows_made} rows{doubtful}, {self.unreadable} unreadable, "
+            f"{counted(total, 'line')}: {counted(self.rows_made, 'row')}{doubtful}, "
+            f"{self.unreadable} unreadable, "
             f"{self.left_out.total()} left out{f' ({left_out})' if left_out else ''}"
         )
 

@@ -8,6 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
+from quotaflow.udfs.counted import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -50,4 +51,4 @@ def snapshot(
         if name not in names:
             raise ConfigError(f"a snapshot fills no table {name}{nearest(name, names)}")
     rows = take.take(settings, datetime.now(UTC), output.note, tables or [])
-    output.note(f"{rows} rows written")
+    output.note(f"{counted(rows, 'row')} written")

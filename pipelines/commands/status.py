@@ -11,6 +11,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import grid, output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -122,7 +123,7 @@ def _summary(report: "HealthReport") -> Iterator[str]:
 def _plan(report: "HealthReport") -> str:
     if not report.pending_changes:
         return "none"
-    return f"{report.pending_changes} changes: quotaflow apply {report.plan_id}"
+    return f"{counted(report.pending_changes, 'change')}: quotaflow apply {report.plan_id}"
 
 
 def _checks(report: "HealthReport") -> str:
@@ -150,7 +151,8 @@ def _behind(job: "JobHealth") -> str | None:
         return None
     if not job.behind_s:
         return "0"
-    amount = f"{job.behind_offsets} records" if job.behind_offsets else f"{job.behind_bytes} bytes"
+    offsets, size = job.behind_offsets, job.behind_bytes
+    amount = counted(offsets, "record") if offsets else counted(size or 0, "byte")
     return f"{amount}, {values.duration(job.behind_s)}"
 
 

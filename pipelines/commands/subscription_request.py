@@ -16,6 +16,7 @@ from quotaflow.pipelines.kafka import admin, client_metrics
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
+from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules import lease
 from quotaflow.udfs.rules.client_metrics import (
     ALL,
@@ -147,10 +148,11 @@ def _cluster(settings: Conf) -> admin.Cluster:
 
 
 def _of_client(instances: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
-    if instances.left_out:
+    if left_out := instances.left_out:
         yield (
-            f"{instances.left_out} more live instances of {request.client} are left out: at most "
-            f"{client_instances.MAX_INSTANCES} get the subscription, the last seen ones"
+            f"{counted(left_out, 'more live instance')} of {request.client} "
+            f"{noun(left_out, 'is', 'are')} left out: at most {client_instances.MAX_INSTANCES} get "
+            "the subscription, the last seen ones"
         )
 
 

@@ -12,6 +12,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.commands.subscription_request import PreparedSubscription
@@ -119,7 +120,9 @@ def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layo
                 if layout.is_for_programs:
                     texts = output.program_lines(rows, COLUMNS, layout, has_head=False)
                 output.lines_while_read(texts)
-        came = f"{pushes.pushes} pushes and {pushes.points} points came"
+        came = (
+            f"{counted(pushes.pushes, 'push', 'pushes')} and {counted(pushes.points, 'point')} came"
+        )
         output.note(f"{came}; client-metrics {made.name} is deleted")
     if is_over():
         raise typer.Exit(interrupts.EXIT_CODE)

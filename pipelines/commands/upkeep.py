@@ -10,6 +10,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 From = Annotated[str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time.")]
 Until = Annotated[
@@ -111,7 +112,7 @@ def rebuild(
     rows = rebuilding.rebuild(
         settings, rebuilding.RebuildRequest(table, first, last, size_s, yes), output.note
     )
-    output.note(f"{rows} rows written")
+    output.note(f"{counted(rows, 'row')} written")
 
 
 def backfill(
@@ -149,7 +150,7 @@ def backfill(
     if job not in names:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, names)}")
     added = backfilling.backfill(settings, job, TimeRange(first, last), size_s, output.note)
-    output.note(f"{sum(added.values())} rows added")
+    output.note(f"{counted(sum(added.values()), 'row')} added")
     if added.get("telemetry_pushes"):
         since = f"{first:%Y-%m-%dT%H:%MZ}"
         output.note(f"for their points: quotaflow rebuild client_metrics --from {since}")

@@ -9,6 +9,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.why.answer import Answer
@@ -120,7 +121,8 @@ def _area(findings: tuple["Finding", ...]) -> Iterator[str]:
             if finding.next_step:
                 yield f"  next: {finding.next_step}"
     if left_out:
-        yield f"- {len(left_out)} more facts: --json has them"
+        more = len(left_out)
+        yield f"- {counted(more, 'more fact')}: --json has {noun(more, 'it', 'them')}"
 
 
 def _is_nothing(findings: tuple["Finding", ...]) -> bool:

@@ -11,6 +11,7 @@ from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.release import Release
+from quotaflow.udfs.counted import counted
 
 _SHIPPERS = ("fluent-bit.yaml", "vector.yaml", "rsyslog.conf", "otel-collector-logs.yaml")
 _COLLECTOR_OF_PUSHES = "otel-collector-metrics.yaml"
@@ -94,7 +95,9 @@ def write(folder: Path, contents: Mapping[str, str], *, over: bool = False) -> N
 def _named(files: Sequence[str]) -> str:
     """The first files by name, and the number of the others."""
     others = len(files) - _NAMED
-    return ", ".join(files[:_NAMED]) + (f" and {others} more files" if others > 0 else "")
+    return ", ".join(files[:_NAMED]) + (
+        f" and {counted(others, 'more file')}" if others > 0 else ""
+    )
 
 
 def _topics(conf: Conf, discovery: Discovery) -> str:

@@ -16,6 +16,7 @@ from quotaflow.pipelines.kafka import release
 from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
 from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
+from quotaflow.udfs.counted import counted, noun
 
 _GET_SUBSCRIPTIONS, _PUSH = 71, 72
 _QUORUM_TOPIC = "__cluster_metadata"
@@ -125,7 +126,7 @@ def _subscriptions(probe: Probe) -> Finding:
     except UnansweredError as error:
         return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
     if names:
-        return Finding("subscriptions", OK, f"{len(names)} client-metrics resources")
+        return Finding("subscriptions", OK, counted(len(names), "client-metrics resource"))
     words = tool("kafka-configs.sh", Connection.from_conf(probe.conf))
     words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
     remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
@@ -145,7 +146,9 @@ def _logging(probe: Probe, releases: Mapping[int, Release]) -> Finding:
             level = {c.name: c.value for c in answer.content}.get(REQUEST_LOGGER.key, "not set")
             levels[level] += 1
             off += [] if level in LOGGING_LEVELS else [broker_id]
-    levels_text = ", ".join(f"{level} on {n} brokers" for level, n in sorted(levels.items()))
+    levels_text = ", ".join(
+        f"{level} on {counted(n, 'broker')}" for level, n in sorted(levels.items())
+    )
     if not off:
         return Finding("request logger", OK, f"{levels_text}: requests are logged")
     layouts = sorted({releases[broker_id].layout for broker_id in off})
@@ -184,4 +187,4 @@ def clock(controller_ms: int, now: datetime, max_skew_s: int) -> Finding:
 
 
 def _listed(brokers: list[int]) -> str:
-    return f"broker{'s' if len(brokers) != 1 else ''} {', '.join(map(str, sorted(brokers)))}"
+    return f"{noun(len(brokers), 'broker')} {', '.join(map(str, sorted(brokers)))}"

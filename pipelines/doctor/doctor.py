@@ -52,4 +52,4 @@ def _identity(conf: Conf, cluster_id: str, servers: str) -> Finding:
     if pinned and pinned != cluster_id:
         seen = f"{servers} is cluster {cluster_id}, and conf has {pinned}"
         return Finding("cluster", BAD, seen, "correct kafka.cluster_id or bootstrap.servers")
-    return Finding("cluster", OK, f"{servers} answers, cluster id {cluster_id}")
+    return Finding("cluster", OK, f"{servers} gives the cluster id {cluster_id}")

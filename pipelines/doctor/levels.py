@@ -23,6 +23,7 @@ from quotaflow.schemas.levels import (
     TELEMETRY,
     WHOLE_LOG,
 )
+from quotaflow.udfs.counted import counted
 
 _RECENT = timedelta(days=1)
 """A level is reached if its newest record is not older."""
@@ -160,7 +161,7 @@ def _cost(level: str, sources: LevelSources) -> str:
         size = (
             f"{volume.bytes_per_s / 1_000:,.1f} kB/s to write and ship, as capture measured at "
             f"{volume.ended_at:%Y-%m-%d %H:%M} UTC over {volume.duration_s:.0f} s at "
-            f"{len(volume.lines)} brokers"
+            f"{counted(len(volume.lines), 'broker')}"
         )
     return f"{size}; lines of ingest.sampling are not stored" if level == SAMPLED_LOG else size
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
+from quotaflow.udfs.counted import counted, noun
 
 UNREADABLE = "unreadable"
 """The form of a line that cannot be read."""
@@ -65,7 +66,8 @@ _NUMBERS = "they are null: send lines as brokers write them"
 
 def _values(subject: str, unreadable: list[bool], what: str, remedy: str) -> Finding:
     if count := sum(unreadable):
-        seen = f"{count} of {len(unreadable)} lines have {what} that cannot be read"
+        lines = f"{count} of {counted(len(unreadable), 'line')} {noun(count, 'has', 'have')}"
+        seen = f"{lines} {what} that cannot be read"
         return Finding(subject, WARNING, seen, remedy)
     return Finding(subject, OK, "all can be read")
 
@@ -74,7 +76,8 @@ def _record_times(lines: Sequence[SampledLine], now: datetime, max_skew_s: int) 
     """Times of records bound those of lines, and stand for them where a line has none."""
     subject = "record times"
     if missing := sum(line.recorded_at is None for line in lines):
-        seen = f"{missing} of {len(lines)} records have no time, or one before 2010"
+        records = f"{missing} of {counted(len(lines), 'record')} {noun(missing, 'has', 'have')}"
+        seen = f"{records} no time, or one before 2010"
         remedy = "let the shipper set it, or set message.timestamp.type=LogAppendTime on the topic"
         return Finding(subject, WARNING, seen, remedy)
     ahead_s = max(

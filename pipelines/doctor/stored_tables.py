@@ -14,6 +14,7 @@ from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.counted import counted
 
 _LATE = timedelta(minutes=30)
 _SPELLED = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
@@ -49,8 +50,8 @@ def _writable(folder: Path) -> Finding:
 
 
 def _counted(reader: Reader, made: list[str]) -> str:
-    extents = {name: reader.extent(name) for name in made}
-    return ", ".join(f"{name} {extent.rows} rows" for name, extent in extents.items())
+    rows = {name: reader.extent(name).rows or 0 for name in made}
+    return ", ".join(f"{name} {counted(n, 'row')}" for name, n in rows.items())
 
 
 def _columns(reader: Reader, made: list[str]) -> Finding:
@@ -69,7 +70,7 @@ def _columns(reader: Reader, made: list[str]) -> Finding:
     if outdated:
         seen = f"{', '.join(outdated)} of an older version: columns are missing"
         return Finding("columns", OK, seen, "the next `quotaflow run` adds them")
-    return Finding("columns", OK, f"those of this version, in {len(made)} tables")
+    return Finding("columns", OK, f"those of this version, in {counted(len(made), 'table')}")
 
 
 def spelled(type_: Any) -> str:
@@ -90,23 +91,23 @@ def spelled(type_: Any) -> str:
 def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
     """Leases that are over and not restored, and the stop file."""
     from quotaflow.pipelines.feedback import (  # noqa: PLC0415
-        exclusive_section,
         journal,
         restore_plan,
+        stop_file,
     )
 
-    stopped = exclusive_section.stop_file_reason(conf)
+    stopped = stop_file.reason(conf)
     if not conf.feedback.may_write:
         yield Finding("writes", OK, "feedback.may_write is false: none is made from here")
     elif stopped is None:
-        yield Finding("stop file", OK, f"{exclusive_section.stop_file(conf)} is not there")
+        yield Finding("stop file", OK, f"{stop_file.path(conf)} is not there")
     else:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
     ledger = journal.read_ledger(tables)
     over = restore_plan.expired(ledger, now - _LATE)
-    seen = f"{len(ledger.owned)} configs owned, {len(over)} past their lease"
+    seen = f"{counted(len(ledger.owned), 'config')} owned, {len(over)} past their lease"
     if ledger.open_records:
-        seen += f", {len(ledger.open_records)} changes without a known end"
+        seen += f", {counted(len(ledger.open_records), 'change')} without a known end"
     is_well = not over and not ledger.open_records
     remedy = "" if is_well else "run `quotaflow restore --yes`, and on a schedule"
     yield Finding("leases", OK if is_well else WARNING, seen, remedy)

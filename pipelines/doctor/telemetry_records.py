@@ -15,6 +15,7 @@ from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.kafka import record_batches, tail
 from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.facts import telemetry_pushes
 from quotaflow.udfs.facts.receiver import ReadPushes
 from quotaflow.udfs.otlp import decode
@@ -87,7 +88,8 @@ def of_records(records: Sequence[Any], route: Route, conf: Conf, now: datetime) 
         if reason is not None
     )
     of_nobody = points["client_instance_id"].null_count
-    seen = f"of the newest {len(records)}: {points.num_rows:,} points, {of_nobody:,} of no client"
+    seen = f"of the newest {len(records)}: {counted(points.num_rows, 'point')}, "
+    seen += f"{of_nobody:,} of no client"
     if unreadable:
         return _unreadable(route, seen, unreadable, len(records))
     if of_nobody:

@@ -15,6 +15,7 @@ from quotaflow.pipelines.kafka.cluster_state import TOPIC
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 from quotaflow.pipelines.terminal import values
+from quotaflow.udfs.counted import counted
 
 _KEYS = ("request_log_topic", "receiver_topic", "otlp_topic")
 _JOBS = {
@@ -62,7 +63,7 @@ def _leases(probe: Probe, topic: Topic | None) -> Finding:
     (answer,) = probe.state.configs(TOPIC, [name])
     policy = {c.name: c.value for c in answer.content}.get(_CLEANUP)
     if topic.partitions != 1 or policy not in {"compact", None}:
-        seen = f"topic {name} has {topic.partitions} partitions and {_CLEANUP} {policy}"
+        seen = f"topic {name} has {counted(topic.partitions, 'partition')} and {_CLEANUP} {policy}"
         return Finding(subject, BAD, seen, "create it again, as `quotaflow init` prints it")
     return Finding(subject, OK, f"topic {name}, {policy or 'its configs are hidden'}")
 
@@ -79,7 +80,7 @@ def _topic(key: str, name: str | None, topic: Topic | None, *, is_hidden: bool) 
             "switches it off"
         )
         return Finding(f"ingest.{key}", BAD, f"topic {name} does not exist", remedy)
-    seen = f"topic {name}, id {topic.topic_id}, {topic.partitions} partitions"
+    seen = f"topic {name}, id {topic.topic_id}, {counted(topic.partitions, 'partition')}"
     return Finding(f"ingest.{key}", OK, seen)
 
 

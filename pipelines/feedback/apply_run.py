@@ -31,6 +31,7 @@ from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.counted import counted, noun
 
 Report = Callable[[str], None]
 Stopped = Callable[[], str | None]
@@ -103,7 +104,8 @@ def _run(
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
     """How many changes were not made; None if all were."""
     missed = [outcome for outcome in outcomes if outcome.step not in {DONE, ALREADY_SET}]
-    return f"{len(missed)} of {len(outcomes)} changes were not made" if missed else None
+    changes = f"{len(missed)} of {counted(len(outcomes), 'change')}"
+    return f"{changes} {noun(len(missed), 'was', 'were')} not made" if missed else None
 
 
 def _plan(
@@ -181,8 +183,9 @@ def still_fitting(
         first = moved[0]
         raise FeedbackError(
             f"{first.change.entity}: {first.change.desired.config_key}: {first.detail}; and so "
-            f"nothing of plan {plan.plan_id} was written ({len(moved)} of {len(seen)} changes no "
-            "longer fit): plan again"
+            f"nothing of plan {plan.plan_id} was written ({len(moved)} of "
+            f"{counted(len(seen), 'change')} no longer {noun(len(moved), 'fits', 'fit')}): plan "
+            "again"
         )
     used_up = frozen_plans.done_since(ledger, plan, approved_plan.frozen_at)
     # A renewal cannot be seen in the cluster, and needs no second time.

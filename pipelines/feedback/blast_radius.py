@@ -14,6 +14,7 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.holds import DECIDED_BY_PROPOSALS
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.configs import BROKER, QUOTA_ENTITIES, TOPIC
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.quota_step import GIVE_BACK
 
 QUOTA_TYPES = frozenset(QUOTA_ENTITIES)
@@ -82,12 +83,16 @@ class Room:
         """A quota: bounded by plan, by day, by share, and by the canary."""
         planned = sum(len(self.seen.get(each, ())) for each in QUOTA_TYPES)
         if planned >= self.radius.max_entities:
-            return _next_plan(f"at most {self.radius.max_entities} entities", "plan.max_entities")
+            return _next_plan(
+                f"at most {counted(self.radius.max_entities, 'entity', 'entities')}",
+                "plan.max_entities",
+            )
         written = len(writes_of_day(self.ledger, change.entity.cluster_id, self.now))
         if written + planned >= self.radius.max_entities_per_day:
             most = self.radius.max_entities_per_day
             return (
-                f"{written} entities were written in 24 hours, plan.max_entities_per_day is {most}"
+                f"{counted(written, 'entity was', 'entities were')} written in 24 hours, "
+                f"plan.max_entities_per_day is {most}"
             )
         return self.of_share(change) or self.canary_problem(change)
 
@@ -106,7 +111,7 @@ class Room:
         most = self.radius.share_of(kind)
         if most is None or len(self.seen[kind]) < most:
             return None
-        return _next_plan(f"at most {most} {kind}s", "plan.max_entity_share")
+        return _next_plan(f"at most {counted(most, kind)}", "plan.max_entity_share")
 
     def canary_problem(self, change: Change) -> str | None:
         """Why an entity waits for the effect of what was written first, or last, of its kind."""
@@ -180,4 +185,4 @@ def _of_kind(kind: str) -> Callable[[Room, Change], str | None]:
 
 
 def _next_plan(most: str, key: str) -> str:
-    return f"{most} change in one plan ({key}): it comes with the next"
+    return f"{most} may change in one plan ({key}): it comes with the next"

@@ -13,14 +13,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.config import Conf, expanded
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import delta_lock, deployment, journal, lease_topic, permission
+from quotaflow.pipelines.feedback import (
+    delta_lock,
+    deployment,
+    journal,
+    lease_topic,
+    permission,
+    stop_file,
+)
 from quotaflow.pipelines.feedback.change import APPLY, RESTORE
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
@@ -41,8 +47,8 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import SETTINGS
+from quotaflow.udfs.counted import counted
 
-STOP_FILE = "STOP"
 _LOCK = ".feedback.lock"
 _CLOCK_SLACK = timedelta(minutes=1)
 _READ_TABLES = (SETTINGS, QUOTA_USAGE)
@@ -212,7 +218,7 @@ def _record_time(newest_at: datetime | None) -> datetime:
 
 
 def _stop_reason(conf: Conf, stopped: Callable[[], str | None], since: datetime) -> str | None:
-    return stopped() or stop_file_reason(conf) or _stopped_by_lock(conf, since)
+    return stopped() or stop_file.reason(conf) or _stopped_by_lock(conf, since)
 
 
 def trusted_ledger(conf: Conf, section: ExclusiveSection, tables: Tables) -> Ledger:
@@ -304,7 +310,7 @@ def _check_new_writes(
     owned = [*trust.unsigned.owned, *trust.unleased.owned, *trust.unstored]
     owned += [record.key for record in trust.unsigned.open_records]
     if owned or book.problems:
-        configs = f"{len(set(owned))} configs" if owned else "; ".join(book.problems)
+        configs = counted(len(set(owned)), "config") if owned else "; ".join(book.problems)
         raise FeedbackError(
             f"it is not sure what is to be given back ({configs}), so nothing new is written: "
             "quotaflow adopt shows what it takes over, and --yes does it"
@@ -355,23 +361,10 @@ def for_cluster(ledger: Ledger, cluster_id: str) -> Ledger:
     )
 
 
-def stop_file(conf: Conf) -> Path:
-    """The file that stops every write to the cluster while it exists."""
-    if conf.plan.stop_file is not None:
-        return expanded(conf.plan.stop_file)
-    return conf.warehouse.state_folder / STOP_FILE
-
-
-def stop_file_reason(conf: Conf) -> str | None:
-    """Why nothing may be written now; None if there is no stop file."""
-    path = stop_file(conf)
-    return f"{path} is there, nothing is written: remove it to go on" if path.exists() else None
-
-
 def check_stop_file(conf: Conf) -> None:
     """Raise FeedbackError while the stop file is there, or if conf forbids all writes."""
     permission.check(conf)
-    stop = stop_file_reason(conf)
+    stop = stop_file.reason(conf)
     if stop is not None:
         raise FeedbackError(stop)
 

@@ -12,6 +12,7 @@ import yaml
 from quotaflow.pipelines.feedback.change import RENEW, Change, Plan
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, USER
+from quotaflow.udfs.counted import counted
 
 _API = "kafka.jikkou.io/v1beta2"
 _LIMITS = {
@@ -44,7 +45,7 @@ def documents(plan: Plan) -> Iterator[str]:
             yield "---\n" + yaml.safe_dump(document, sort_keys=False).rstrip()
     left_out = sum(map(len, by_entity.values())) - sum(map(len, limits.values()))
     if left_out:
-        yield f"# left out, as Jikkou has no resource for it: {left_out} changes"
+        yield f"# left out, as Jikkou has no resource for it: {counted(left_out, 'change')}"
 
 
 def _limits(entity: ConfigEntity, changes: list[Change]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import Baseline, Key, Ledger, OwnedConfig, Record
 from quotaflow.pipelines.feedback.signing import HEAD, LEASE, Signer
 from quotaflow.schemas.configs import BROKER_LOGGER
+from quotaflow.udfs.counted import counted
 
 Item = tuple[bytes, bytes | None]
 """Key and value of a record of the topic; without a value it is a tombstone."""
@@ -214,7 +215,10 @@ def _missing(
     theirs = [other.lease for other in others.values() if other.lease is not None]
     present = {tag for each in [*leases.values(), *theirs] for tag in (each.tag, each.replaces)}
     count = len(head.tags - present)
-    return [f"{count} leases that were written are missing in the topic"] if count else []
+    missing = counted(
+        count, "lease that was written is missing", "leases that were written are missing"
+    )
+    return [f"{missing} in the topic"] if count else []
 
 
 def _lease(key: Key, item: Item, signer: Signer) -> tuple[str, Lease | None]:

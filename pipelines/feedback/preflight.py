@@ -10,6 +10,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
+from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
@@ -60,9 +61,10 @@ class Preflight:
             return rows, None
         narrowed = replace(row, config_value=f"client_instance_id={'|'.join(kept)}")
         why = next(harms[each] for each in ids if each in harms)
+        are = noun(len(ids) - len(kept), "is", "are")
         return (
             tuple(narrowed if each is row else each for each in rows),
-            f"{len(ids) - len(kept)} of its {len(ids)} clients are left out: {why}",
+            f"{len(ids) - len(kept)} of its {counted(len(ids), 'client')} {are} left out: {why}",
         )
 
     def match_of_harmed(self, rows: Group) -> str | None:
@@ -102,7 +104,7 @@ class Preflight:
         harms = [why for live in self.clients if (why := harm(before, then, live))]
         if not harms:
             return None
-        return f"could harm {len(harms)} live clients: {harms[0]}"
+        return f"could harm {counted(len(harms), 'live client')}: {harms[0]}"
 
     def _harms(self, after: Resources) -> Mapping[str, str]:
         """Why the resources should not become `after`, by the instance id of each harmed client."""

@@ -14,6 +14,7 @@ from quotaflow.pipelines.feedback import (
     plan_policy,
     preflight,
     restore_plan,
+    stop_file,
 )
 from quotaflow.pipelines.feedback.change import RESTORE
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter, Configs, resolve_open
@@ -91,7 +92,7 @@ def restore_configs(
             conf,
             deployment.signer(conf),
             _readable(conf),
-            stop_reason=lambda: stopped() or exclusive_section.stop_file_reason(conf),
+            stop_reason=lambda: stopped() or stop_file.reason(conf),
             on_step=on_step,
             everything=everything,
         )

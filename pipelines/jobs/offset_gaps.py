@@ -18,6 +18,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.streaming.topic_position import TopicPosition
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
+from quotaflow.udfs.counted import counted, noun
 
 LogBounds = Mapping[int, range]
 
@@ -38,9 +39,10 @@ class OffsetGap:
     def __str__(self) -> str:
         """The gap in words, for a message."""
         if self.lost:
+            were = noun(self.lost, "was deleted before it was", "were deleted before they were")
             return (
-                f"partition {self.partition} begins at {self.log.start}, so that the {self.lost} "
-                f"records from {self.offset} on were deleted before they were read"
+                f"partition {self.partition} begins at {self.log.start}, so that the "
+                f"{counted(self.lost, 'record')} from {self.offset} on {were} read"
             )
         return f"partition {self.partition} ends at {self.log.stop}, and was read to {self.offset}"
 

@@ -29,6 +29,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -114,7 +115,8 @@ class ProgressLog:
         """Append new rows to query_progress; if that fails, jobs go on."""
         self.written_at = time.monotonic()
         if self.listener.lost:
-            self.report(f"{self.listener.lost} batches came faster than they could be counted")
+            batches = counted(self.listener.lost, "batch", "batches")
+            self.report(f"{batches} came faster than jobs could count")
             self.listener.lost = 0
         if not self.unwritten:
             return
@@ -135,7 +137,8 @@ class ProgressLog:
         lost = len(self.unwritten) - len(kept)
         self.unwritten = kept
         self.report(
-            f"query_progress lacks {len(kept) + lost} rows, {lost} permanently: {reason[:300]}"
+            f"query_progress lacks {counted(len(kept) + lost, 'row')}, {lost} permanently: "
+            f"{reason[:300]}"
         )
 
     def _record(self, event: QueryEvent) -> None:
@@ -160,7 +163,9 @@ class ProgressLog:
         self.reached[run_id] = at
         missed = at[0] - before[0] - 1
         if missed > 0:
-            self.report(f"{job.name}: {missed} batches were not reported, and are not counted")
+            batches = counted(missed, "batch was", "batches were")
+            is_uncounted = noun(missed, "is not counted", "are not counted")
+            self.report(f"{job.name}: {batches} not reported, and {is_uncounted}")
         return True
 
     def _record_batch(self, job: Job, progress: Any) -> None:
@@ -173,7 +178,7 @@ class ProgressLog:
         if row["input_rows"]:
             self.rows[job.name] += row["input_rows"]
             took_s = (row.get("duration_ms") or 0) / 1_000
-            did = f"batch {row['batch_id']}, {row['input_rows']} rows in {took_s:.1f} s"
+            did = f"batch {row['batch_id']}, {counted(row['input_rows'], 'row')} in {took_s:.1f} s"
             self.report(f"{job.name}: {did}")
             if UNIQUE in (progress.get("observedMetrics") or {}):
                 self._append(job, row, progress)

@@ -27,6 +27,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.snapshots import SETTINGS
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -74,7 +75,7 @@ def run(
         _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
         for gap in gaps:
             lost = offset_gaps.accept(environment, gap, JOBS[gap.job].fills, datetime.now(UTC))
-            report(f"{gap.job}: going on behind {lost} lost records of {gap.topic}")
+            report(f"{gap.job}: going on behind {counted(lost, 'lost record')} of {gap.topic}")
         with listening(spark) as listener:
             return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s

@@ -11,6 +11,7 @@ from kafka import errors as kafka_errors
 
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, rights, transport_patch
+from quotaflow.udfs.counted import counted
 
 Item = tuple[bytes, bytes | None]
 """Key and value of a record; without a value it is a tombstone."""
@@ -98,7 +99,9 @@ def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic 
             yield None
             return
         if len(partitions) != 1:
-            raise KafkaError(f"topic {name} has {len(partitions)} partitions: it must have 1")
+            raise KafkaError(
+                f"topic {name} has {counted(len(partitions), 'partition')}: it must have 1"
+            )
         with _errors(name):
             partition = TopicPartition(name, 0)
             consumer.assign([partition])

@@ -25,6 +25,7 @@ from quotaflow.pipelines.streaming import checkpoints, identity, sources
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,7 +98,8 @@ def next_offsets(checkpoint: Path, topic: str) -> dict[int, int]:
 
 def _line(batch: BackfillBatch) -> str:
     parts = [
-        f"{rows} rows added to {table} ({batch.present[table]} were there)"
+        f"{counted(rows, 'row')} added to {table} "
+        f"({counted(batch.present[table], 'was', 'were')} there)"
         for table, rows in batch.added.items()
     ]
     return ", ".join(parts) or "no records"

@@ -27,6 +27,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,7 +149,8 @@ class Rebuild:
                 ) from error
             n = sum(rows.values())
             self.report(
-                f"{name}: {n} rows of {range_text(time_range)}, {number + 1} of {len(time_ranges)}"
+                f"{name}: {counted(n, 'row')} of {range_text(time_range)}, "
+                f"{number + 1} of {len(time_ranges)}"
             )
             written.update(rows)
         for cluster_id, n in written.items():
@@ -183,7 +185,8 @@ class Rebuild:
     def _report_kept(self, name: str, uncomputable: TimeRange, time: str, facts: Table) -> None:
         rows = self.warehouse.read(self.spark, name).where(uncomputable.condition(time)).count()
         self.report(
-            f"{name}: {rows} rows of {range_text(uncomputable)} stay as they are: their "
+            f"{name}: {counted(rows, 'row')} of {range_text(uncomputable)} "
+            f"{noun(rows, 'stays as it is: its', 'stay as they are: their')} "
             f"{facts.name} were removed (--yes replaces them by what follows from the rest)"
         )
 

@@ -49,6 +49,7 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.view import split
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
 from quotaflow.udfs.rules.usage_histogram import PER_LN
@@ -274,7 +275,7 @@ def line(old: OldRange, written: int | None = None) -> str:
 
 
 def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
+    return counted(count, "row")
 
 
 def _of_cluster(old: OldRange) -> str:

@@ -27,6 +27,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,9 +117,11 @@ class Upkeep:
             return pending
         wait = retention.reason_to_wait(self.spark, batch, old, behind)
         if wait:
-            return replace(pending, note=f"{old.total} rows are too old and stay: {wait}")
+            rows = counted(old.total, "row is too old and stays", "rows are too old and stay")
+            return replace(pending, note=f"{rows}: {wait}")
         if not self.dry:
-            self.report(f"{table.name}: removing {old.total} rows from before {old.before.date()}")
+            rows = counted(old.total, "row")
+            self.report(f"{table.name}: removing {rows} from before {old.before.date()}")
             retention.remove(self.spark, batch, old)
         return replace(pending, rows_removed=old.total)
 
@@ -193,7 +196,7 @@ class Upkeep:
         hours = self.conf.upkeep.vacuum_after_h
         files = self._compactor.unused(pending.table, hours)
         if self.dry:
-            return f"{files} files to delete" if files else None
+            return f"{counted(files, 'file')} to delete" if files else None
         if files:
             self._compactor.vacuum(pending.table, hours)
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import NeverMadeError
-from quotaflow.pipelines.feedback import exclusive_section, journal, restore_plan
+from quotaflow.pipelines.feedback import journal, restore_plan, stop_file
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
@@ -21,6 +21,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.counted import counted
 
 _QUALITY = "current_quality"
 _OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
@@ -97,7 +98,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         at=now,
         jobs=jobs,
         lock_holder=reader.warehouse.holder(),
-        stop_reason=exclusive_section.stop_file_reason(conf),
+        stop_reason=stop_file.reason(conf),
         owned_configs=len(ledger.owned),
         overdue_configs=overdue,
         open_alerts=sum(row["n"] for row in _rows(reader, _OPEN_ALERTS)),
@@ -143,9 +144,11 @@ def _problems(
     if not jobs:
         yield f"no job ever ran on {conf.warehouse.location}: quotaflow run --once"
     if overdue:
-        yield f"{overdue} configs should be restored: quotaflow restore --yes, and on a schedule"
+        configs = counted(overdue, "config")
+        yield f"{configs} should be restored: quotaflow restore --yes, and on a schedule"
     if failed.get("critical"):
-        yield f"{failed['critical']} critical checks fail: quotaflow show {_QUALITY}"
+        checks = counted(failed["critical"], "critical check fails", "critical checks fail")
+        yield f"{checks}: quotaflow show {_QUALITY}"
     for name, share in free.items():
         if share < conf.health.min_free_share:
             bound = f"bound: {conf.health.min_free_share:.0%}"

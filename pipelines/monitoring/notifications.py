@@ -18,6 +18,7 @@ from quotaflow.schemas.tables.answers.producer_ids import PRODUCER_ID_BURSTS
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
+from quotaflow.udfs.counted import counted
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
@@ -112,7 +113,7 @@ def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notific
         if written_at.get(row["plan_id"], since) < frozen_at:
             written_at[row["plan_id"]] = frozen_at
             text = (
-                f"plan {row['plan_id']} waits: {row['changes']} changes, frozen by "
+                f"plan {row['plan_id']} waits: {counted(row['changes'], 'change')}, frozen by "
                 f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
             )
             key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
@@ -171,7 +172,7 @@ def _config(row: Row) -> str:
 
 def _check(row: Row) -> str:
     column = f" of {row['column_name']}" if row["column_name"] else ""
-    failed = f"{row['failed_rows']} of {row['checked_rows']} rows"
+    failed = f"{row['failed_rows']} of {counted(row['checked_rows'], 'row')}"
     return f"critical check failed: {row['suite']}: {row['expectation']}{column}: {failed}"
 
 

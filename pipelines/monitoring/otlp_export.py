@@ -31,6 +31,7 @@ from quotaflow.pipelines.config.monitoring import OtlpTarget
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.monitoring import prometheus
 from quotaflow.pipelines.monitoring.webhook import is_loopback
+from quotaflow.udfs.counted import counted
 
 _KEY = "monitoring.otlp"
 _TYPE = "application/x-protobuf"
@@ -84,7 +85,7 @@ class Exporter:
         if not _OK <= answer.status < _REDIRECT:
             return f"the endpoint answered {answer.status}"
         rejected = _rejected(content)
-        return f"the endpoint rejected {rejected} data points" if rejected else None
+        return f"the endpoint rejected {counted(rejected, 'data point')}" if rejected else None
 
 
 @contextmanager

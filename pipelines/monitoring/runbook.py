@@ -11,6 +11,7 @@ from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import own_metrics
 from quotaflow.pipelines.monitoring.own_metric import Alert, OwnMetric
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
+from quotaflow.udfs.counted import counted
 
 PAGE = "docs/runbook.md"
 OPERATE = "docs/operate.md"
@@ -51,7 +52,9 @@ def with_tables(text: str) -> str:
     """The text of docs/operate.md with the tables of now. Raises ValueError without a place."""
     whole, count = _BETWEEN.subn(lambda _: tables(), text)
     if count != 1:
-        raise ValueError(f"{OPERATE} has {count} places for the tables of metrics, and needs one")
+        raise ValueError(
+            f"{OPERATE} has {counted(count, 'place')} for the tables of metrics, and needs one"
+        )
     return whole
 
 

@@ -20,6 +20,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +88,9 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
         results = QualityResults(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
         targets = _targets(results, chosen, request.since, max_lateness)
-        report(f"{len(targets)} tables hold something new, {len(chosen) - len(targets)} do not")
+        tables = counted(len(targets), "table holds", "tables hold")
+        others = len(chosen) - len(targets)
+        report(f"{tables} something new, {others} {noun(others, 'does', 'do')} not")
         if not targets:
             return CheckReport([])
         _register(spark, warehouse, [check for target in targets for check in chosen[target.suite]])
@@ -180,5 +183,6 @@ def _of_check(verdict: Verdict) -> Row:
 def _line(target: _Target, verdicts: Sequence[Verdict], took_s: float) -> str:
     failed = [verdict.check.name for verdict in verdicts if not verdict.success]
     result = f"not met: {', '.join(failed)}" if failed else "all met"
-    size = f"{target.extent.rows} rows, {len(verdicts)} expectations in {took_s:.1f} s"
+    size = f"{counted(target.extent.rows, 'row')}, {counted(len(verdicts), 'expectation')}"
+    size += f" in {took_s:.1f} s"
     return f"{target.suite}: {size}, {result}"

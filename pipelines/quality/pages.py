@@ -15,6 +15,7 @@ from quotaflow.pipelines.quality import wording
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.counted import counted, noun
 
 _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
@@ -107,7 +108,7 @@ def page(
     failed.sort(key=lambda result: result.severity != CRITICAL)
     unchecked = [name for name in suites if name not in _by_suite(current_rows)]
     return environment.from_string(source).render(
-        tables=tables, failed=failed, unchecked=unchecked, made_at=made_at
+        counted=counted, tables=tables, failed=failed, unchecked=unchecked, made_at=made_at
     )
 
 
@@ -128,7 +129,7 @@ def _table(name: str, rows: Sequence[Row], suites: Mapping[str, Sequence[Check]]
         "name": name,
         "meaning": table.comment if table else "",
         "checked_at": max(row["event_time"] for row in rows),
-        "rows": f"{rows[0]['checked_rows'] or 0:,}",
+        "rows": counted(rows[0]["checked_rows"] or 0, "row"),
         "failed": sum(not result.success for result in results),
         "results": sorted(results, key=lambda result: (result.success, result.name)),
     }
@@ -152,7 +153,9 @@ def _result(row: Row, check: Check | None) -> Result:
         words=values.visible(words),
         severity=row["severity"],
         success=row["success"],
-        rows=f"{failed:,} of {checked:,} rows are not so" if is_counted else "It was not checked",
+        rows=f"{failed:,} of {counted(checked, 'row')} {noun(failed, 'is', 'are')} not so"
+        if is_counted
+        else "It was not checked",
         problem="" if is_counted or row["success"] else details,
         steps=steps,
         query=query,

@@ -10,6 +10,7 @@ from quotaflow.pipelines.reasons.wording import (
     fixed,
     name,
     number,
+    numbered,
     worded,
 )
 
@@ -37,20 +38,20 @@ def _unit(row: Row) -> str:
 
 def _alert_open(row: Row) -> str:
     size = (
-        "an unknown number of"
+        "an unknown number of bytes"
         if row["wire_bytes_per_s"] is None
-        else (number(row, "wire_bytes_per_s"))
+        else numbered(row, "wire_bytes_per_s", "byte")
     )
     return (
-        f"alert {name(row, 'reason_detail')} is open for {number(row, 'matching')} clients: "
-        f"{name(row, 'subject')} is past {number(row, 'bound', 1)}{_unit(row)}; asks them, and "
-        f"only them, for more: about {number(row, 'pushes_per_s', 1)} pushes and {size} bytes "
+        f"alert {name(row, 'reason_detail')} is open for {numbered(row, 'matching', 'client')}: "
+        f"{name(row, 'subject')} is past {number(row, 'bound', 1)}{_unit(row)}; asks these "
+        f"clients alone for more: about {number(row, 'pushes_per_s', 1)} pushes and {size} "
         "per second"
     )
 
 
 def _windows(row: Row) -> str:
-    return f"throttled in {number(row, 'matching')} of {number(row, 'total')} windows"
+    return f"throttled in {number(row, 'matching')} of {numbered(row, 'total', 'window')}"
 
 
 def _usage(row: Row) -> str:
@@ -112,10 +113,10 @@ def _stale_rate(row: Row) -> str:
 
 def _stale_list(row: Row) -> str:
     entries = (
-        f"{number(row, 'matching')} of {number(row, 'total')} entries were named by "
-        f"{name(row, 'subject', 'this pipeline')}"
+        f"{name(row, 'subject', 'this pipeline')} named {number(row, 'matching')} of "
+        f"{numbered(row, 'total', 'entry', 'entries')}"
         if row["matching"]
-        else f"this pipeline named none of its {number(row, 'total')} entries"
+        else f"this pipeline named none of its {numbered(row, 'total', 'entry', 'entries')}"
     )
     return f"left over: no replica that it names was moved or behind recently; {entries}"
 

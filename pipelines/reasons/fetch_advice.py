@@ -7,6 +7,7 @@ from quotaflow.pipelines.reasons.wording import (
     fixed,
     name,
     number,
+    numbered,
     worded,
 )
 
@@ -26,7 +27,9 @@ FETCH_STEPS = by_code(
             "Batches are larger than max.partition.fetch.bytes.",
             (*_CHANGE, "oversized_batches"),
             lambda row: (
-                f"{_change(row)}: {number(row, 'oversized_batches')} batches were larger than that"
+                f"{_change(row)}: "
+                f"{numbered(row, 'oversized_batches', 'batch was', 'batches were')} larger than "
+                "that"
             ),
         ),
         Wording(
@@ -34,8 +37,8 @@ FETCH_STEPS = by_code(
             "Most answers end at fetch.max.bytes and leave out partitions with data.",
             (*_CHANGE, "max_bytes_fetches", "answers"),
             lambda row: (
-                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of {number(row, 'answers')} "
-                "answers end there, and other partitions wait"
+                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of "
+                f"{numbered(row, 'answers', 'answer')} ended there, and other partitions waited"
             ),
         ),
         Wording(
@@ -62,7 +65,7 @@ FETCH_STEPS = by_code(
             ("starved_partitions",),
             lambda row: (
                 "update the client or read fewer partitions: its full answers always begin with "
-                f"the same one, and {number(row, 'starved_partitions')} wait"
+                f"the same one, and {numbered(row, 'starved_partitions', 'waits', 'wait')}"
             ),
         ),
         Wording(
@@ -70,8 +73,8 @@ FETCH_STEPS = by_code(
             "The answers of a follower end at that limit.",
             (*_CHANGE, "max_bytes_fetches", "answers"),
             lambda row: (
-                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of {number(row, 'answers')} "
-                "answers of the follower end there"
+                f"{_change(row)}: {number(row, 'max_bytes_fetches')} of "
+                f"{numbered(row, 'answers', 'answer')} of the follower ended there"
             ),
         ),
     )
@@ -97,8 +100,8 @@ TRADE_OFFS = by_code(
             "The client or follower needs memory for larger answers of each broker.",
             ("brokers", "recommended_value"),
             lambda row: (
-                f"answers of each of {number(row, 'brokers')} brokers can be as large as "
-                f"{number(row, 'recommended_value')} bytes"
+                f"answers of {numbered(row, 'brokers', 'broker')} can each be as large as "
+                f"{numbered(row, 'recommended_value', 'byte')}"
             ),
         ),
         Wording(

@@ -10,6 +10,7 @@ from quotaflow.pipelines.reasons.wording import (
     fixed,
     name,
     number,
+    numbered,
     worded,
 )
 
@@ -30,14 +31,14 @@ def cure(cause: str | None) -> str | None:
 
 
 def accusation(offender: str, ids: str, cause: str | None) -> str:
-    """Who takes producer ids, why it is taken for, and what its owner should do."""
-    return f"{offender} took {ids} producer ids; cause: {cause or UNKNOWN}: {cure(cause) or _SEE}"
+    """Who took producer ids, the cause, and what its owner should do. `ids`: how many, in words."""
+    return f"{offender} took {ids}; cause: {cause or UNKNOWN}: {cure(cause) or _SEE}"
 
 
 def accused_burst(row: Row) -> str:
     """The same for an accused row of producer_id_bursts."""
     offender = f"{name(row, 'principal')} as {name(row, 'source')}"
-    return accusation(offender, number(row, "source_ids"), row["cause"])
+    return accusation(offender, numbered(row, "source_ids", "producer id"), row["cause"])
 
 
 _SEE = "see producer_id_bursts"
@@ -52,9 +53,9 @@ _CURES = {
 def _burst(row: Row) -> str:
     seconds = (row["ended_at"] - row["started_at"]) / timedelta(seconds=1)
     return (
-        f"{number(row, 'ids')} new ids of {number(row, 'clients')} clients on "
-        f"{number(row, 'hosts')} hosts in {seconds:.1f} s; {number(row, 'source_ids')} by "
-        f"{name(row, 'source')} under {number(row, 'source_clients')} client ids, "
+        f"{numbered(row, 'ids', 'new id')} of {numbered(row, 'clients', 'client')} on "
+        f"{numbered(row, 'hosts', 'host')} in {seconds:.1f} s; {number(row, 'source_ids')} by "
+        f"{name(row, 'source')} under {numbered(row, 'source_clients', 'client id')}, "
         f"{number(row, 'median_gap_ms')} ms apart, {number(row, 'requests_per_id', 1)} PRODUCE "
         f"requests each, {number(row, 'new_transactional_ids')} for new transactional ids, "
         f"{number(row, 'abandoned_ids')} not named again later"

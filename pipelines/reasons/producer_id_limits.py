@@ -1,7 +1,17 @@
 """Codes of desired_configs about producer ids: their harm, what stops it, what forbids that."""
 
 from quotaflow.pipelines.reasons.producer_id_bursts import accusation
-from quotaflow.pipelines.reasons.wording import UNKNOWN, Row, Wording, cut, fixed, name, number
+from quotaflow.pipelines.reasons.wording import (
+    UNKNOWN,
+    Row,
+    Wording,
+    cut,
+    fixed,
+    name,
+    number,
+    numbered,
+)
+from quotaflow.udfs.counted import noun
 
 _ADDRESS = "ip"
 _EVIDENCE = ("observed", "bound", "unit", "matching", "broker_id", "reason_detail", "subject")
@@ -11,21 +21,20 @@ _HOUR_MS = 3_600_000
 
 def _offender(row: Row) -> str:
     cause = row["reason_detail"]
-    return accusation(
-        name(row, "subject"), number(row, "matching"), None if cause is None else cut(cause)
-    )
+    ids = numbered(row, "matching", "producer id")
+    return accusation(name(row, "subject"), ids, None if cause is None else cut(cause))
 
 
 def _expected(row: Row) -> str:
     """What a limit of new connections comes to: each broker takes the value for itself."""
     if row["entity_type"] != _ADDRESS:
         return ""
-    at_all = UNKNOWN
+    at_all, value = UNKNOWN, name(row, "config_value")
     if row["total"] is not None and row["config_value"] is not None:
         at_all = f"{float(row['config_value']) * row['total']:g}"
     return (
-        f"; every broker takes {name(row, 'config_value')} new connection per second from the "
-        f"address then, which is {at_all} per second at all {number(row, 'total')} brokers"
+        f"; every broker takes {value} new {noun(value, 'connection')} per second from the "
+        f"address then, which is {at_all} per second at {numbered(row, 'total', 'broker')}"
     )
 
 
@@ -64,9 +73,9 @@ def _of_many(row: Row) -> str:
         f"{number(row, 'observed')} ms, usually {number(row, 'bound')}"
     )
     return (
-        f"{number(row, 'matching')} users take producer ids faster than the default, and a plan "
-        f"limits {number(row, 'total')} of them one by one; most are of {name(row, 'subject')}, "
-        f"cause: {cause}; {harm}"
+        f"{numbered(row, 'matching', 'user takes', 'users take')} producer ids faster than the "
+        f"default, and a plan limits {number(row, 'total')} of them one by one; most are of "
+        f"{name(row, 'subject')}, cause: {cause}; {harm}"
     )
 
 

@@ -6,9 +6,12 @@ from quotaflow.pipelines.reasons.wording import (
     Words,
     by_code,
     name,
+    number,
     with_topic,
     worded,
 )
+
+_PER_CENT = 0.01
 
 
 def replica_step(row: Row) -> str:
@@ -17,7 +20,11 @@ def replica_step(row: Row) -> str:
 
 
 def _words(template: str, evidence: tuple[str, ...]) -> Words:
-    return lambda row: template.format(**{column: name(row, column) for column in evidence})
+    return lambda row: template.format(**{column: _value(row, column) for column in evidence})
+
+
+def _value(row: Row, column: str) -> str:
+    return number(row, column, 1, _PER_CENT) if column == "read_share" else name(row, column)
 
 
 REPLICA_STEPS = by_code(
@@ -55,9 +62,10 @@ REPLICA_STEPS = by_code(
         ),
         (
             "check_client",
-            "A consumer names its rack, and does not read there.",
-            ("client_id", "principal", "client_rack"),
-            "see why {client_id} of {principal} does not read in {client_rack}",
+            "A consumer names its rack, and reads elsewhere, or elsewhere too.",
+            ("client_id", "principal", "read_share", "client_rack"),
+            "see why {client_id} of {principal} reads {read_share} % of its bytes out of "
+            "{client_rack}",
         ),
         (
             "move_leader",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.terminal.values import visible
+from quotaflow.udfs.counted import noun
 
 MAX_NAME_CHARS = 100
 """Longer names in a sentence are cut."""
@@ -51,6 +52,12 @@ def with_topic(row: Row) -> Row:
 
 def number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
     return UNKNOWN if row[column] is None else f"{row[column] / scale:.{decimals}f}"
+
+
+def numbered(row: Row, column: str, one: str, many: str | None = None) -> str:
+    """A whole number of the row with its noun; ? with the plural if it is not known."""
+    shown = number(row, column)
+    return f"{shown} {noun(shown, one, many)}"
 
 
 def fixed(text: str) -> Words:

@@ -21,6 +21,7 @@ from quotaflow.pipelines.report.section import (
     moment,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that were made"
 _TABLE = "config_changes"
@@ -126,7 +127,7 @@ def _ended(ends: Sequence[Row]) -> str:
     if not ends:
         return "No change came to an end in this time."
     done = texts.names(row["step"] for row in ends)
-    return f"{texts.count(ends[0]['of_all'], 'change')} came to an end: {done}."
+    return f"{counted(ends[0]['of_all'], 'change')} came to an end: {done}."
 
 
 def _holding(owned: Sequence[Row], now: datetime) -> str:
@@ -134,7 +135,7 @@ def _holding(owned: Sequence[Row], now: datetime) -> str:
         return "quotaflow holds nothing now."
     over = _over(owned, now)
     late = f", {len(over):,} of them past their lease" if over else ""
-    return f"quotaflow holds {texts.count(len(owned), 'config')} now{late}."
+    return f"quotaflow holds {counted(len(owned), 'config')} now{late}."
 
 
 def _unended(open_ones: Sequence[Row]) -> str:

@@ -21,6 +21,7 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.pipelines.warehouse import internal
+from quotaflow.udfs.counted import counted
 
 TITLE = "Fetch sizes and reads that fail"
 _TABLE = "fetch_sizes"
@@ -146,7 +147,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
 def _sentences(sizes: Sequence[Row]) -> str:
     if not sizes:
         return "No consumer fetched."
-    return f"{texts.count(sizes[0]['of_all'], 'consumer')} fetched."
+    return f"{counted(sizes[0]['of_all'], 'consumer')} fetched."
 
 
 def _wrong(problems: Sequence[Row]) -> str:
@@ -166,7 +167,8 @@ def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
     if not series:
         return ()
     names = [row["client_id"] for row in shown]
-    caption = f"What bounded answers to fetches, of the {len(shown)} consumers that fetched most"
+    consumers = counted(len(shown), "consumer")
+    caption = f"What bounded answers to fetches, of the {consumers} that fetched most"
     return (Chart(bars(names, series, "fetches"), caption),)
 
 
@@ -181,7 +183,7 @@ def _alarms(advised: Sequence[Row], problems: Sequence[Row]) -> list[Alarm]:
         )
         alarms.append(Alarm(NOW, f"Reads go wrong for {clients}: {what}.", action))
     if advised:
-        settings = texts.count(advised[0]["of_all"], "fetch setting")
+        settings = counted(advised[0]["of_all"], "fetch setting")
         action = f"Change the settings listed there, first of {_reader(advised[0])}."
         alarms.append(Alarm(SOMETIME, f"{settings} should be changed.", action))
     return alarms

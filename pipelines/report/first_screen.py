@@ -12,6 +12,7 @@ from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas import levels
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG
+from quotaflow.udfs.counted import counted
 
 MAX_SHOWN = 5
 """The first screen shows this many alarms; the others are folded."""
@@ -202,11 +203,11 @@ def _snapshots(scope: Scope) -> tuple[str, str]:
     if taken["every"] == 1:
         sentence = "Of one snapshot nothing can be compared: the next one shows what changes."
         return sentence, "Let `quotaflow snapshot` run on a schedule."
-    snapshots = texts.count(taken["now"], "snapshot")
+    snapshots = counted(taken["now"], "snapshot")
     (row,) = scope.rows_if_made(_CHANGES_SEEN) or ({"changes": 0},)
     if not row["changes"]:
         return f"{snapshots} found no config or client quota changed.", ""
-    changes = texts.count(row["changes"], "change")
+    changes = counted(row["changes"], "change")
     sentence = f"{snapshots} found {changes} of configs and client quotas."
     return sentence, "`quotaflow show config_value_changes` names them, with the values before."
 

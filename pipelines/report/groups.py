@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Groups"
 _TABLE = "group_lag"
@@ -96,7 +97,7 @@ def _first(causes: Sequence[Row]) -> list[Row]:
 
 
 def _sentence(lags: Sequence[Row], causes: Sequence[Row]) -> str:
-    pairs = texts.count(lags[0]["of_all"] if lags else 0, "pair")
+    pairs = counted(lags[0]["of_all"] if lags else 0, "pair")
     if not causes:
         return f"{pairs} of a group and a topic; none is more than a minute behind."
     groups = texts.names(row["group_id"] for row in _first(causes))
@@ -117,7 +118,8 @@ def _charts(lags: Sequence[Row]) -> tuple[Chart, ...]:
     if not shown:
         return ()
     names = [f"{row['group_id']} of {row['topic']}" for row in shown]
-    caption = f"Records left, of the {len(shown)} groups and topics with most"
+    groups = counted(len(shown), "group and topic", "groups and topics")
+    caption = f"Records left, of the {groups} with most"
     return (
         Chart(
             bars(names, {"records left": [row["lag"] for row in shown]}, "records left"), caption

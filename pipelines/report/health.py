@@ -21,6 +21,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Health of the pipeline"
 _TABLE = "pipeline_progress"
@@ -81,7 +82,7 @@ WHERE cluster_id = {cluster}
 
 def _behind(row: Row) -> str:
     if row["behind_offsets"] is not None:
-        return f"{row['behind_offsets']:,} lines"
+        return counted(row["behind_offsets"], "line")
     return "" if row["behind_bytes"] is None else texts.size(row["behind_bytes"])
 
 
@@ -156,7 +157,9 @@ def _ages(scope: Scope, flows: Sequence[Row]) -> str:
 
 def _lost(flows: Sequence[Row]) -> str:
     counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in _OUTCOMES[2:]}
-    parts = [f"{rows:,} rows {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
+    parts = [
+        f"{counted(rows, 'row')} {what.replace('_', ' ')}" for what, rows in counts.items() if rows
+    ]
     return f"{', '.join(parts).capitalize()}." if parts else "Every row was used."
 
 

@@ -7,6 +7,7 @@ from quotaflow.pipelines.report.charts import by_name, lines
 from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection, Row
 from quotaflow.schemas.levels import IN_WORDS
+from quotaflow.udfs.counted import counted
 
 TITLE = "Overview"
 _TRAFFIC = "traffic"
@@ -98,7 +99,7 @@ def _unknown(cluster: Row, clients: Row) -> Sequence[str]:
 def _alarms(cluster: Row) -> tuple[Alarm, ...]:
     if not cluster.get("behind"):
         return ()
-    partitions = texts.count(cluster["behind"], "partition")
+    partitions = counted(cluster["behind"], "partition")
     sentence = f"{partitions} had replicas out of sync at the last snapshot that changed them."
     action = "`quotaflow show current_replicas` names them: check the brokers that fall behind."
     return (Alarm(NOW, sentence, action),)

@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that wait"
 _FROZEN = f"""
@@ -138,7 +139,7 @@ def _waiting(plan: Plan) -> str:
     if not plan.changes:
         return "No change waits."
     count = len(plan.changes)
-    return f"{texts.count(count, 'change')} wait{'s' if count == 1 else ''}."
+    return f"{counted(count, 'change waits', 'changes wait')}."
 
 
 def _halt(plan: Plan) -> tuple[str, ...]:
@@ -150,7 +151,7 @@ def _frozen(frozen: Sequence[Row]) -> str:
         return "No plan was frozen yet."
     first = frozen[0]
     return f"Plan {first['plan_id']} of {texts.moment(first['event_time'])} UTC froze " + (
-        f"{texts.count(first['of_all'], 'change')}."
+        f"{counted(first['of_all'], 'change')}."
     )
 
 

@@ -20,6 +20,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Producer ids"
 _TABLE, _USES = "producer_id_rates", "producer_id_uses"
@@ -138,7 +139,8 @@ def _of_snapshots(scope: Scope) -> ReportSection:
     if not rows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
-    sentence = f"Leaders have {sum(row['entries'] for row in rows):,} entries of producer ids."
+    entries = sum(row["entries"] for row in rows)
+    sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."
     advice = "`quotaflow plan` says which expiration limits their heap." if worse else "Nothing."
     return ReportSection(
         TITLE,
@@ -177,7 +179,9 @@ def section(scope: Scope) -> ReportSection:
 
 
 def _taken(first: Row) -> str:
-    taken = f"{texts.count(first['of_all'], 'principal')} took {first['all_new_ids']:,} new ids; "
+    taken = (
+        f"{counted(first['of_all'], 'principal')} took {counted(first['all_new_ids'], 'new id')}; "
+    )
     if not first["limited"]:
         return taken + "conf sets no quota for them (producer_ids)."
     return taken + (
@@ -207,7 +211,7 @@ def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
     quotas = {row["quota_per_s"] for row in rows if row["quota_per_s"] is not None}
     limit = ("quota of all", quotas.pop()) if len(quotas) == 1 else None
     series = by_name(rates, "principal", "rate_per_s")
-    shown = f"the first {len(series)} principals, by their highest rate on one broker"
+    shown = f"the first {counted(len(series), 'principal')}, by their highest rate on one broker"
     return Chart(
         lines(series, "new ids per s", step_s, limit),
         f"New producer ids per second, {shown} in steps of {texts.duration(step_s * 1e3)}",

@@ -17,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.udfs.counted import counted
 
 TITLE = "Quality of the tables"
 _LAST = f"""
@@ -53,9 +54,7 @@ def section(scope: Scope) -> ReportSection:
         )
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
-    sentence = (
-        f"{first['of_all']:,} of {texts.count(first['checks'], 'check')} failed when last run."
-    )
+    sentence = f"{first['of_all']:,} of {counted(first['checks'], 'check')} failed when last run."
     return ReportSection(
         TITLE,
         time_range=f"last run {texts.moment(first['last_run'])} UTC",

@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Client quotas"
 _TABLE = "quota_usage"
@@ -171,7 +172,7 @@ def _nearness(buckets: Sequence[Row]) -> str:
         return "No client quota applies to any of these clients."
     first = buckets[0]
     return (
-        f"In the last hour {first['all_throttled']:,} of {texts.count(first['of_all'], 'quota')} "
+        f"In the last hour {first['all_throttled']:,} of {counted(first['of_all'], 'quota')} "
         f"in use throttled their clients, and {first['all_near']:,} came near their limit or over "
         "it without that."
     )

@@ -107,6 +107,7 @@ _CROSSING = (
     text("declared rack", "declared_rack"),
     text("read in", "read_rack"),
     number("crossed", "cross_rack_bytes", texts.size),
+    number("share that crossed", "cross_rack_share", texts.share),
 )
 
 

@@ -22,6 +22,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 TITLE = "Replication throttles and moves"
 _TABLE, _THROTTLES = "replication_rates", "replication_throttles"
@@ -77,7 +78,7 @@ FROM {_TABLE}
 WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
 LIMIT 2
 """
-_WRONG, _OVER = {"never_converges", "stuck"}, {"done", "cancelled"}
+_WRONG = {"never_converges", "stuck"}
 CHECKED = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
@@ -96,8 +97,7 @@ def _lane(row: Row) -> str:
 
 
 def _left(row: Row) -> str:
-    is_over = row["state"] in _OVER or row["bytes_left"] is None
-    return "" if is_over else texts.size(row["bytes_left"])
+    return "" if row["bytes_left"] is None else texts.size(row["bytes_left"])
 
 
 def _eta(row: Row) -> str:
@@ -187,7 +187,7 @@ def _since(scope: Scope) -> str:
 def _moves(moves: Sequence[Row]) -> str:
     if not moves:
         return "No replica was moved."
-    total = texts.count(moves[0]["of_all"], "move")
+    total = counted(moves[0]["of_all"], "move")
     return f"{total} of replicas: {moves[0]['done']:,} done."
 
 
@@ -195,7 +195,7 @@ def _checks(checks: Sequence[Row]) -> str:
     if not checks:
         return "Nothing is wrong with current throttles."
     findings = texts.names(row["finding"] for row in checks)
-    return f"{texts.count(checks[0]['of_all'], 'finding')} about current throttles: {findings}."
+    return f"{counted(checks[0]['of_all'], 'finding')} about current throttles: {findings}."
 
 
 def _rates(scope: Scope) -> tuple[Chart, ...]:
@@ -227,10 +227,8 @@ def _event(row: Row) -> TimelineEvent:
 
 
 def _cut(steps: Sequence[Row]) -> str:
-    every = steps[0]["of_all"]
-    return (
-        f"The chart has the last {len(steps):,} of {every:,} steps, in {_MAX_LANES} lanes at most."
-    )
+    every = counted(steps[0]["of_all"], "step")
+    return f"The chart has the last {len(steps):,} of {every}, in {_MAX_LANES} lanes at most."
 
 
 def _alarms(checks: Sequence[Row], moves: Sequence[Row]) -> list[Alarm]:

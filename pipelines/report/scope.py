@@ -18,6 +18,7 @@ from quotaflow.schemas.levels import ADMIN_API, IN_WORDS, SAMPLED_LOG, TELEMETRY
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.udfs.counted import counted
 
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
@@ -157,7 +158,7 @@ def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) 
         return cluster_id
     if len(cluster_ids) > 1:
         raise ConfigError(
-            f"the tables have {len(cluster_ids)} clusters: choose one with --cluster: "
+            f"the tables have {counted(len(cluster_ids), 'cluster')}: choose one with --cluster: "
             + (", ".join(cluster_ids))
         )
     return next(iter(cluster_ids), "")

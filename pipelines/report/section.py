@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.report import texts
+from quotaflow.udfs.counted import counted
 
 MAX_ROWS = 20
 """A grid shows at most this many rows, the most important first, and the number of the others."""
@@ -114,7 +115,7 @@ class ReportSection:
         """How many charts and lists it has, in words; empty without any."""
         lists = sum(bool(each.rows) for each in self.grids)
         counts = ((len(self.charts), "chart"), (lists, "list"))
-        return ", ".join(texts.count(n, noun) for n, noun in counts if n)
+        return ", ".join(counted(n, noun) for n, noun in counts if n)
 
 
 def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:

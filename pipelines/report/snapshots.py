@@ -17,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.udfs.counted import counted
 
 _QUOTAS = f"""
 SELECT *, count(*) OVER () AS of_all
@@ -99,7 +100,7 @@ def quotas(scope: Scope, title: str, missing: str) -> ReportSection:
     return ReportSection(
         title,
         time_range="as of the last snapshot",
-        sentences=(f"{texts.count(rows[0]['of_all'], 'client quota')} set.",),
+        sentences=(f"{counted(rows[0]['of_all'], 'client quota')} set.",),
         advice="Nothing.",
         grids=(grid("Client quotas that are set", rows, _QUOTA_COLUMNS, "None."),),
         left_out=(f"How full they are, and whom they throttle: {missing}",),
@@ -128,14 +129,14 @@ def replication(scope: Scope, title: str, missing: str) -> ReportSection:
 def _moving(moves: Sequence[Row]) -> str:
     if not moves:
         return "No reassignment was going on at the last snapshot."
-    total = texts.count(moves[0]["of_all"], "replica")
+    total = counted(moves[0]["of_all"], "replica")
     return f"{total} being moved; {moves[0]['stalled']:,} did not grow since the snapshot before."
 
 
 def _left(leftovers: Sequence[Row]) -> str:
     if not leftovers:
         return "No replication throttle is known to be left over."
-    return f"{texts.count(leftovers[0]['of_all'], 'replication throttle')} left over."
+    return f"{counted(leftovers[0]['of_all'], 'replication throttle')} left over."
 
 
 def _advice(moves: Sequence[Row], leftovers: Sequence[Row]) -> str:

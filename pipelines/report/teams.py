@@ -18,6 +18,7 @@ from quotaflow.pipelines.report.section import (
     grid,
 )
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
+from quotaflow.udfs.counted import counted
 
 TITLE = "Cost by team"
 _TRAFFIC, _REMOTE = "traffic", "remote_reads"
@@ -96,9 +97,7 @@ def _sentence(scope: Scope, teams: Sequence[Row]) -> str:
     owned = [_team(row) for row in teams if row["team"] is not None]
     if not owned:
         return "No team of conf owns any of this."
-    return (
-        f"{texts.count(len(owned), 'team')} in this time, the greatest first: {texts.names(owned)}."
-    )
+    return f"{counted(len(owned), 'team')} in this time, the greatest first: {texts.names(owned)}."
 
 
 def _advice(scope: Scope, teams: Sequence[Row]) -> str:
@@ -148,7 +147,7 @@ def _unknown_storage(teams: Sequence[Row], known_s: float | None) -> list[str]:
     unsized = sum(row["unsized_topics"] for row in teams)
     if unsized:
         sentences.append(
-            f"Storage costs are least values: for {texts.count(unsized, 'topic')} an hour has a "
+            f"Storage costs are least values: for {counted(unsized, 'topic')} an hour has a "
             "replica without a size, and no cost (`quotaflow show storage_by_hour`)."
         )
     return sentences

@@ -22,6 +22,7 @@ from quotaflow.pipelines.report.section import (
 )
 from quotaflow.pipelines.warehouse import internal
 from quotaflow.schemas.levels import SAMPLED_LOG, WHOLE_LOG
+from quotaflow.udfs.counted import counted, noun
 
 TITLE = "Client telemetry and alerts"
 _OF_USERS = internal.not_in("client_coverage")
@@ -171,18 +172,18 @@ def _coverage(kinds: Sequence[Row]) -> str:
         for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")
     )
     of_all = f"{missing / expected:.1%}" if expected else "none"
-    return f"{texts.count(instances, 'client instance')} were asked to push; of " + (
-        f"{texts.count(expected, 'expected push').replace('pushs', 'pushes')} {of_all} are "
-        f"missing, and {rejected:,} were rejected."
+    return (
+        f"{counted(instances, 'client instance was', 'client instances were')} asked to push; of "
+        f"{counted(expected, 'expected push', 'expected pushes')} {of_all} are missing, and "
+        f"{counted(rejected, 'was', 'were')} rejected."
     )
 
 
 def _alerting(alerts: Sequence[Row]) -> str:
     if not alerts:
         return "No alert on clients' metrics was open."
-    return (
-        f"{alerts[0]['open_alerts']:,} of {texts.count(alerts[0]['all_alerts'], 'alert')} are open."
-    )
+    is_open, of_all = alerts[0]["open_alerts"], counted(alerts[0]["all_alerts"], "alert")
+    return f"{is_open:,} of {of_all} {noun(is_open, 'is', 'are')} open."
 
 
 def _never(without: Sequence[Row]) -> str:
@@ -195,8 +196,8 @@ def _never(without: Sequence[Row]) -> str:
         (first["switched_off"], "with telemetry switched off"),
         (other, "of software whose versions are not known"),
     )
-    counted = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
-    return f"{texts.count(first['all_clients'], 'client')} never asked to push: {counted}."
+    kinds = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
+    return f"{counted(first['all_clients'], 'client')} never asked to push: {kinds}."
 
 
 def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> str:

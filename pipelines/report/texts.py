@@ -47,11 +47,6 @@ def to_do(parts: Sequence[str]) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
-def count(number_of: float, noun: str) -> str:
-    """A count with its noun: 1 broker, 3 brokers."""
-    return f"{number_of:,} {noun}" if number_of == 1 else f"{number_of:,} {noun}s"
-
-
 def number(value: float | None) -> str:
     """A number with few digits; empty if unknown."""
     if value is None:

@@ -25,6 +25,7 @@ from quotaflow.pipelines.report.section import (
     ReportSection,
 )
 from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
+from quotaflow.udfs.counted import counted
 
 KINDS = (PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE)
 """Kinds of names with a page."""
@@ -184,7 +185,7 @@ def _states(scope: Scope, kind: str, parts: Mapping[str, str]) -> Iterator[str]:
     if kind == MOVE and scope.reader.is_made("reassignments"):
         for row in scope.rows(_MOVED, **parts):
             left = row["offsets_left"]
-            also = "" if left is None or row["state"] == "done" else f", {left:,} offsets are left"
+            also = f", {counted(left, 'offset is', 'offsets are')} left" if left else ""
             state = texts.listed(row["state"]).replace("_", " ")
             when = texts.moment(row["requested_time"])
             yield f"To broker {row['replica_id']}: {state}, requested at {when} UTC{also}."

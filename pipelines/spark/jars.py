@@ -22,6 +22,7 @@ from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import expanded
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.spark.java import java
+from quotaflow.udfs.counted import counted
 
 Progress = Callable[[str], None]
 _CONF = "quotaflow.conf"
@@ -145,9 +146,9 @@ def _cannot_fetch(name: str, total: int, lines: list[str]) -> str:
     causes = (line for line in lines if "Exception" in line or "not found" in line.lower())
     why = next(causes, lines[-1] if lines else "Ivy said nothing")
     return (
-        f"cannot fetch {name} ({total} jars, needed once; later runs work offline): {why}. "
-        "Connect this machine to Maven Central (JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=... for a "
-        f"proxy), or copy {cache_folder() / 'jars'} from a machine that has it"
+        f"cannot fetch {name} ({counted(total, 'jar')}, needed once; later runs work offline): "
+        f"{why}. Connect this machine to Maven Central (JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=... "
+        f"for a proxy), or copy {cache_folder() / 'jars'} from a machine that has it"
     )
 
 

@@ -13,6 +13,7 @@ import typer
 
 from quotaflow.pipelines.terminal import grid, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.counted import counted
 
 MAX_ROWS_ON_TERMINAL = 1_000
 
@@ -107,6 +108,6 @@ def _table(
         left_out = ", ".join(drawing.left_out)
         note(f"no room for {left_out}: -x, --wide or --columns NAME,... shows them")
     if len(fetched) > len(shown):
-        note(f"only the first {len(shown)} rows are shown: --json and --csv have all")
+        note(f"only {counted(len(shown), 'row is', 'rows are')} shown: --json and --csv have all")
     if not fetched:
         note("no rows")

@@ -4,6 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from quotaflow.udfs.counted import noun
+
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema of an answer: a sum of integers is BIGINT, a decimal DOUBLE, an interval text.
@@ -45,7 +47,7 @@ def _interval(cell: Any) -> str | None:
     if cell is None:
         return None
     parts = [
-        f"{number} {unit}{'' if abs(number) == 1 else 's'}"
+        f"{number} {noun(abs(number), unit)}"
         for number, unit in ((cell.months, "month"), (cell.days, "day"))
         if number
     ]

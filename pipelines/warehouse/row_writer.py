@@ -38,6 +38,7 @@ from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -254,9 +255,9 @@ def _is_written(live: "DeltaTable", app: AppId) -> bool:
 def _properties(app: AppId, rows: int | None = None) -> "CommitProperties":
     from deltalake import CommitProperties, Transaction  # noqa: PLC0415  as above
 
-    counted = {} if rows is None else {ROWS: str(rows)}
+    of_rows = {} if rows is None else {ROWS: str(rows)}
     return CommitProperties(
-        custom_metadata={"userMetadata": app.metadata, **counted},
+        custom_metadata={"userMetadata": app.metadata, **of_rows},
         app_transactions=[Transaction(app.name, app.version)],
     )
 
@@ -273,7 +274,9 @@ def _checked(rows: pa.Table, table: Table) -> pa.Table:
     """The rows in the table's declared columns and types. A row without its time has no place."""
     rows = rows.select(table.column_names).cast(table.arrow)
     if rows[table.time].null_count:
-        raise ValueError(f"{table.name}: {rows[table.time].null_count} rows have no {table.time}")
+        raise ValueError(
+            f"{table.name}: no {table.time} in {counted(rows[table.time].null_count, 'row')}"
+        )
     return rows
 
 

@@ -194,8 +194,8 @@ METRIC_ALERT_EVENTS = Table(
         Column(
             "event_time",
             TIMESTAMP,
-            "when it happened, by the client's clock; a stale close is written ahead of its time, "
-            "and taken back by a reading that comes before it",
+            "when it happened, by the client's clock. Ahead of now: when the alert will be closed "
+            "as stale if no reading comes; metric_alerts leaves it out until then",
         ),
         Column("alert_id", STRING, "hash of cluster, rule, series and first_breach"),
         Column("rule", STRING, "name of the rule in conf"),

@@ -68,6 +68,19 @@ _ORDERED = (
 )
 """Columns of one row of which the first is never more than the second."""
 
+_MAY_BE_AHEAD = {
+    # When an alert will be stale is written ahead of its time.
+    "metric_alert_events",
+    # Seconds in which the rate of the last ids falls, if no other comes.
+    "producer_id_rates",
+    # When this process computed the answers.
+    "answer_state",
+}
+_NEWEST = " UNION ALL ".join(
+    f"SELECT event_time FROM {table}"
+    for table in ("requests", "fetches", "client_metrics", "telemetry_pushes", "active_producers")
+)
+
 _MAY_GO_BACK = {("group_commits", "first_offset", "last_offset")}
 """A client may commit an earlier offset."""
 
@@ -121,6 +134,28 @@ STATEMENTS = {
             OR (unsized_replicas > 0) <> (unknown_reason IS NOT NULL)
             OR (stored_bytes IS NULL AND storage_cost IS NOT NULL)
             OR NOT (known_s > 0 AND known_s <= 3600)
+    """,
+    "what is done has nothing left": """
+        SELECT topic, state, offsets_left FROM reassignments
+        WHERE (state IN ('done', 'in_place'))
+            <> coalesce(offsets_left = 0 AND bytes_left = 0, false)
+            OR (state = 'cancelled' AND (offsets_left IS NOT NULL OR bytes_left IS NOT NULL))
+            OR (state <> 'moving' AND eta_s IS NOT NULL)
+        UNION ALL
+        SELECT topic, state, bytes_left FROM ongoing_moves
+        WHERE (state = 'caught_up') <> coalesce(bytes_left = 0, false)
+            OR (state = 'caught_up' AND eta_s IS NOT NULL)
+        UNION ALL
+        SELECT topic, trend, lag FROM group_lag
+        WHERE (trend = 'caught_up') <> coalesce(lag = 0 AND lag_s = 0, false)
+            OR (trend = 'caught_up' AND caught_up_in_s IS NOT NULL)
+    """,
+    "a verdict on racks is what the share that crossed says": """
+        SELECT verdict, cross_rack_share FROM client_racks
+        WHERE (verdict = 'followed' AND cross_rack_share > 0.1 + 1e-9)
+            OR (verdict = 'elsewhere' AND NOT coalesce(cross_rack_share > 0.9 - 1e-9, false))
+            OR (verdict = 'mixed'
+                AND NOT coalesce(cross_rack_share BETWEEN 0.1 - 1e-9 AND 0.9 + 1e-9, false))
     """,
     "no price, no cost": """
         SELECT cluster_id FROM top_talkers WHERE cost IS NOT NULL
@@ -227,6 +262,11 @@ def _of_columns(database: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]
         if column.endswith(_SHARES) and column not in _MAY_PASS_ONE:
             yield f"{table}.{column} is a share", f"{shown} WHERE {name} > 1 + 1e-9"
     for table, names in of_table.items():
+        if "event_time" in names and table not in _MAY_BE_AHEAD:
+            sql = (
+                f'SELECT event_time FROM "{table}" WHERE event_time > (SELECT max(event_time) FROM'
+            )
+            yield f"{table}: no time is ahead of all facts", f"{sql} ({_NEWEST}))"
         for low, high in _ORDERED:
             if {low, *high.split(" + ")} <= names and (table, low, high) not in _MAY_GO_BACK:
                 sql = f'SELECT "{low}", {high} FROM "{table}" WHERE "{low}" > {high}'

@@ -1,6 +1,7 @@
 """Statements about all tables and views, over captured lines and over facts drawn at random."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines import config
 from quotaflow.schemas.tables.fetch_sizes import LIMITERS
 
+from ..delta_tables import NOON
 from ..schemas.views.view_tables import temporary_folder
 from .computed import compute_all, everything
 from .made_facts import made_facts
@@ -78,6 +80,11 @@ PLANTED = {
         "storage_by_hour",
         {"known_s": 60.0, "unsized_replicas": 0},
     ),
+    "what is done has nothing left": ("reassignments", {"state": "done", "offsets_left": 5}),
+    "a verdict on racks is what the share that crossed says": (
+        "client_racks",
+        {"verdict": "elsewhere", "cross_rack_share": 0.5},
+    ),
     "no price, no cost": ("top_talkers", {"cluster_id": "free", "cost": 0.0}),
     "a rate is its increase by its time": (
         "metric_rates",
@@ -91,6 +98,7 @@ PLANTED = {
     "top_talkers.share is a share": ("top_talkers", {"share": 1.5}),
     "quota_usage.usage is a number": ("quota_usage", {"usage": float("nan")}),
     "traffic: cross_rack_bytes is at most bytes": ("traffic", {"cross_rack_bytes": 2, "bytes": 1}),
+    "traffic: no time is ahead of all facts": ("traffic", {"event_time": NOON + timedelta(days=9)}),
     "one total of bytes by flow": ("rack_traffic", {"flow": "consumed", "bytes": 1}),
     "one total of bytes across racks by flow": (
         "traffic_by_hour",

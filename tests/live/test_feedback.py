@@ -21,7 +21,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, restore_run
+from quotaflow.pipelines.feedback import exclusive_section, restore_run, stop_file
 from quotaflow.pipelines.feedback.change import DELETE, SET, Change, Operation
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
@@ -325,7 +325,7 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(
     )
     with Warehouse(conf.warehouse).lock(), pytest.raises(LockedError):
         apply(conf, desired)
-    stop = exclusive_section.stop_file(conf)
+    stop = stop_file.path(conf)
 
     def passed(step: str) -> None:
         if step == "begun":

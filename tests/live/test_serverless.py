@@ -132,7 +132,7 @@ def test_every_task_does_its_work(serverless: Serverless, outputs: dict[str, str
     assert "consumer_byte_rate" in keys
     assert "request_percentage" not in keys, "what brokers charge for it is not known"
     assert f"{len(planned)} changes wait in plan" in outputs["plan --save --exit-zero"]
-    assert " 0 critical and 1 others not met" in outputs["check"]
+    assert " 0 critical and 1 other not met" in outputs["check"]
     assert "not met: shipped_in_time" in outputs["check"]
     assert "1 told" in outputs["notify"]
     counts = {

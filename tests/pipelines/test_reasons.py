@@ -20,6 +20,10 @@ from ..delta_tables import NOON
 
 PAGE = Path(__file__).parents[2] / "docs" / "reasons.md"
 TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")
+PLURAL = re.compile(
+    r"(?<![\w.,=-])1 (?:new |client |producer )?"
+    r"(?!does|gets|has|is|lags|reads|says|sends|waits|was)\w+[a-rt-z]s\b"
+)
 MORE_READ = {"reason_code", "entity_type", "entity_name", "config_value", "evidence_table"}
 """Columns of every row, which a sentence may read beside its evidence."""
 
@@ -64,8 +68,8 @@ BURST = {
     "abandoned_ids": 179,
 }
 BURST_TEXT = (
-    "183 new ids of 2 clients on 1 hosts in 61.2 s; 180 by clicks-* at 10.0.0.7 under 1 client "
-    "ids, 333 ms apart, 1.0 PRODUCE requests each, 0 for new transactional ids, 179 not named "
+    "183 new ids of 2 clients on 1 host in 61.2 s; 180 by clicks-* at 10.0.0.7 under 1 client "
+    "id, 333 ms apart, 1.0 PRODUCE requests each, 0 for new transactional ids, 179 not named "
     "again later"
 )
 ADVISED = {
@@ -88,7 +92,7 @@ LIMIT_TEXT = (
 )
 EXPECTED = (
     "; every broker takes 1 new connection per second from the address then, which is 3 per second "
-    "at all 3 brokers"
+    "at 3 brokers"
 )
 Case = tuple[Mapping[str, Any], str]
 REASONS: dict[str, Case] = {
@@ -134,7 +138,7 @@ REASONS: dict[str, Case] = {
             "pushes_per_s": 0.2,
             "wire_bytes_per_s": 120.0,
         },
-        "alert slow is open for 2 clients: a.x is past 5000.0 ms; asks them, and only them, for "
+        "alert slow is open for 2 clients: a.x is past 5000.0 ms; asks these clients alone for "
         "more: about 0.2 pushes and 120 bytes per second",
     ),
     "alerts_closed": ({}, "no alert that asked for it is open any more: takes it back"),
@@ -176,8 +180,8 @@ REASONS: dict[str, Case] = {
     ),
     "stale_list": (
         {"matching": 1, "total": 3, "subject": "User:us"},
-        "left over: no replica that it names was moved or behind recently; 1 of 3 entries were "
-        "named by User:us",
+        "left over: no replica that it names was moved or behind recently; User:us named 1 of "
+        "3 entries",
     ),
     **dict.fromkeys(
         ("leftover_rate", "leftover_list"),
@@ -272,7 +276,7 @@ TRADE_OFFS: dict[str, Case] = {
     "longer_wait": ({"max_wait_ms": 500}, "a record can wait up to 500 ms"),
     "more_memory": (
         {"brokers": 3, "recommended_value": 2**20},
-        "answers of each of 3 brokers can be as large as 1048576 bytes",
+        "answers of 3 brokers can each be as large as 1048576 bytes",
     ),
     "slower_catch_up": ({}, "a consumer that is behind needs more fetches"),
 }
@@ -286,7 +290,7 @@ FETCH_STEPS: dict[str, Case] = {
     ),
     "raise_fetch_max_bytes": (
         FULL,
-        f"{SET}7 of 9 answers end there, and other partitions wait",
+        f"{SET}7 of 9 answers ended there, and other partitions waited",
     ),
     "raise_fetch_min_bytes": (
         SETTING | {"fetches_per_s": 6.63, "expected_fetches_per_s": 2.0},
@@ -303,18 +307,18 @@ FETCH_STEPS: dict[str, Case] = {
     ),
     "raise_replica_fetch_response_max_bytes": (
         FULL,
-        f"{SET}7 of 9 answers of the follower end there",
+        f"{SET}7 of 9 answers of the follower ended there",
     ),
 }
 STEP = {"broker_id": 2, "client_id": "c", "principal": "User:a", "topic": "t", "partition": 3}
-STEP |= {"client_rack": "az-b"}
+STEP |= {"client_rack": "az-b", "read_share": 0.5}
 REPLICA_STEPS: dict[str, Case] = {
     "set_broker_rack": (STEP, "set broker.rack of broker 2"),
     "update_client": (STEP, "update client c of User:a: its FETCHes are too old for racks"),
     "place_replica": (STEP, "place a replica of t in az-b"),
     "set_selector": (STEP, "set replica.selector.class of broker 2"),
     "set_client_rack": (STEP, "set client.rack=az-b at client c of User:a"),
-    "check_client": (STEP, "see why c of User:a does not read in az-b"),
+    "check_client": (STEP, "see why c of User:a reads 50.0 % of its bytes out of az-b"),
     "move_leader": (STEP, "move the leader of t-3 to az-b"),
 }
 SOFTWARE = {"client_software_name": "librdkafka", "client_software_version": "2.3.0"}
@@ -589,6 +593,19 @@ def test_evidence_is_columns_of_the_view(view: str, wording: reasons.Wording) ->
 def test_what_is_not_known_is_worded_too(wording: reasons.Wording) -> None:
     row = ReadRow({"started_at": NOON, "ended_at": NOON, "reason_code": "headroom"})
     assert wording.words(row)
+
+
+@pytest.mark.parametrize(
+    ("column", "wording"),
+    [
+        pytest.param(column, wording, id=f"{column}-{code}")
+        for (_, column), wordings in reasons.WORDINGS.items()
+        for code, wording in wordings.items()
+    ],
+)
+def test_one_of_each_is_no_plural(column: str, wording: reasons.Wording) -> None:
+    row = {column: wording.code, "reason_code": wording.code, "started_at": NOON, "ended_at": NOON}
+    assert PLURAL.findall(wording.words(ReadRow(row, missing=1))) == []
 
 
 @pytest.mark.parametrize("code", reasons.REASONS)

@@ -8,6 +8,8 @@ principal alone say nothing where there are several.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from quotaflow.udfs.counted import counted, noun
+
 _LEAST_REQUESTS = 20
 """Requests of a principal in each window from which on its share of errors says something."""
 _DEGRADED_MINUTES = 2
@@ -47,7 +49,7 @@ def _latency(before: Window, after: Window) -> str | None:
     if after.degraded_minutes < _DEGRADED_MINUTES or not is_more:
         return None
     return (
-        f"brokers are degraded in {after.degraded_minutes} of {after.minutes} minutes, "
+        f"brokers are degraded in {after.degraded_minutes} of {counted(after.minutes, 'minute')}, "
         f"and were in {before.degraded_minutes} of {before.minutes}"
     )
 
@@ -57,7 +59,9 @@ def _replicas(before: Window, after: Window) -> str | None:
         return None
     if after.under_replicated <= before.under_replicated:
         return None
-    return f"{after.under_replicated} replicas are out of sync, and {before.under_replicated} were"
+    replicas = counted(after.under_replicated, "replica is", "replicas are")
+    were = noun(before.under_replicated, "was", "were")
+    return f"{replicas} out of sync, and {before.under_replicated} {were}"
 
 
 def _errors(before: Window, after: Window) -> str | None:
@@ -76,8 +80,9 @@ def _errors(before: Window, after: Window) -> str | None:
         return None
     was, now = shares[risen[0]]
     return (
-        f"{len(risen)} of {len(shares)} other principals have more errors, such as {risen[0]}: "
-        f"{now:.0%} of its requests, and {was:.0%} before"
+        f"{len(risen)} of {counted(len(shares), 'other principal')} "
+        f"{noun(len(risen), 'has', 'have')} more errors, such as {risen[0]}: {now:.0%} of its "
+        f"requests, and {was:.0%} before"
     )
 
 

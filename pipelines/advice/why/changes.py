@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quotaflow.pipelines.advice.why.finding import Finding, Row, moment
 from quotaflow.pipelines.advice.why.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.udfs.counted import counted
 
 NAME = "changes"
 TABLES = ("config_alterations",)
@@ -41,7 +42,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield _altered(row)
     for row in scope.rows(_BY_IT):
         yield Finding(
-            text=f"{row['principal']} altered {row['alterations']} configs itself.",
+            text=f"{row['principal']} altered {counted(row['alterations'], 'config')} itself.",
             next_step="see config_alterations",
             evidence_table="config_alterations",
             evidence=row,

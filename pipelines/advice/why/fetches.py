@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.advice.why.finding import PROBLEM, Finding, Row, client_text, last_day
 from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.udfs.counted import counted
 
 NAME = "fetch_limits"
 TABLES = ("fetch_advice", "fetch_sizes")
@@ -53,10 +54,11 @@ def _limited(row: Row) -> Finding:
     }
     ended = ", ".join(f"{count} by {what}" for what, count in parts.items() if count)
     starved = row["starved_fetches"]
-    left = f"; {starved} left out partitions that had data" if starved else ""
+    left = f"; partitions that had data were left out by {starved:,}" if starved else ""
     return Finding(
         text=(
-            f"{client_text(row)}: of {row['fetches']} fetches {ended or 'none'} ended early{left}."
+            f"{client_text(row)}: of {counted(row['fetches'], 'fetch', 'fetches')} "
+            f"{ended or 'none'} ended early{left}."
         ),
         evidence_table="fetch_sizes",
         evidence=row,

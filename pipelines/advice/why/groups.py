@@ -6,6 +6,7 @@ from quotaflow.pipelines import reasons
 from quotaflow.pipelines.advice.why.finding import FACT, PROBLEM, Finding, Row, amount, last_day
 from quotaflow.pipelines.advice.why.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.udfs.counted import noun
 from quotaflow.udfs.rules.lag_cause import UNKNOWN
 
 NAME = "groups"
@@ -41,5 +42,6 @@ def _lag(row: Row) -> str:
     age = "" if row["lag_s"] is None else f", the oldest {amount(row['lag_s'])} s old"
     caught = row["caught_up_in_s"]
     until = "" if caught is None else f", caught up in {amount(caught)} s"
-    left = f"{amount(row['lag'])} records left{age}, {row['trend'].replace('_', ' ')}{until}"
+    lag = amount(row["lag"])
+    left = f"{lag} {noun(lag, 'record')} left{age}, {row['trend'].replace('_', ' ')}{until}"
     return f"{name(row, 'group_id')} reading {name(row, 'topic')}: {left}"

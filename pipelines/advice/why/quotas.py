@@ -15,6 +15,7 @@ from quotaflow.pipelines.advice.why.finding import (
 from quotaflow.pipelines.advice.why.scope import Scope
 from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
 
 NAME = "quotas"
@@ -142,19 +143,20 @@ def entity_text(entity: QuotaEntity) -> str:
 
 
 def _throttled(row: Row) -> str:
-    by = row["mostly_throttled_by"]
+    by, throttled = row["mostly_throttled_by"], row["all_throttled_requests"]
     cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
     return (
-        f"{client_text(row)}: {row['all_throttled_requests']} of {row['all_requests']} requests "
-        f"charged to {row['quota_type']} were throttled, "
+        f"{client_text(row)}: {throttled:,} of {counted(row['all_requests'], 'request')} charged "
+        f"to {row['quota_type']} {noun(throttled, 'was', 'were')} throttled, "
         f"{row['all_throttle_time_ms']:,.0f} ms in all, {cause}."
     )
 
 
 def _shares(row: Row) -> str:
     text = (
-        f"{row['all_share_requests']} of them are SHARE_FETCH of share groups: brokers charge "
-        "their bytes to consumer_byte_rate and log none, so it used more than is shown here."
+        f"{counted(row['all_share_requests'], 'of them is', 'of them are')} SHARE_FETCH of share "
+        "groups: brokers charge their bytes to consumer_byte_rate and log none, so it used more "
+        "than is shown here."
     )
     if not row["all_throttled_requests"]:
         return text

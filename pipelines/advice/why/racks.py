@@ -29,6 +29,8 @@ _PRODUCER_STEPS = (
     "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
 )
 _MEGABYTE = 1e6
+_FEW = 0.1
+"""As large a share may cross racks where client_racks says that a client followed."""
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
@@ -66,23 +68,27 @@ def _saved(row: Row) -> str:
 
 
 def _racks(row: Row, *, is_advised: bool) -> Finding:
-    is_wrong = bool(row["cross_rack_bytes"]) and row["verdict"] != "followed"
+    is_wrong = (row["cross_rack_share"] or 0) > _FEW
     is_to_do = is_wrong and not is_advised and not row["is_internal"]
-    crossed = row["cross_rack_bytes"]
-    share = "how much of it crossed racks is not known"
-    if crossed is not None:
-        share = f"{crossed / _MEGABYTE:,.1f} MB of it crossed racks"
     return Finding(
         text=(
             f"{client_text(row)} {_own_rack(row)}, and read {row['bytes'] / _MEGABYTE:,.1f} MB, "
-            f"most of it in {row['read_rack'] or 'a rack that is not known'}: {share} "
-            f"({row['verdict']})."
+            f"the largest part in {row['read_rack'] or 'a rack that is not known'}: "
+            f"{_crossed(row)} ({row['verdict']})."
         ),
         state=PROBLEM if is_to_do else FACT,
         next_step=_next_step(row) if is_to_do else None,
         evidence_table="client_racks",
         evidence=row,
     )
+
+
+def _crossed(row: Row) -> str:
+    if row["cross_rack_share"] is None:
+        return "how much of it crossed racks is not known"
+    crossed = f"{row['cross_rack_bytes'] / _MEGABYTE:,.1f} MB of it crossed racks"
+    of_known = " of what is known" if row["unknown_rack_bytes"] else ""
+    return f"{crossed}, {row['cross_rack_share']:.0%}{of_known}"
 
 
 def _own_rack(row: Row) -> str:

@@ -13,6 +13,7 @@ from quotaflow.pipelines.advice.why.finding import (
     last_day,
 )
 from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.udfs.counted import counted
 
 NAME = "remote_reads"
 TABLES = ("remote_reads_by_hour", "remote_read_advice")
@@ -57,7 +58,7 @@ def _read(row: Row) -> str:
     wait = f" It waited {amount(waited / _SECOND_MS)} s for empty answers." if waited else ""
     return (
         f"{client_text(row)} read {row['bytes'] / _MEGABYTE:,.1f} MB of {row['topic']} from remote "
-        f"storage in {row['fetches']} answers, which took brokers "
+        f"storage in {counted(row['fetches'], 'answer')}, which took brokers "
         f"{amount(row['fetch_time_ms'] / _SECOND_MS)} s.{wait}"
     )
 

@@ -12,6 +12,7 @@ from quotaflow.pipelines.advice.why.finding import (
     moment,
 )
 from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.udfs.counted import counted, noun
 
 NAME = "replication"
 TABLES = (
@@ -86,9 +87,9 @@ def _move(row: Row) -> Finding:
     by = f" by {row['requested_by']}" if row["requested_by"] else ""
     return Finding(
         text=(
-            f"{row['replicas']} replicas of {row['topic']} are {state}: requested{by} at "
-            f"{moment(row['requested_time'])}"
-            f"{'' if state in _ENDED else left + eta}."
+            f"{counted(row['replicas'], 'replica')} of {row['topic']} "
+            f"{noun(row['replicas'], 'is', 'are')} {state}: requested{by} at "
+            f"{moment(row['requested_time'])}{left}{eta}."
         ),
         state=FACT if state in _AT_WORK | _ENDED else PROBLEM,
         next_step=None if state in _ENDED else "see reassignments and move_progress",
@@ -98,11 +99,12 @@ def _move(row: Row) -> Finding:
 
 
 def _throttled(row: Row) -> Finding:
+    stalled = amount(row["stalled_fetches"])
     return Finding(
         text=(
             f"a throttle of {amount(row['rate'])} bytes/s slows replication of {row['topic']} at "
-            f"the {row['side']} {row['broker_id']}: {amount(row['stalled_fetches'])} fetches "
-            "stalled."
+            f"the {row['side']} {row['broker_id']}: {stalled} "
+            f"{noun(stalled, 'fetch', 'fetches')} stalled."
         ),
         next_step="see throttle_timeline for who set it, replication_rate_advice for the rate",
         evidence_table="replication_throttles",
@@ -113,9 +115,9 @@ def _throttled(row: Row) -> Finding:
 def _shrink(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{row['topic']}-{row['partition']} had {row['in_sync']} of {row['replicas']} replicas "
-            f"in sync at {moment(row['event_time'])}, and min.insync.replicas is "
-            f"{row['min_in_sync']}: PRODUCE with acks=all may wait or fail."
+            f"{row['topic']}-{row['partition']} had {row['in_sync']} of "
+            f"{counted(row['replicas'], 'replica')} in sync at {moment(row['event_time'])}, and "
+            f"min.insync.replicas is {row['min_in_sync']}: PRODUCE with acks=all may wait or fail."
         ),
         state=PROBLEM,
         next_step="see replica_lag for the followers that are behind",
@@ -132,7 +134,8 @@ def _degraded(row: Row) -> Finding:
         if row[column] is not None and row[f"usual_{column}"] is not None
     ]
     if row["shrunk_partitions"]:
-        slow.append(f"{row['shrunk_partitions']} partitions are down to their min.insync.replicas")
+        shrunk = counted(row["shrunk_partitions"], "partition is", "partitions are")
+        slow.append(f"{shrunk} down to min.insync.replicas")
     return Finding(
         text=f"all clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
         f"{', '.join(slow)}.",

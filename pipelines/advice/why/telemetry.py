@@ -16,6 +16,7 @@ from quotaflow.pipelines.advice.why.finding import (
 )
 from quotaflow.pipelines.advice.why.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.udfs.counted import counted
 
 NAME = "telemetry"
 TABLES = (
@@ -67,8 +68,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.rows(_REJECTED):
         yield Finding(
             text=(
-                f"{client_text(row)}: {row['pushes']} pushes were refused with "
-                f"{row['error_name'] or row['error_code']}."
+                f"{client_text(row)}: {counted(row['pushes'], 'push was', 'pushes were')} refused "
+                f"with {row['error_name'] or row['error_code']}."
             ),
             state=PROBLEM,
             next_step="see telemetry_rejections, and docs/telemetry.md for what each error means",
@@ -112,8 +113,9 @@ def _ended(row: Row) -> Finding:
     is_cut_off = row["state"] == "cut_off"
     return Finding(
         text=(
-            f"{client_text(row)}: {row['instances']} client instances {_STATES[row['state']]} "
-            f"({row['state']}, {row['missing_pushes'] or 0} pushes are missing)."
+            f"{client_text(row)}: {counted(row['instances'], 'client instance')} "
+            f"{_STATES[row['state']]} ({row['state']}, "
+            f"{counted(row['missing_pushes'] or 0, 'push is', 'pushes are')} missing)."
         ),
         state=PROBLEM if is_cut_off else FACT,
         next_step="restart the client: it pushes nothing until then" if is_cut_off else None,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from quotaflow.pipelines.advice.why.finding import Finding, Row, client_text
 from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.udfs.counted import counted
 
 NAME = "clients"
 TABLES = ("requests",)
@@ -42,17 +43,16 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield _fact(f"{client_text(row)}: {_library(row)}.", row)
     for client, several in versions.items():
         if len(several) > 1:
-            yield _fact(f"{client} runs {len(several)} versions: {', '.join(sorted(several))}.", {})
+            yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
     for row in scope.rows(_ERRORS):
         error = row["error_name"] or f"error {row['error_code']}"
-        yield _fact(
-            f"{client_text(row)}: {row['requests']} {row['api']} requests got {error}.", row
-        )
+        requests = counted(row["requests"], f"{row['api']} request")
+        yield _fact(f"{client_text(row)}: {requests} got {error}.", row)
 
 
 def _library(row: Row) -> str:
-    hosts = row["client_address"] if row["hosts"] == 1 else f"{row['hosts']} hosts"
-    return f"{_software(row)} on {hosts}, {row['requests']} requests"
+    hosts = row["client_address"] if row["hosts"] == 1 else counted(row["hosts"], "host")
+    return f"{_software(row)} on {hosts}, {counted(row['requests'], 'request')}"
 
 
 def _software(row: Row) -> str:

@@ -183,7 +183,7 @@ moves AS (
         ends.cancelled_time,
         paces.leader_id,
         paces.points,
-        paces.offsets_left,
+        paces.offsets_left AS offsets_behind,
         -- What the last answer brought shows in no offset yet.
         paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
         paces.later_bytes / paces.seconds AS bytes_per_s,
@@ -230,6 +230,15 @@ states AS (
             ELSE 'moving'
         END AS state
     FROM moves
+),
+measured AS (
+    SELECT
+        *,
+        CASE
+            WHEN state IN ('done', 'in_place') THEN 0
+            WHEN state <> 'cancelled' THEN offsets_behind
+        END AS offsets_left
+    FROM states
 )
 
 SELECT
@@ -244,11 +253,12 @@ SELECT
     client_id AS requested_by_client_id,
     joined_time,
     offsets_left,
-    offsets_left * bytes_per_offset AS bytes_left,
+    -- Nothing times a size that is not known is nothing.
+    CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS bytes_left,
     bytes_per_s,
     CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
         AS written_bytes_per_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s,
     last_fetch_time
-FROM states
+FROM measured

@@ -228,12 +228,14 @@ REASSIGNMENTS = Table(
         Column(
             "offsets_left",
             LONG,
-            "offsets that it was behind the high watermark at its last fetch; null: not known",
+            "offsets that it is yet to read before it is in sync, as of its last fetch; 0 if it is "
+            "done or in_place; null: cancelled, or not known",
         ),
         Column(
             "bytes_left",
             DOUBLE,
-            "offsets_left times the mean size of the records that came, in bytes; null: not known",
+            "offsets_left times the mean size of the records that came, in bytes; null: cancelled, "
+            "or not known",
         ),
         Column("bytes_per_s", DOUBLE, "record bytes that came, per second; null: not known"),
         Column(

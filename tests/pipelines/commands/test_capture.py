@@ -202,7 +202,7 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     assert "broker 1: 2 lines" in err
     assert "broker 3: 2 lines" in err
     assert "unnamed broker: 3 lines" in err
-    assert "1 lines of other brokers or APIs came too" in err
+    assert "1 line of other brokers or APIs came too" in err
     assert "most lines: FETCH 4, unreadable 3, PRODUCE 1" in err
     assert "3 lines cannot be read: 2 empty_line, 1 not_json" in err
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
@@ -233,7 +233,7 @@ def test_one_broker_and_one_api(run: Command, name: str, api: str) -> None:
     came = (record(line(1, api)), record(line(1, "FETCH")), record(line(3, api)))
     assert run("--broker", "1", "--api", name, "--yes", records=came) == 130
     _, err = run.printed()
-    assert "broker 1: 1 lines" in err
+    assert "broker 1: 1 line" in err
     assert "2 lines of other brokers or APIs came too" in err
     assert [r.entity.entity_name for r in run.journal.records if r.step == DONE] == ["1", "1"]
     # A part of the APIs says nothing of the whole log.
@@ -391,7 +391,7 @@ def test_a_level_of_everything_logs_already(run: Command) -> None:
     assert run() == 0
     assert "ALL: it logs already, and stays so" in run.printed()[0]
     assert run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),)) == 130
-    assert "broker 1: 1 lines" in run.printed()[1]
+    assert "broker 1: 1 line" in run.printed()[1]
     assert run.configs.writes == 0
 
 

@@ -49,7 +49,7 @@ def finds(
     ("severity", "success", "code", "expected"),
     [
         pytest.param("critical", False, 1, "1 critical and 0 others not met", id="critical"),
-        pytest.param("warning", False, 0, "0 critical and 1 others not met", id="a warning"),
+        pytest.param("warning", False, 0, "0 critical and 1 other not met", id="a warning"),
         pytest.param("critical", True, 0, "0 critical and 0 others not met", id="all is well"),
     ],
 )

@@ -47,7 +47,7 @@ def test_changes_wait_with_exit_code_three(
     assert plan(warehouse) == 3
     printed = capsys.readouterr()
     assert "1 change waits in plan " in printed.err
-    assert "at most 1 users change in one plan (plan.max_entity_share)" in printed.err
+    assert "at most 1 user may change in one plan (plan.max_entity_share)" in printed.err
     assert "Nothing was applied" in printed.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
     assert "blocked: user broker in cluster c1: excluded" in printed.err

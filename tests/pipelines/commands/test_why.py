@@ -73,7 +73,7 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "user dave may use 20,000 bytes/s of producer_byte_rate at each broker" in out
     assert "at 12:00:11 UTC its bucket used 63,000 at broker 2 (315%)" in out
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=40000" in out
-    assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 requests" in out
+    assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 request" in out
 
 
 def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
@@ -243,7 +243,7 @@ def test_clusters_are_not_mixed(why: Why) -> None:
     code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c1")
     assert code == 0
     assert "Nothing throttled it in this time." in out
-    assert "1 requests" in out
+    assert "1 request" in out
     code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c2")
     assert "8 of 10 requests" in out
     assert "User:erin" not in why({}, "dave", "--set", "kafka.cluster_id=c1")[1]

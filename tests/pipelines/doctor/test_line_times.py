@@ -91,7 +91,7 @@ def test_a_time_in_another_unit_or_form_is_no_wrong_clock(ts: Any) -> None:
 @pytest.mark.parametrize("ts", [0, 60, -1, "soon", "2026-11-20 10:00:00.5 CET", 10**30, True])
 def test_a_time_that_cannot_be_is_named_as_such_and_blames_no_clock(ts: Any) -> None:
     findings = findings_of((ts, 1), (MS, 2))
-    assert findings["log times"].observed == "1 of 2 lines have a time that cannot be read"
+    assert findings["log times"].observed == "1 of 2 lines has a time that cannot be read"
     assert "ISO 8601 with its zone" in findings["log times"].remedy
     assert findings[line_times.CLOCKS].state == "ok"
 

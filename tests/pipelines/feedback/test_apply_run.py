@@ -87,5 +87,5 @@ def test_what_was_given_back_is_not_written_by_an_old_approval() -> None:
 def test_what_is_no_longer_as_it_was_planned_on_is_told_with_how_many() -> None:
     configs, journal = DictConfigs({MALLORY: {KEY: "7"}}), ListJournal()
     approved_plan = frozen(journal, Clock(), desired(), desired("eve"))
-    with pytest.raises(FeedbackError, match=r"it is 7 now.*1 of 2 changes no longer fit"):
+    with pytest.raises(FeedbackError, match=r"it is 7 now.*1 of 2 changes no longer fits"):
         still_fitting(approved_plan, configs, journal.ledger, {})

@@ -83,7 +83,7 @@ SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
             replace(SEEN, entity_counts={"user": 0}, max_share=0.5),
             written(["x"], -30),
             1,
-            "at most 1 users",
+            "at most 1 user",
             id="no user is known",
         ),
         pytest.param(

@@ -256,7 +256,7 @@ def test_it_is_renewed_and_counts_once_a_day() -> None:
     full = replace(RADIUS, max_entities_per_day=1, results_at=NOON + HOUR)
     bounds = replace(ALLOWED, blast_radius=full)
     made = planned(desired("bob"), bounds=bounds, ledger=ledger, after_s=3_000)
-    assert "1 entities were written in 24 hours" in whys(made)[0]
+    assert "1 entity was written in 24 hours" in whys(made)[0]
 
 
 @pytest.mark.parametrize(("prior", "left"), [(None, {}), ("2", {RATE: "2"})])
@@ -396,7 +396,7 @@ def test_no_other_default_is_released(entity: str, key: str, client_id: str | No
 
 def test_jikkou_and_strimzi_have_no_resource_for_it() -> None:
     assert list(jikkou.documents(planned(default()))) == [
-        "# left out, as Jikkou has no resource for it: 1 changes"
+        "# left out, as Jikkou has no resource for it: 1 change"
     ]
     made = planned(default(), bounds=replace(ALLOWED, user_operator="strimzi"))
     assert (made.changes, whys(made)) == (

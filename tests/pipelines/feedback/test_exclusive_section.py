@@ -8,7 +8,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import exclusive_section
+from quotaflow.pipelines.feedback import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.ledger import DONE, REFUSED, STARTED, Ledger
 
 from .fake_configs import NOON, desired, forged
@@ -52,14 +52,14 @@ def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, nam
     file = tmp_path / "halt" if named else tmp_path / "warehouse" / "STOP"
     overrides = [f"warehouse.path={tmp_path / 'warehouse'}"]
     conf = config.load(overrides=[*overrides, *([f"plan.stop_file={file}"] if named else [])])
-    assert exclusive_section.stop_file_reason(conf) is None
+    assert stop_file.reason(conf) is None
     file.parent.mkdir(exist_ok=True)
     file.touch()
     reason = f"{file} is there, nothing is written: remove it to go on"
-    assert exclusive_section.stop_file_reason(conf) == reason
+    assert stop_file.reason(conf) == reason
 
 
 def test_a_catalog_s_stop_file_is_beside_the_checkpoints(tmp_path: Path) -> None:
     section = {"catalog_schema": "main.quotaflow", "checkpoints": str(tmp_path)}
     conf = config.Conf(warehouse=config.WarehouseSection(**section))  # type: ignore[arg-type]
-    assert exclusive_section.stop_file(conf) == tmp_path / "STOP"
+    assert stop_file.path(conf) == tmp_path / "STOP"

@@ -11,7 +11,13 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import adopt_run, exclusive_section, panic_run, restore_run
+from quotaflow.pipelines.feedback import (
+    adopt_run,
+    exclusive_section,
+    panic_run,
+    restore_run,
+    stop_file,
+)
 from quotaflow.pipelines.feedback.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -88,7 +94,7 @@ def test_panic_gives_back_with_the_tables_gone(conf: Conf, opened: Opened) -> No
     configs = DictConfigs()
     opened(configs)
     apply(conf, "eve", "zoe")
-    exclusive_section.stop_file(conf).touch()
+    stop_file.path(conf).touch()
     shutil.rmtree(conf.warehouse.folder)
     (shown,) = panic_run.preview(conf)
     assert len(shown.plan.changes) == 2
@@ -128,7 +134,7 @@ def test_leases_of_an_earlier_release_are_taken_over_by_a_person(
     configs = DictConfigs({entity: {KEY: "1000"}})
     opened(configs)
     rows_of_an_earlier_release(conf)
-    with pytest.raises(FeedbackError, match=r"not sure what is to be given back \(1 configs\)"):
+    with pytest.raises(FeedbackError, match=r"not sure what is to be given back \(1 config\)"):
         apply(conf, "zoe")
     words = ["--set", f"warehouse.path={conf.warehouse.folder}"]
     assert execute(["restore", "--all", "--yes", *words]) == 1

@@ -367,7 +367,7 @@ def test_a_client_that_claims_a_version_that_crashes_excludes_itself_alone() -> 
     assert values["match"] == f"client_instance_id={'1'.rjust(22, 'A')}|{'3'.rjust(22, 'A')}"
     assert len(values) == 3
     (why,) = whys(made)
-    assert why.startswith("1 of its 3 clients are left out: librdkafka 2.5.0 crashes")
+    assert why.startswith("1 of its 3 clients is left out: librdkafka 2.5.0 crashes")
 
 
 def test_a_subscription_of_which_nobody_is_left_is_not_written() -> None:

@@ -208,9 +208,9 @@ def test_an_older_lease_in_place_of_the_newest_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("item", "why"),
     [
-        ((topic_key(EVE), None), "1 leases that were written are missing"),
-        ((topic_key(EVE), b"{}"), "1 leases that were written are missing"),
-        ((topic_key(EVE), b"\xff[" * 9_000), "1 leases that were written are missing"),
+        ((topic_key(EVE), None), "1 lease that was written is missing"),
+        ((topic_key(EVE), b"{}"), "1 lease that was written is missing"),
+        ((topic_key(EVE), b"\xff[" * 9_000), "1 lease that was written is missing"),
         ((b'["head","here"]', None), "the list of leases is missing"),
         ((b'["head","here"]', b'{"deployment":"here"}'), "the list of leases in the topic does"),
     ],

@@ -138,7 +138,7 @@ def test_a_resource_without_which_a_live_client_crashes_is_held_back(scene: Scen
     for restore in (scene.shown(), scene.done()):
         assert shown_changes(restore) == [("mallory", "DELETE", None)]
         (why,) = {blocked.reason for blocked in restore.blocked}
-        assert why.startswith("could harm 1 live clients: librdkafka 2.5.0 crashes")
+        assert why.startswith("could harm 1 live client: librdkafka 2.5.0 crashes")
         assert why.endswith(
             "--entity-name quotaflow-alert-x --delete-config interval.ms,match,metrics"
         )
@@ -259,7 +259,7 @@ def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Sc
     seen(scene, consumer, resources={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
         apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)
-    with pytest.raises(FeedbackError, match="could harm 1 live clients"):
+    with pytest.raises(FeedbackError, match="could harm 1 live client"):
         apply_run.apply_plan(
             scene.conf, replace(approved_plan, frozen_at=datetime.now(UTC)), lambda _: None
         )

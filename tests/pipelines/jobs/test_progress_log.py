@@ -126,7 +126,7 @@ def test_what_comes_too_late_the_query_is_asked_for_and_it_counts_once(
     log.take()
     assert log.finish(JOB) == 819 + 1
     assert list(log.unwritten) == [("q1", 4), ("q1", 5)]
-    assert messages == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 rows in 2.6 s"]
+    assert messages == ["job: batch 4, 819 rows in 2.6 s", "job: batch 5, 1 row in 2.6 s"]
 
 
 @pytest.mark.spark

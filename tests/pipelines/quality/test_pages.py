@@ -51,7 +51,7 @@ def page() -> str:
 
 
 def test_the_verdict_comes_first(page: str) -> None:
-    assert f"4 checks of {len(RESULTS)} in {len(SUITES) - 1} tables\nfail: 3 critical" in page
+    assert f"4 checks of {len(RESULTS)} in {len(SUITES) - 1} tables\nfailed: 3 critical" in page
     assert "1 warning." in page
     before, after = page.split("What fails, and what to do")
     assert "<article" not in before
@@ -73,7 +73,7 @@ def test_a_failed_check_says_what_it_expects_how_many_rows_and_what_to_do(page: 
 def test_a_page_without_failures_says_so() -> None:
     good = [row | {"success": True, "failed_rows": 0} for row in RESULTS]
     text = pages.page(SUITES, good, AT)
-    assert f"All {len(RESULTS)} checks in {len(SUITES) - 1} tables pass." in text
+    assert f"All passed: {len(RESULTS)} checks in {len(SUITES) - 1} tables." in text
     assert "<article" not in text
 
 

@@ -225,6 +225,19 @@ RULES = (
 
 
 @EXPENSIVE
+@given(readings=steady_readings(), minute=st.integers(0, 600))
+def test_readings_after_a_time_change_no_event_up_to_it(readings: Rows, minute: int) -> None:
+    """So an event that is written ahead of its time is true once the time has come."""
+    now = at(60 * minute)
+
+    def events_by_now(rows: Rows) -> Rows:
+        return [row for row in events(list(RULES), rows) if row["event_time"] <= now]
+
+    by_now = [row for row in readings if row["event_time"] <= now]
+    assert events_by_now(by_now) == events_by_now(readings)
+
+
+@EXPENSIVE
 @example(readings=[reading(20 * n, client_id=f"at {n}") for n in range(900)], minutes={1, 280})
 @given(readings=steady_readings(), minutes=st.sets(st.integers(0, 600), min_size=1, max_size=3))
 def test_parts_of_time_and_parts_of_series_equal_the_whole(

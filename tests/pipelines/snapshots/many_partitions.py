@@ -1,22 +1,19 @@
 """Asks a made cluster of 30,000 partitions for everything, and prints what that took, as JSON.
 
-A process of its own, for its memory is what is measured: `python many_partitions.py`.
+A process of its own, for its memory is what is measured:
+`python -m tests.pipelines.snapshots.many_partitions`.
 """
 
 import json
 import resource
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "kafka"))
-
-import fake_cluster
+from ..kafka import fake_cluster
 
 TOPICS, PARTITIONS = 10_000, 3
 CONFIGS = [(f"config.{n}", str(n), fake_cluster.BY_DEFAULT) for n in range(34)]

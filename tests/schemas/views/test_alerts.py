@@ -1,8 +1,14 @@
+"""Alerts on metrics of clients: which are open, and that none ends before its time."""
+
+import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .view_rows import FAR_AHEAD, LONG_AGO, alert
@@ -51,3 +57,19 @@ def test_one_alert(
     make_tables(warehouse, {"metric_alert_events": events})
     names = ("is_open", "opened_at", "closed_at", "reason", "duration_ms", "peak_value")
     assert picked(rows(warehouse, ONE), *names) == [expected]
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+QUERY = re.compile(r"(?ms)^```sql\n(.*?)^```$")
+
+
+def test_no_query_takes_an_end_before_its_time() -> None:
+    """A stale end is written ahead of its time, and a reading may still come."""
+    texts = {each.name: each.sql for each in (*views.load().values(), *ANSWERS)}
+    for page in DOCS.glob("*.md"):
+        for nth, query in enumerate(QUERY.findall(page.read_text(encoding="utf-8"))):
+            texts[f"{page.name} {nth}"] = query
+    readers = {name: sql for name, sql in texts.items() if "FROM metric_alert_events" in sql}
+    assert len(readers) > 1
+    for name, sql in readers.items():
+        assert "event_time <= current_timestamp()" in sql, name

@@ -113,7 +113,13 @@ PUSHED = gauge(0, "consumer.x", 1.0, client_rack="az-b")
         pytest.param(
             [choice(0, 9), choice(0, 8, **NEAR)],
             [PUSHED],
-            ("az-b", "az-b", None, "az-a", "elsewhere"),
+            ("az-b", "az-b", None, "az-a", "mixed"),
+            id="told, and half of it read across",
+        ),
+        pytest.param(
+            [choice(0, 90), choice(0, 10, **NEAR)],
+            [],
+            (None, "az-b", None, "az-a", "elsewhere"),
             id="told, and read across",
         ),
         pytest.param(
@@ -141,6 +147,32 @@ def test_configured_against_effective_racks(
 ) -> None:
     content = {"preferred_replicas": read, "client_metrics": pushed}
     names = ("configured_rack", "declared_rack", "inferred_rack", "read_rack", "verdict")
+    assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("crossed", "at_home", "unknown", "expected"),
+    [
+        pytest.param(1, 9, 0, (0.1, "followed"), id="a tenth"),
+        pytest.param(11, 89, 0, (0.11, "mixed"), id="more than a tenth"),
+        pytest.param(1, 1, 0, (0.5, "mixed"), id="half"),
+        pytest.param(89, 11, 0, (0.89, "mixed"), id="less than nine tenths"),
+        pytest.param(9, 1, 0, (0.9, "elsewhere"), id="nine tenths"),
+        pytest.param(1, 3, 6, (0.25, "unknown"), id="of the bytes of known racks"),
+        pytest.param(0, 0, 6, (None, "unknown"), id="no racks are known"),
+        pytest.param(0, 0, 0, (None, "unknown"), id="it read nothing"),
+    ],
+)
+def test_the_share_of_bytes_that_crossed_racks(
+    warehouse: Warehouse, crossed: int, at_home: int, unknown: int, expected: tuple[Any, ...]
+) -> None:
+    reads = [
+        choice(0, crossed),
+        choice(0, at_home, **NEAR),
+        choice(0, unknown, broker_rack=None, cross_rack_bytes=None),
+    ]
+    content = {"preferred_replicas": [each for each in reads if each["bytes"]] or reads[-1:]}
+    names = ("cross_rack_share", "verdict")
     assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
 
 

@@ -192,7 +192,22 @@ def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> 
         "reassignment_changes": [*REQUESTED, *later],
         "replica_lag": falling(3, 900, 100),
     }
-    assert moves_of(warehouse, content)[3]["state"] == state
+    move = moves_of(warehouse, content)[3]
+    assert move["state"] == state
+    left = {"done": (0, 0), "cancelled": (None, None)}.get(state, (700, pytest.approx(70_000)))
+    assert (move["offsets_left"], move["bytes_left"]) == left
+
+
+def test_a_replica_that_was_in_sync_before_has_nothing_left(warehouse: Warehouse) -> None:
+    """Also if it falls behind later: no other replica of the move waits for that."""
+    content = {
+        "reassignment_changes": REQUESTED,
+        "replicas": [REPLICA | {"broker_id": 3}],
+        "replica_lag": falling(3, 900, 100),
+    }
+    move = moves_of(warehouse, content)[3]
+    assert (move["state"], move["offsets_left"], move["bytes_left"]) == ("in_place", 0, 0)
+    assert rows(warehouse, "SELECT * FROM move_progress") == []
 
 
 def test_the_last_request_counts(warehouse: Warehouse) -> None:

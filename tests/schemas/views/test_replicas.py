@@ -33,6 +33,17 @@ NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0, "avoidable
 STAY = choice(0, 9_000, client_rack="az-a", client_id="x", cross_rack_bytes=0, avoidable_bytes=0)
 
 
+def test_a_step_of_a_client_has_its_share_of_what_the_client_read(warehouse: Warehouse) -> None:
+    near = choice(0, 6, broker_id=2, broker_rack="az-b", cross_rack_bytes=0, avoidable_bytes=0)
+    content = {"preferred_replicas": [choice(0, 2), near, choice(0, 8, client_id="x")]}
+    names = ("advice", "client_id", "read_share")
+    assert sorted(advised(warehouse, content, *names), key=str) == [
+        ("check_client", "orders", 0.25),
+        ("check_client", "x", 1),
+        ("move_leader", None, None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("read", "expected"),
     [

@@ -93,6 +93,14 @@ MOVES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         ),
         [("stalled", 100, 900, 0.0, None)],
     ),
+    "it has all, and waits for others": (
+        move(moving(10), size(10, 3, 100), size(20, 3, 1_000), snapshots=taken(10, 20, 30)),
+        [("caught_up", 1_000, 0, 45.0, None)],
+    ),
+    "it has all at once": (
+        move(moving(10), size(10, 3, 1_000), snapshots=taken(10)),
+        [("caught_up", 1_000, 0, None, None)],
+    ),
     "it ended": (
         move(moving(10), moving(20, is_removed=True), snapshots=taken(10, 20)),
         [],

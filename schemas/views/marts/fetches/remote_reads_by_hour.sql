@@ -17,9 +17,9 @@
 --   empty_fetches: empty answers before them though the records were there
 --   over_quota_fetches: those of them that began while the broker was over its remote fetch quota
 --   empty_time_ms: time that the client waited for empty answers, in ms
---   limiter: remote_fetch_quota (most empty answers began while the broker was over
---     remote.log.manager.fetch.max.bytes.per.second), remote_storage (most did not: the storage was
---     slow, or failed, or reads that are not in the log used the quota); null: nothing was empty
+--   limiter: remote_fetch_quota (half or more of the empty answers began while the broker was over
+--     remote.log.manager.fetch.max.bytes.per.second), remote_storage (less than half did: the storage
+--     was slow, or failed, or reads that are not in the log used the quota); null: nothing was empty
 --   remote_read_cost: cost of bytes, in currency; null: conf has no prices.remote_read_per_gib
 --   from current_prices: currency
 WITH hours AS (

@@ -18,13 +18,14 @@
 --   cross_rack_bytes: bytes read from another rack: a least value where unknown_rack_bytes is more than
 --     0; null: no racks are known
 --   unknown_rack_bytes: bytes for which one of the racks is not known
+--   cross_rack_share: cross_rack_bytes / (bytes - unknown_rack_bytes); null: no bytes of known racks
 --   reported_minutes: minutes in which it reports where it reads from a partition, by the preferred-read-
 --     replica of its telemetry, and was answered with records; null: it reports none
 --   differing_minutes: those of them in which it read from another broker than it reports; null: it
 --     reports none
 --   verdict: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
---     anywhere), followed (at least 90 % of the bytes come from its rack), elsewhere (less than that
---     does), or unknown (racks of some brokers are not known)
+--     anywhere), unknown (racks of some brokers are not known), or by cross_rack_share: followed (at most
+--     0.1), elsewhere (at least 0.9) or mixed (between)
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas
@@ -111,14 +112,16 @@ SELECT
     read.bytes,
     read.cross_rack_bytes,
     read.unknown_rack_bytes,
+    read.cross_rack_bytes * 1e0 / nullif(read.bytes - read.unknown_rack_bytes, 0) AS cross_rack_share,
     reported.reported_minutes,
     reported.differing_minutes,
     CASE
         WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
         WHEN read.declared_rack IS NULL THEN 'no_rack'
-        WHEN read.unknown_rack_bytes > 0 THEN 'unknown'
+        WHEN read.unknown_rack_bytes > 0 OR read.cross_rack_bytes IS NULL THEN 'unknown'
         WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
-        ELSE 'elsewhere'
+        WHEN read.cross_rack_bytes * 10 >= read.bytes * 9 THEN 'elsewhere'
+        ELSE 'mixed'
     END AS verdict
 FROM read
 LEFT JOIN configured

@@ -24,6 +24,8 @@
 --   partition: partition of move_leader; null for other steps
 --   broker_id: broker of set_broker_rack, leader of set_selector and move_leader; null for other steps
 --   bytes_per_hour: record bytes that the step is about, per hour
+--   read_share: part of all bytes that the client read which the step is about, 0 to 1; null: the step is
+--     not about a client, or it read none
 --   saved_bytes_per_hour: those that would no longer cross racks, per hour; null: not known
 --   replica_bytes_per_hour: place_replica: record bytes produced to the topic, per hour, that a new
 --     replica would fetch; null for other steps
@@ -44,6 +46,9 @@ read AS (
         reads.*,
         CASE WHEN reads.topic IS NULL THEN reads.topic_id END AS unnamed_topic_id,
         coalesce(reads.rack_source, '') = 'client_id' AS is_claimed,
+        sum(reads.bytes) OVER (
+            PARTITION BY reads.cluster_id, reads.principal, reads.client_id
+        ) AS client_bytes,
         row_number() OVER (
             PARTITION BY reads.cluster_id, reads.topic_id, reads.partition
             ORDER BY reads.event_time DESC, coalesce(reads.leader_id, -1) DESC
@@ -176,6 +181,7 @@ steps AS (
         CAST(NULL AS INT) AS partition,
         of_broker_id AS broker_id,
         sum(bytes) AS bytes,
+        max(CASE WHEN advice LIKE '%client%' THEN client_bytes END) AS client_bytes,
         sum(saved_bytes) AS saved_bytes,
         min(api_version) AS api_version,
         sum(redirects) AS redirects
@@ -202,6 +208,7 @@ steps AS (
         partition,
         leader_id AS broker_id,
         bytes,
+        CAST(NULL AS BIGINT) AS client_bytes,
         saved_bytes,
         api_version,
         redirects
@@ -253,6 +260,7 @@ SELECT
     hourly.partition,
     hourly.broker_id,
     hourly.bytes / hourly.hours AS bytes_per_hour,
+    hourly.bytes * 1e0 / nullif(hourly.client_bytes, 0) AS read_share,
     hourly.saved_bytes / hourly.hours AS saved_bytes_per_hour,
     hourly.replica_bytes / hourly.hours AS replica_bytes_per_hour,
     (hourly.saved_bytes - coalesce(hourly.replica_bytes, 0)) / hourly.hours

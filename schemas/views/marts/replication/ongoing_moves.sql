@@ -9,8 +9,9 @@
 --   from moving_replicas: cluster_id, topic, partition
 --   replica_id: broker that is to have the replica
 --   leader_id: leader of the partition; null: it has none
---   state: moving; stalled: the replica did not grow since the snapshot before; seen_once: one
---     snapshot shows no pace
+--   state: caught_up: the replica's log is as large as its leader's, so it waits for other replicas of the
+--     move, or for its leader; moving; stalled: the replica did not grow since the snapshot before;
+--     seen_once: one snapshot shows no pace
 --   first_seen_at: time of the first snapshot that found the move
 --   snapshot_time: time of the last snapshot of sizes
 --   size_bytes: size of the new replica's log; null: it has none yet, or its broker did not answer
@@ -19,8 +20,8 @@
 --   bytes_per_s: what the replica grew by per second since first_seen_at; null: seen_once, or its
 --     log became smaller, as retention makes it
 --   leader_bytes_per_s: the same of the leader's log: what is written in the meantime
---   eta_s: time until it has all at these two paces, in seconds; null: it does not catch up, or no
---     pace is known
+--   eta_s: time until it has all at these two paces, in seconds; null: it has all, it does not catch up,
+--     or no pace is known
 WITH moves AS (
     SELECT cluster_id, topic, partition, broker_id, first_seen_at
     FROM (
@@ -152,6 +153,7 @@ SELECT
     broker_id AS replica_id,
     leader_id,
     CASE
+        WHEN bytes_left = 0 THEN 'caught_up'
         WHEN seconds IS NULL THEN 'seen_once'
         WHEN changed_at IS NULL OR changed_at < snapshot_time THEN 'stalled'
         ELSE 'moving'
@@ -164,7 +166,7 @@ SELECT
     bytes_per_s,
     leader_bytes_per_s,
     CASE
-        WHEN changed_at >= snapshot_time AND bytes_per_s > leader_bytes_per_s
+        WHEN bytes_left > 0 AND changed_at >= snapshot_time AND bytes_per_s > leader_bytes_per_s
             THEN bytes_left / (bytes_per_s - leader_bytes_per_s)
     END AS eta_s
 FROM paces
