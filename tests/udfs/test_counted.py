@@ -48,9 +48,9 @@ def test_a_verb_goes_with_its_noun() -> None:
 
 def test_no_sentence_has_a_plural_of_its_own() -> None:
     wrong = {
-        str(path.relative_to(ROOT)): found
+        str(path.relative_to(ROOT)): plurals
         for path in FILES
-        if (found := [*own_plurals(text := path.read_text("utf-8")), *wrong_nouns(text)])
+        if (plurals := [*own_plurals(text := path.read_text("utf-8")), *wrong_nouns(text)])
     }
     assert wrong == {}
 

@@ -85,14 +85,6 @@ def test_spans_name_a_day_once(last: datetime | None, shown: str) -> None:
     assert texts.time_range(NOON, last) == shown
 
 
-def test_one_is_no_plural() -> None:
-    assert [texts.count(n, "broker") for n in (0, 1, 1_200)] == [
-        "0 brokers",
-        "1 broker",
-        "1,200 brokers",
-    ]
-
-
 def test_money_needs_prices() -> None:
     assert texts.money(None, "EUR") == ""
     assert texts.money(1_234.5, "EUR") == "1,234.50 EUR"

@@ -39,7 +39,7 @@ WELL = Window(30, 0, {"User:a": (100, 0), "User:b": (100, 2)}, 0)
         pytest.param(
             Window(30, 0, {"User:a": (100, 0)}),
             Window(15, 0, {"User:a": (100, 50)}),
-            "1 of 1 other principals",
+            "1 of 1 other principal has",
             id="unless there is one alone",
         ),
         pytest.param(
