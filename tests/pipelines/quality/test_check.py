@@ -101,7 +101,7 @@ def _look_at(index: Path | None) -> None:
     assert index is not None
     text = index.read_text(encoding="utf-8")
     assert "<code>begun_has_an_end</code>" in text
-    assert "1 of 1 rows are not so" in text
+    assert "1 of 1 row is not so" in text
     assert "Content-Security-Policy" in text
     assert HOSTILE not in text
 
