@@ -14,6 +14,8 @@ from quotaflow.pipelines.errors import ConfigError
 PLAIN, OAUTH, KERBEROS, IAM = "PLAIN", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"
 JAAS = "sasl.jaas.config"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a name
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+"""The property of a JVM that lists the addresses which Kafka's client 4.0 and later may ask."""
 SERVICE_NAME = "sasl.kerberos.service.name"
 _MECHANISM = "sasl.mechanism"
 _KAFKA, _AWS = "org.apache.kafka.", "software.amazon."

@@ -28,7 +28,8 @@ _SCRIPT = "#!/bin/sh\n# {}\nset -eu\n"
 _PRINCIPALS = {"SHIPPER": "User:shipper", "RECEIVER": "User:receiver"}
 _OPERATOR = "User:quotaflow-operator"
 _UNKNOWN = (
-    "write the principal that brokers print for this login: see docs/connect.md, The principal"
+    "the principal that brokers print for this login is not known: PIPELINE=User:NAME sh acls.sh; "
+    "see docs/connect.md, The principal"
 )
 _EXECUTABLE, _READABLE = 0o755, 0o644
 _NAMED = 3
@@ -112,7 +113,8 @@ def _topics(conf: Conf, discovery: Discovery) -> str:
 
 def _acls(conf: Conf) -> str:
     what = (
-        "The rights each login needs. Edit the names; with mTLS they are distinguished names.\n"
+        "The rights each login needs. Edit the names: with mTLS they are distinguished names,\n"
+        "# with tokens often ids.\n"
         "# As soon as a resource has one ACL, Kafka refuses all other principals on it, unless\n"
         "# allow.everyone.if.no.acl.found is false already."
     )
@@ -139,6 +141,8 @@ def _server_properties(conf: Conf, release: Release) -> str:
     if not release.loads_receiver:
         return head + _REPORTERS.format("TelemetryGate")
     lines = _producer_of_receiver(conf)
+    if url := conf.kafka.properties.get(logins.TOKEN_URL):
+        head += f"# Their JVMs need the option -D{logins.ALLOWED_URLS}={url} too.\n"
     return (
         head
         + _REPORTERS.format("TelemetryReceiver")

@@ -11,8 +11,9 @@ from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.connect.kafka_commands import granted, topic_names
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.kafka.oauth import ClientCredentials
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import Acl
 
@@ -55,8 +56,8 @@ class Allowed:
         return None
 
 
-def own_principal(kafka: KafkaSection) -> Finding:
-    """Whether it is known as whom brokers take this login."""
+def own_principal(kafka: KafkaSection, subject: str | None = None) -> Finding:
+    """Whether it is known as whom brokers take this login; `subject` is that of its token."""
     if kafka.own_principal:
         return Finding("principal", OK, kafka.own_principal)
     protocol = kafka.properties.get("security.protocol", "PLAINTEXT")
@@ -67,17 +68,26 @@ def own_principal(kafka: KafkaSection) -> Finding:
         "write what brokers print into kafka.principal, or changes of this login count as those of "
         "others: docs/connect.md says how to look it up"
     )
-    return Finding("principal", WARNING, "unknown: only brokers know it", remedy)
+    seen = "unknown: only brokers know it"
+    if subject:
+        seen += f"; by their default it is {quoted(f'User:{subject}')}, from the token's claim sub"
+    return Finding("principal", WARNING, seen, remedy)
 
 
 def findings(probe: Probe) -> Iterator[Finding]:
     """The rights that this login lacks, by role."""
-    yield own_principal(probe.conf.kafka)
+    yield own_principal(probe.conf.kafka, _subject(probe))
     names = topic_names(probe.conf)
     allowed = _allowed(probe, {name for name in names.values() if name})
     principal = probe.conf.kafka.own_principal or "User:LOGIN"
     for role in _ROLES:
         yield of_role(role, acls.needed(role, names), allowed, _granting(probe, principal))
+
+
+def _subject(probe: Probe) -> str | None:
+    """The subject of the login's token; None for another login."""
+    provider = probe.client.config.get("sasl_oauth_token_provider")
+    return provider.subject if isinstance(provider, ClientCredentials) else None
 
 
 def of_role(role: str, needed: tuple[Acl, ...], allowed: Allowed, how: "Granting") -> Finding:

@@ -5,6 +5,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
@@ -50,6 +51,19 @@ class ClientCredentials(AbstractTokenProvider):
                 except KafkaError as error:
                     raise SaslAuthenticationFailedError(str(error)) from None
             return self._token
+
+    @property
+    def subject(self) -> str | None:
+        """The claim `sub` of the token (RFC 7519), by which brokers name a login by default.
+
+        None for a token that only its provider can read.
+        """
+        _, _, rest = self._token.partition(".")
+        with suppress(ValueError):
+            claims = _json(base64.urlsafe_b64decode(rest.partition(".")[0] + "=="))
+            subject = claims.get("sub")
+            return subject if isinstance(subject, str) and subject else None
+        return None
 
     def extensions(self) -> dict[str, str]:
         """The SASL extensions of the login, such as Confluent Cloud's logicalCluster."""

@@ -7,7 +7,6 @@ from importlib import resources
 from quotaflow.pipelines.config import Conf, SparkSection, logins, secrets
 from quotaflow.pipelines.spark import jars, session
 
-_ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _KERBEROS_CONF = "java.security.krb5.conf"
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _JARS = "spark.jars"
@@ -44,8 +43,7 @@ def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> Spa
 def _system_properties(properties: Mapping[str, str]) -> dict[str, str]:
     mechanism = properties.get(_MECHANISM)
     if mechanism == logins.OAUTH:
-        # From Kafka 4.0 on the client asks no address that is not listed here, and 3.9 all.
-        return {_ALLOWED_URLS: properties[logins.TOKEN_URL]}
+        return {logins.ALLOWED_URLS: properties[logins.TOKEN_URL]}
     if mechanism == logins.KERBEROS and "KRB5_CONFIG" in os.environ:
         # The variable of the C library, which kafka-python uses. Java has a property for one.
         return {_KERBEROS_CONF: os.environ["KRB5_CONFIG"].partition(":")[0]}

@@ -10,6 +10,8 @@ import pytest
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.pipelines import config
+from quotaflow.pipelines.doctor import rights
+from quotaflow.pipelines.doctor.cluster_probe import open_probe
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, key_stores
 
@@ -100,6 +102,16 @@ def test_a_token_does_for_every_use(site: Site, tmp_path: Path) -> None:
     all_uses.check(by_token(site), tmp_path, {SECRET: identity_provider.CLIENT_SECRET})
     # Of the driver and of a task at least, beside those of commands.
     assert site.provider.tokens > 4
+
+
+def test_doctor_names_the_subject_of_a_token(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIGHT_SECRET", identity_provider.CLIENT_SECRET)
+    conf = config.Conf(
+        kafka=config.KafkaSection(properties=by_token(site) | {SECRET: "env:RIGHT_SECRET"})
+    )
+    with open_probe(conf) as probe:
+        finding = next(each for each in rights.findings(probe) if each.subject == "principal")
+    assert f"it is User:{identity_provider.SUBJECT}, from the token's claim sub" in finding.observed
 
 
 @pytest.mark.parametrize("kind", stores.SUFFIX)

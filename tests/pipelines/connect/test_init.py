@@ -134,6 +134,8 @@ def test_a_receiver_gets_the_address_and_handler_of_tokens(tmp_path: Path) -> No
     oauth = "org.apache.kafka.common.security.oauthbearer"
     handler = f"{oauth}.OAuthBearerLoginCallbackHandler"
     assert f"{begin}.oauthbearer.token.endpoint.url=https://id.example.com/token" in lines
+    allowed = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://id.example.com/token"
+    assert any(line.startswith("#") and allowed in line for line in lines)
     assert f"{begin}.login.callback.handler.class={handler}" in lines
 
 
@@ -183,7 +185,7 @@ def test_rights_are_granted_to_nobody_while_the_principal_is_not_known(tmp_path:
 
     refused = script()
     assert refused.returncode != 0
-    assert "write the principal that brokers print" in refused.stderr
+    assert "PIPELINE=User:NAME sh acls.sh" in refused.stderr
     assert not (tmp_path / "granted").exists()
     assert script(PIPELINE="User:4711").returncode == 0
     assert "--allow-principal User:4711" in (tmp_path / "granted").read_text()

@@ -132,3 +132,13 @@ def test_whether_conf_says_as_whom_brokers_take_the_login(
     )
     finding = rights.own_principal(given)
     assert (finding.state, finding.observed) == expected
+
+
+def test_a_token_s_subject_is_named_as_the_default_of_brokers() -> None:
+    given = KafkaSection(properties={"bootstrap.servers": "b:9093", **OAUTH})
+    finding = rights.own_principal(given, "svc\x1b[2J one")
+    assert finding.state == "warning"
+    assert finding.observed == (
+        r"unknown: only brokers know it; by their default it is $'User:svc\x1b[2J one', "
+        "from the token's claim sub"
+    )

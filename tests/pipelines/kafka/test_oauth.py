@@ -80,6 +80,30 @@ def test_a_token_is_fetched_once_and_renewed_in_time(provider: Provider) -> None
     assert "hunter2" not in repr(login)
 
 
+@pytest.mark.parametrize(
+    ("claims", "subject"),
+    [
+        pytest.param(b'{"sub": "caf\xc3\xa9"}', "caf\xe9", id="a subject"),
+        pytest.param(b'{"sub": 7}', None, id="no text"),
+        pytest.param(b'{"sub": ""}', None, id="empty"),
+        pytest.param(b"[]", None, id="no claims"),
+        pytest.param(b"\xff", None, id="no JSON"),
+    ],
+)
+def test_the_subject_of_a_token_is_read(
+    provider: Provider, claims: bytes, subject: str | None
+) -> None:
+    part = base64.urlsafe_b64encode(claims).decode().rstrip("=")
+    provider.body = json.dumps({"access_token": f"e30.{part}.c2ln"}).encode()
+    assert ClientCredentials(provider.url, OPTIONS).subject == subject
+
+
+@pytest.mark.parametrize("token", ["t1", "a.b", "a.\xe4\xe4.c", ".."])
+def test_a_token_that_is_opaque_has_no_subject(provider: Provider, token: str) -> None:
+    provider.body = json.dumps({"access_token": token}).encode()
+    assert ClientCredentials(provider.url, OPTIONS).subject is None
+
+
 REFUSALS = [
     pytest.param(401, b'{"error": "invalid_client"}', "HTTP status 401, invalid_client", id="401"),
     pytest.param(400, b'{"error": "<b>\\n"}', "HTTP status 400", id="a word that is none"),
