@@ -53,7 +53,7 @@ broker-archive: $(READY)
 
 # What lanes side by side would each translate.
 translations: $(READY)
-	@$(BIN)/python tests/translations.py
+	@$(BIN)/python -m quotaflow.pipelines.results.answers.all_translations
 
 archives: broker-archive
 	@$(BIN)/python tests/spark_home.py

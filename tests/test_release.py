@@ -1,13 +1,10 @@
 """What a release is made of: version, pinned packages, the receiver's jar, units, Dockerfile."""
 
 import configparser
-import importlib.util
 import re
 import shlex
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,6 +13,8 @@ import typer
 from quotaflow.pipelines.__main__ import app
 from quotaflow.pipelines.spark.jars import kafka_jars
 
+from .release_tools import tool
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
@@ -23,17 +22,6 @@ LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 FURTHER: dict[str, set[str]] = {"kerberos": set(), "iam": {"python-dateutil"}}
 UNITS = sorted((ROOT / "conf" / "systemd").glob("*.service"))
 CRONTAB = (ROOT / "conf" / "crontab").read_text(encoding="utf-8")
-
-
-def tool(name: str) -> ModuleType:
-    """A script of .ci/release, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / "release" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 sbom, steps, receiver_jar = tool("sbom"), tool("dockerfile_steps"), tool("receiver_jar")

@@ -33,7 +33,7 @@ def main(folder: Path, cyclonedx: Path) -> None:
     """Build everything. Raises SystemExit for a licence that is not in the list."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    wheel = _packages(folder)
+    wheel = packages(folder)
     receiver_jar.build(folder, kafka_jars(print))
     for lock in (LOCK, *FURTHER_LOCKS):
         shutil.copy(lock, folder / lock.name)
@@ -75,8 +75,8 @@ def bill(wheel: Path, cyclonedx: Path) -> dict[str, Any]:
     return made
 
 
-def _packages(folder: Path) -> Path:
-    """The sdist, and the wheel of it."""
+def packages(folder: Path) -> Path:
+    """Build the sdist, and the wheel of it; returns the wheel's path."""
     committed_at = subprocess.run(
         ["git", "log", "-1", "--format=%ct"],  # noqa: S607
         cwd=ROOT,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FILE = Path(__file__).parents[2] / "Dockerfile"
-_SAYS_NO_STEP = {"FROM", "VOLUME", "ENTRYPOINT", "CMD"}
+_SAYS_NO_STEP = {"FROM", "VOLUME", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:

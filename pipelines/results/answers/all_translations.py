@@ -1,6 +1,7 @@
-"""Translates what all tests read, once for each user and version of a text.
+"""Translates all views and answers for DuckDB, once for each user and version of a text.
 
-`python tests/translations.py`. Lanes that start side by side would each translate all of it.
+`python -m quotaflow.pipelines.results.answers.all_translations`. Lanes of tests that start side by
+side would each translate all of it, and so would each container of an image.
 """
 
 from quotaflow.pipelines.results.answers.registry import ANSWERS
@@ -9,7 +10,7 @@ from quotaflow.pipelines.warehouse.kept_translations import in_duckdb, tables_in
 
 
 def main() -> None:
-    """Keep the translations of all views and answers."""
+    """Keep the translations."""
     texts = [view.sql for view in views.load().values()]
     texts += [text for answer in ANSWERS for text in answer.texts]
     for text in texts:

@@ -1,0 +1,19 @@
+"""The scripts of .ci/release, which is no package, as modules."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+
+
+def tool(name: str) -> ModuleType:
+    """A script of .ci/release; one that imports others needs these first."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / ".ci" / "release" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
