@@ -6,8 +6,6 @@ READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
 INSTALL := $(BIN)/pip install $(QUIETLY)
-# pip makes a wheel of PySpark's source archive: to compress its jars takes half of the installation.
-UNCOMPRESSED := --config-settings=--build-option=--compression=stored
 
 # Many tests start Python again: without bytecode on disk each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,7 +33,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
-  release check-release clean archives broker-archive translations pyspark others
+  release check-release clean archives broker-archive translations
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -155,18 +153,10 @@ clean: ## remove the environment and what tools left
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else \
 	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
-	@echo "preparing $(VENV) (once, some minutes)"
+	@echo "preparing $(VENV) (once: $$(wc -l < constraints.txt) packages, 700 MB, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --constraint constraints.txt pip setuptools wheel
-	@$(MAKE) --no-print-directory --jobs=2 pyspark others
+	@$(BIN)/python .ci/prepare.py constraints.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	$(BIN)/pip check --quiet
 	touch $(READY)
-
-# constraints.txt names every package. PySpark comes as source: its wheel is made beside the others.
-pyspark:
-	$(INSTALL) --no-deps --no-build-isolation $(UNCOMPRESSED) $(shell grep '^pyspark==' constraints.txt)
-
-others:
-	grep -v '^pyspark==' constraints.txt > $(VENV)/others.txt
-	$(INSTALL) --no-deps --requirement $(VENV)/others.txt
