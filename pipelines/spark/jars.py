@@ -27,6 +27,7 @@ from quotaflow.udfs.counted import counted
 Progress = Callable[[str], None]
 _CONF = "quotaflow.conf"
 _STAMP = "checked.json"
+_REPORTED_EACH = 10
 
 
 def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
@@ -137,7 +138,8 @@ def _follow(ivy: subprocess.Popen[str], name: str, total: int, progress: Progres
         lines.append(line.strip())
         if "[SUCCESSFUL" in line:
             fetched += 1
-            progress(f"fetching {name}, once: {fetched} of {total}")
+            if fetched % _REPORTED_EACH == 0 or fetched == total:
+                progress(f"fetching {name}, once: {fetched} of {total}")
     ivy.wait()
     return lines
 

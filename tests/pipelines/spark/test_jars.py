@@ -77,6 +77,14 @@ def test_a_warm_start_takes_no_time_and_runs_no_ivy(monkeypatch: pytest.MonkeyPa
     assert time.perf_counter() - began < 0.5
 
 
+def test_each_tenth_jar_and_the_last_one_are_reported() -> None:
+    command = "for jar in $(seq 23); do echo '  [SUCCESSFUL ] a.jar (9ms)'; done"
+    said: list[str] = []
+    with subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, text=True) as ivy:
+        jars._follow(ivy, "a-set", 23, said.append)
+    assert said == [f"fetching a-set, once: {count} of 23" for count in (10, 20, 23)]
+
+
 def test_a_set_is_exactly_the_listed_jars(small_set: dict[str, bytes]) -> None:
     small_set["stranger-3.jar"] = b"nobody asked for this"
     assert [path.name for path in jars.spark_jars()] == ["a-1.jar", "b-2.jar"]
