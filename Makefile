@@ -153,7 +153,7 @@ clean: ## remove the environment and what tools left
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else \
 	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
-	@echo "preparing $(VENV) (once: $$(wc -l < constraints.txt) packages, 700 MB, some minutes)"
+	@echo "preparing $(VENV) (once: $$(wc -l < constraints.txt) packages, about 700 MB, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --constraint constraints.txt pip setuptools wheel
 	@$(BIN)/python .ci/prepare.py constraints.txt

@@ -38,6 +38,7 @@ class Fetched:
 
     def __init__(self, name: str) -> None:
         self.name, self.phase = name, "fetching"
+        """What is done now; empty when pip has ended."""
         self.packages = 0
         self.lines: deque[str] = deque(maxlen=_LINES_KEPT)
         self._before = self._of_file = 0
@@ -67,7 +68,7 @@ def text(pips: Sequence[Fetched], total: int, seconds: float) -> str:
     """How far all are, in a line."""
     packages = sum(each.packages for each in pips)
     megabytes = sum(each.size for each in pips) / 1e6
-    phases = ", ".join(f"{each.phase} {each.name}" for each in pips)
+    phases = ", ".join(f"{each.phase} {each.name}" for each in pips if each.phase)
     return f"{packages} of {total} packages, {megabytes:.0f} MB, {seconds:.0f} s: {phases}"
 
 
@@ -98,6 +99,7 @@ def run(prints: Fetched, arguments: Sequence[str]) -> int:
     with subprocess.Popen([*_PIP, *_PRINTS, *arguments], stdout=subprocess.PIPE, text=True) as pip:
         for line in pip.stdout or ():
             prints.read(line)
+    prints.phase = ""
     if pip.returncode:
         sys.stderr.write("\n".join(["", *prints.lines, ""]))
     return pip.returncode
