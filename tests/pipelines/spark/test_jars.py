@@ -79,10 +79,10 @@ def test_a_warm_start_takes_no_time_and_runs_no_ivy(monkeypatch: pytest.MonkeyPa
 
 def test_each_tenth_jar_and_the_last_one_are_reported() -> None:
     command = "for jar in $(seq 23); do echo '  [SUCCESSFUL ] a.jar (9ms)'; done"
-    said: list[str] = []
+    reported: list[str] = []
     with subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, text=True) as ivy:
-        jars._follow(ivy, "a-set", 23, said.append)
-    assert said == [f"fetching a-set, once: {count} of 23" for count in (10, 20, 23)]
+        jars._follow(ivy, "a-set", 23, reported.append)
+    assert reported == [f"fetching a-set, once: {count} of 23" for count in (10, 20, 23)]
 
 
 def test_a_set_is_exactly_the_listed_jars(small_set: dict[str, bytes]) -> None:
