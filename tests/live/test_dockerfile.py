@@ -6,6 +6,7 @@ in namespaces of its own does for a container, with the image below an overlay a
 """
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,11 @@ from . import debian_root
 from .conftest import QUICK
 from .debian_root import Container
 
-pytestmark = [pytest.mark.more, pytest.mark.timeout(2_400)]
+pytestmark = [
+    pytest.mark.more,
+    pytest.mark.timeout(2_400),
+    pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root"),
+]
 
 steps, _, _, build = map(tool, ("dockerfile_steps", "sbom", "receiver_jar", "build"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
