@@ -19,6 +19,7 @@ def test_long_client_ids_stay_within_the_bound(check: JavaCheck) -> None:
     assert check.counts("headers")["grown"] < 1.25 * BOUND
 
 
+@pytest.mark.faults
 def test_a_push_that_cannot_be_built_is_counted_and_its_bytes_are_released(
     check: JavaCheck,
 ) -> None:

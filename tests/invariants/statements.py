@@ -73,8 +73,8 @@ _MAY_BE_AHEAD = {
     "metric_alert_events",
     # Seconds in which the rate of the last ids falls, if no other comes.
     "producer_id_rates",
-    # When this process computed the answers.
-    "answer_state",
+    # What this process did, by its own clock.
+    *("answer_state", "batches", "query_progress"),
 }
 _NEWEST = " UNION ALL ".join(
     f"SELECT event_time FROM {table}"

@@ -74,6 +74,7 @@ def operator(cluster: LocalCluster, conf: Conf, tmp_path: Path) -> Operator:
 ADVISED = {BYTES: str(advised_quotas.QUOTA)}
 
 
+@pytest.mark.faults
 def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     operator: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_quota_that_an_operator_set_survives_plan_after_plan(
     assert "quotaflow release user/feedback-mal producer_byte_rate" in error_text
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Producer
 from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +38,7 @@ class Phase:
     positions: dict[int, int]
 
 
+@pytest.mark.faults
 def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     cluster: LocalCluster, spark: SparkSession
 ) -> None:

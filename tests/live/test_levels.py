@@ -118,6 +118,7 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
     assert by_title["Changes that wait"].grids
 
 
+@pytest.mark.faults
 @pytest.mark.usefixtures("throttled")
 def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) -> None:
     """After the tests above, which leave a list of each side."""

@@ -104,6 +104,7 @@ def test_a_token_does_for_every_use(site: Site, tmp_path: Path) -> None:
     assert site.provider.tokens > 4
 
 
+@pytest.mark.faults
 def test_doctor_names_the_subject_of_a_token(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIGHT_SECRET", identity_provider.CLIENT_SECRET)
     conf = config.Conf(

@@ -3,6 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
 from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
@@ -43,6 +44,7 @@ def with_appender(cluster: LocalCluster, folder: Path) -> None:
     cluster.start_broker(1)
 
 
+@pytest.mark.faults
 def test_lines_go_to_the_topic_and_none_is_about_a_line(tmp_path: Path) -> None:
     with LocalCluster(tmp_path / "kafka", nodes=1, class_path=[broker_jar()]) as cluster:
         with_appender(cluster, tmp_path)

@@ -140,6 +140,7 @@ def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
     }
 
 
+@pytest.mark.faults
 def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     window = used(7_140, "consumer_byte_rate", 9.0, client_id="orders")
@@ -211,6 +212,7 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     assert row["next_step"].startswith("raise consumer_byte_rate of its clients")
 
 
+@pytest.mark.faults
 def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     deploy = {
@@ -238,6 +240,7 @@ def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:
     return {row["evidence_table"]: row for row in rows if row["area"] == "telemetry"}
 
 
+@pytest.mark.faults
 def test_telemetry_says_what_was_open_then_and_who_is_silent(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     client = {**BIG, "client_instance_id": "i7"}
@@ -253,6 +256,7 @@ def test_telemetry_says_what_was_open_then_and_who_is_silent(tmp_path: Path) -> 
     assert silent["next_step"] == "apache-kafka-java 3.5.0 cannot push metrics: update it"
 
 
+@pytest.mark.faults
 def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     refused = push(3, **BIG, client_instance_id="i7", error_code=87, accepted=False)

@@ -54,6 +54,7 @@ def test_changes_wait_with_exit_code_three(
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
 
 
+@pytest.mark.faults
 def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
     content = offenders(["User:mallory"], this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
@@ -72,6 +73,7 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
     assert (saved["entity_name"], saved["config_value"]) == ("mallory", "1.5")
 
 
+@pytest.mark.faults
 def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     of_late = this_minute() - HALF_AN_HOUR
     principals = [f"User:{number}-{'x' * 200}" for number in range(100)]
@@ -117,6 +119,7 @@ def test_a_plan_of_blocked_changes_alone_prints_them_with_their_reasons(
     assert len(rows) == len(reasons)
 
 
+@pytest.mark.faults
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
@@ -209,6 +212,7 @@ def test_what_is_not_planned_of_replication_is_told(
     assert all(line.isprintable() for line in errors.splitlines())
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("age_s", "why"),
     [
@@ -254,6 +258,7 @@ def test_a_plan_on_old_tables_is_frozen(
     assert re.search(why, capsys.readouterr().err)
 
 
+@pytest.mark.faults
 def test_who_stopped_is_not_asked_to_be_held_for_ever(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:

@@ -87,6 +87,7 @@ def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     assert "--add-config consumer_byte_rate=40000" in out
 
 
+@pytest.mark.faults
 def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     hour = {"rolled_up_s": 3_600, "period_s": 3_597, "peak_usage": 900.0, "windows": 9}
     rows = [
@@ -174,6 +175,7 @@ def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
     assert [text for text in expected if text not in out] == []
 
 
+@pytest.mark.faults
 def test_only_the_span_that_is_asked_for_counts(why: Why) -> None:
     rows = [throttled(-3_600, 60_000.0), used(0, 10.0)]
     _, out, _ = why({"quota_usage": rows}, "dave")

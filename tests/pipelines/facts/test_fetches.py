@@ -214,6 +214,7 @@ def test_sessions_idle_too_long_or_too_many_are_dropped_and_counted(
     assert made.read(spark, "fetch_sessions").count() == 3
 
 
+@pytest.mark.faults
 def test_a_clock_far_ahead_makes_no_other_session_idle(
     spark: SparkSession, warehouse: Callable[[str], Warehouse]
 ) -> None:

@@ -77,6 +77,7 @@ def test_an_approved_plan_is_written_while_its_offence_lasts(operator: Operator)
     assert operator.configs.configs == {A: {}}
 
 
+@pytest.mark.faults
 def test_an_approved_change_whose_offence_is_over_is_left_out(operator: Operator) -> None:
     operator.seen("a")
     plan_id = operator.saved()
@@ -101,6 +102,7 @@ def test_an_approved_plan_is_not_written_over_an_operator_s_hand(operator: Opera
     assert operator.configs.configs == {A: {RATE: "1.5"}}
 
 
+@pytest.mark.faults
 def test_a_forged_release_lets_nothing_be_written(operator: Operator) -> None:
     operator.seen("a")
     plan_id = operator.saved()
@@ -114,6 +116,7 @@ def test_a_forged_release_lets_nothing_be_written(operator: Operator) -> None:
         assert "User:eve" in text
 
 
+@pytest.mark.faults
 def test_a_halt_is_released_by_a_person(operator: Operator) -> None:
     operator.seen("a")
     assert operator.run("release", "halt")[0] == 3

@@ -102,6 +102,7 @@ def test_a_crash_between_any_two_steps_is_resolved(conf: Conf, opened: Opened, a
     assert ledger(conf).owned == {}
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("at", "made", "steps"),
     [

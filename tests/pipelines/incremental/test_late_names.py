@@ -134,6 +134,7 @@ def test_each_result_with_ids_of_topics_gets_their_names() -> None:
     assert {each.table.name for name in NAMED for each in RESULTS[name].unnamed} <= set(TABLES)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("source", [TOPICS, TOPIC_NAMES], ids=lambda table: table.name)
 @pytest.mark.parametrize("facts", [REQUESTS, FETCHES], ids=lambda table: table.name)
 def test_a_name_that_comes_later_is_in_all_rows(

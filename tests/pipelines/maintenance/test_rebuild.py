@@ -85,6 +85,7 @@ class Place:
         return {row[0]: row[1] for row in rows.select(hour, "bytes").orderBy(hour).collect()}
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_a_rebuild_equals_what_streaming_wrote_within_its_span_and_takes_late_facts_in(
     spark: SparkSession, tmp_path: Path

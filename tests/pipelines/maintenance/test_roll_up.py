@@ -226,6 +226,7 @@ class Place:
         return dict(lengths)
 
 
+@pytest.mark.faults
 def test_windows_become_minutes_after_a_day_and_hours_after_seven(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.put(days(10))
@@ -288,6 +289,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.faults
 def test_views_answer_over_rolled_up_rows_as_over_windows(tmp_path: Path) -> None:
     place = Place(tmp_path)
     causes = ("producer_byte_rate", "request_percentage", None)
@@ -357,6 +359,7 @@ class Killed(BaseException):
     """The process ends here."""
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("survived", [0, 1, 3])
 @pytest.mark.parametrize("at", ["replace", "report"])
 def test_a_kill_at_any_write_leaves_each_window_once(

@@ -169,6 +169,7 @@ def ago(days: int) -> dict[str, Any]:
     return {"event_time": NOON - timedelta(days), "record_time": NOON - timedelta(days)}
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_what_is_too_old_goes_and_what_a_query_needs_stays(place: Place) -> None:
     for days in (DAYS_AGO[:2], DAYS_AGO[2:4], DAYS_AGO[4:]):

@@ -125,6 +125,7 @@ def test_a_check_without_a_description_is_worded(table: str, name: str, words: s
     assert next(wording.expected(c) for c in SUITES[table] if c.name == name) == words
 
 
+@pytest.mark.faults
 def test_the_rows_of_every_check_can_be_asked_for(warehouse: Warehouse) -> None:
     reader = Reader(warehouse).with_empty(frozenset(TABLES))
     for table, check in EVERY:

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,6 +142,7 @@ MOVES = st.builds(
 )
 
 
+@pytest.mark.faults
 @given(st.lists(MOVES, max_size=20))
 def test_both_tables_have_the_same_bytes_between_racks(requests: list[dict[str, Any]]) -> None:
     facts = {"requests": requests, "brokers": [broker(1, "az-1"), broker(2, "az-2")]}

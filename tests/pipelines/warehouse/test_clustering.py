@@ -135,6 +135,7 @@ def test_a_crash_between_the_two_commits_heals(
     assert content(spark, warehouse) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.faults
 def test_a_table_with_another_feature_stays_and_spark_writes_it(
     spark: SparkSession, warehouse: Warehouse, clustered: Path
 ) -> None:

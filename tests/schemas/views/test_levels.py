@@ -80,6 +80,7 @@ def first_with_rows(name: str) -> str | None:
     return next(counted, None)
 
 
+@pytest.mark.faults
 def test_an_answer_has_rows_from_the_level_of_its_table_on() -> None:
     actual = {answer.name: first_with_rows(answer.name) for answer in ANSWERS}
     # Not every answer has rows of the filled tables: one proposes what others do not.

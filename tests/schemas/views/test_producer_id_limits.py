@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import hypothesis as hyp
+import pytest
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback import plan_inputs
@@ -279,7 +280,7 @@ def test_a_limit_is_planned_with_its_harm() -> None:
     ]
     worded = plan_inputs.worded(row)
     assert "keep one producer and close it at the end" in worded.reason
-    assert "3 per second at all 3 brokers" in worded.reason
+    assert "3 per second at 3 brokers" in worded.reason
 
 
 def test_what_is_blocked_asks_for_no_removal() -> None:
@@ -346,6 +347,7 @@ CHOSEN = st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=12, max_size=12)
 """What the loop writes about itself: client ids (their patterns), software, and its version."""
 
 
+@pytest.mark.faults
 @hyp.settings(deadline=None, max_examples=2, phases=[hyp.Phase.explicit, hyp.Phase.generate])
 @hyp.given(CHOSEN)
 def test_what_a_client_writes_moves_nobody(chosen: list[tuple[str, str, str]]) -> None:

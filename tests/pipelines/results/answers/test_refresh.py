@@ -284,6 +284,7 @@ def test_an_answer_of_old_inputs_must_not_be_relied_on(
     assert problems == ({} if is_usable else {"quota_proposals": expected})
 
 
+@pytest.mark.faults
 def test_an_answer_rests_on_those_it_reads(warehouse: Warehouse) -> None:
     make_inputs(warehouse, FILLED)
     refreshed(warehouse, broken("producer_id_bursts"), report=lambda _: None)
