@@ -116,10 +116,11 @@ def _holds_a_login(path: Path) -> bool:
     return "jaas" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "end",
     [
-        pytest.param(LocalCluster.stop_broker, id="stopped cleanly", marks=pytest.mark.faults),
+        pytest.param(LocalCluster.stop_broker, id="stopped cleanly"),
         pytest.param(LocalCluster.kill_broker, id="killed"),
     ],
 )

@@ -110,15 +110,11 @@ def one_broker(
     return LocalCluster(folder / "one", nodes=1)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("receiver", "counted_as"),
     [
-        pytest.param(
-            {"queue.max.bytes": "1"},
-            "Dropped",
-            id="a full queue drops",
-            marks=pytest.mark.faults,
-        ),
+        pytest.param({"queue.max.bytes": "1"}, "Dropped", id="a full queue drops"),
         pytest.param(
             {"topic": "nowhere", "producer.max.block.ms": "100"}, "Failed", id="no topic fails"
         ),

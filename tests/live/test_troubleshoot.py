@@ -95,6 +95,7 @@ def leases(cluster: LocalCluster) -> list[str]:
     return [name for name in current if lease.until_s(name)]
 
 
+@pytest.mark.faults
 def test_points_come_each_once_and_the_resource_goes(
     cluster: LocalCluster, client_id: str, command: list[str]
 ) -> None:

@@ -66,6 +66,7 @@ def operator(
     return operator
 
 
+@pytest.mark.faults
 def test_an_approved_plan_is_written_while_its_offence_lasts(operator: Operator) -> None:
     operator.seen("a")
     plan_id = operator.saved()

@@ -45,6 +45,7 @@ def names(report: CheckReport) -> dict[tuple[str, str], int | None]:
     return {(row["suite"], row["expectation"]): row["failed_rows"] for row in report.failed}
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, fill: Fill) -> None:

@@ -117,6 +117,7 @@ def test_queries_of_a_table_continue_after_its_migration(
     assert content(spark, warehouse) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.faults
 def test_a_crash_between_the_two_commits_heals(
     spark: SparkSession, warehouse: Warehouse, clustered: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
