@@ -22,9 +22,11 @@ ORACLES := tests/oracle
 SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '^tests/(live|oracle)/' | sort)
 # Half of the time of unit tests.
 FEEDBACK := tests/feedback tests/pipelines/commands tests/pipelines/feedback
+# So that the longest lane ends with the others.
+UDFS := tests/udfs
 # Four at a time, the longest first. The gate takes as long as the first three, so the others have what
 # these leave of the processors: equal shares would let two cores wait for one lane at the end.
-LANES := live unit feedback spark views types lint
+LANES := live unit feedback spark views udfs types lint
 BESIDE := nice -n 10
 IN_MEMORY := .ci/in_memory.sh
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties faults-types
@@ -32,7 +34,7 @@ DOCS := tests/live/test_docs_commands.py
 EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit feedback views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
+.PHONY: help demo test lint types unit feedback udfs views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
   release check-release clean archives broker-archive translations
 
 help: ## show this list
@@ -70,11 +72,14 @@ faults-types: $(READY)
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: translations
-	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) \
+	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) --ignore=$(UDFS) \
 	  -m "not faults and not spark" $(WHOLE_LINES)
 
 feedback: translations
 	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
+
+udfs: $(READY)
+	set -o pipefail; $(BESIDE) $(IN_MEMORY) $(BIN)/pytest $(UDFS) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: translations
 	set -o pipefail; $(BESIDE) $(IN_MEMORY) $(BIN)/pytest $(VIEWS) $(ORACLES) -m "not faults and not spark" $(WHOLE_LINES)

@@ -288,11 +288,11 @@ ORDER BY instances DESC
         "rows_that_were_not_used",
         f"""
 SELECT cluster_id, job, coalesce(target, '') AS target, outcome,
-    coalesce(reason, 'no reason told') AS reason, sum(row_count) AS row_count
+    coalesce(reason, 'no reason given') AS reason, sum(row_count) AS row_count
 FROM pipeline_progress
 WHERE outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
     AND {within("event_time")}
-GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason told')
+GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason given')
 ORDER BY row_count DESC
 """,
         ("outcome", "reason", "job", "target", "row_count"),

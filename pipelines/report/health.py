@@ -60,7 +60,7 @@ SELECT
     job,
     coalesce(target, '') AS target,
     outcome,
-    coalesce(reason, 'no reason told') AS reason,
+    coalesce(reason, 'no reason given') AS reason,
     sum(row_count) AS row_count,
     max(event_time) AS newest,
     count(*) OVER () AS of_all

@@ -5,6 +5,7 @@ broker, whose topic holds recorded lines.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,15 +127,12 @@ def outputs(serverless: Serverless) -> dict[str, str]:
 
 
 def test_every_task_does_its_work(serverless: Serverless, outputs: dict[str, str]) -> None:
-    planned = serverless.planned()
-    assert {user for user, _ in planned} == set(ADVISED)
-    keys = {key for _, key in planned}
-    assert "consumer_byte_rate" in keys
-    assert "request_percentage" not in keys, "what brokers charge for it is not known"
-    assert f"{len(planned)} changes wait in plan" in outputs["plan --save --exit-zero"]
+    # Of the other proposals usage is known for one window only, which is too short for any plan.
+    assert serverless.planned() == {("carol", "producer_byte_rate")}
+    assert "1 change waits in plan" in outputs["plan --save --exit-zero"]
     assert " 0 critical and 1 other not met" in outputs["check"]
     assert "not met: shipped_in_time" in outputs["check"]
-    assert "1 told" in outputs["notify"]
+    assert re.search(r"^[1-9]\d* sent", outputs["notify"], re.M)
     counts = {
         row["outcome"]: row["n"]
         for row in serverless.rows(
