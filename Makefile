@@ -51,7 +51,7 @@ test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them l
 broker-archive: $(READY)
 	@$(BIN)/python -m quotaflow.demo.class_archive
 
-# What lanes side by side would each translate.
+# What lanes side by side would each translate. All lanes but three wait for it, so that they start in order.
 translations: $(READY)
 	@$(BIN)/python -m quotaflow.pipelines.results.answers.all_translations
 
@@ -78,7 +78,7 @@ unit: translations
 feedback: translations
 	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(FEEDBACK) -m "not faults and not spark" $(WHOLE_LINES)
 
-udfs: $(READY)
+udfs: translations
 	set -o pipefail; $(BESIDE) $(IN_MEMORY) $(BIN)/pytest $(UDFS) -m "not faults and not spark" $(WHOLE_LINES)
 
 views: translations
