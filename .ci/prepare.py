@@ -4,6 +4,7 @@
 
 PySpark comes as source: one pip makes its wheel while another installs the rest. On a terminal one
 line is drawn again each second; elsewhere there is a line each half minute, and one at the end.
+Only the standard library is there yet, so this cannot use `pipelines/terminal/progress.py`.
 """
 
 import re

@@ -35,6 +35,7 @@ from .debian_root import Container
 pytestmark = [
     pytest.mark.more,
     pytest.mark.timeout(2_400),
+    # chroot, mounts and namespaces are for root alone; CONTRIBUTING.md says so of this lane.
     pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root"),
 ]
 

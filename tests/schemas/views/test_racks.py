@@ -114,7 +114,7 @@ PUSHED = gauge(0, "consumer.x", 1.0, client_rack="az-b")
             [choice(0, 9), choice(0, 8, **NEAR)],
             [PUSHED],
             ("az-b", "az-b", None, "az-a", "mixed"),
-            id="told, and half of it read across",
+            id="known, and half of it read across",
         ),
         pytest.param(
             [choice(0, 90), choice(0, 10, **NEAR)],

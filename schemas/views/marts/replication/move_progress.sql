@@ -52,7 +52,7 @@ WITH intervals AS (
             AND moves.replica_id = late.replica_id
             AND late.last_time >= moves.requested_time
             AND (moves.joined_time IS NULL OR late.last_time <= moves.joined_time)
-    -- A replica that was in sync before has nothing to copy, whatever it falls behind later.
+    -- A replica that was in sync before has nothing to copy, even if it falls behind later.
     WHERE moves.state <> 'in_place'
 ),
 steps AS (
