@@ -11,7 +11,7 @@ from rich.text import Text
 
 _PLAN_WAITS = 3
 # The value of demo/traffic.py, which is slow to import; a test compares them.
-_LEAST_SCALE = 0.3
+_LEAST_SCALE = 0.5
 _EXTRAS = {"report": "jinja2", "quality": "great_expectations"}
 """Extras beside `demo` and `local`, each with a package of it."""
 
@@ -24,13 +24,13 @@ def register(app: typer.Typer) -> None:
 def demo(
     scale: Annotated[
         float,
-        typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 30 s."),
+        typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 20 s."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of the traffic.")] = 1,
 ) -> None:
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
 
-    Takes two to three minutes on two cores, and about 4 GB of memory; listens on 127.0.0.1 alone.
+    Takes about two minutes on two cores, and about 4 GB of memory; listens on 127.0.0.1 alone.
     Afterwards the cluster is stopped, and every command without --conf reads the tables it left.
     Needs a JDK.
     """

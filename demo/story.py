@@ -39,6 +39,7 @@ from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.quality import check
+from quotaflow.pipelines.quality.validation import great_expectations
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
 
@@ -130,7 +131,7 @@ def play(seed: int, scale: float, display: Display) -> None:
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
     with runs.new_run(home) as folder:
-        report = _fill(folder, seed, scale, display)
+        report, empty = _fill(folder, seed, scale, display)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, folder / "warehouse")
@@ -138,14 +139,14 @@ def play(seed: int, scale: float, display: Display) -> None:
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
     display.sentence(shown.clients(report))
     page = folder / "report.html"
-    heads = completeness.heads_of_all()
-    with ThreadPoolExecutor(1, "completeness") as pool:
-        empty = pool.submit(completeness.without_rows, folder / "warehouse", heads)
-        sentence, arguments = shown.last(page)
-        display.sentence(sentence)
-        display.run(list(arguments), place)
+    sentence, arguments = shown.last(page)
+    display.sentence(sentence)
+    display.run(list(arguments), place)
+    of_all = completeness.heads_of_all()
+    # Tables that had rows have them still: only the last steps filled others.
+    empty = completeness.without_rows(folder / "warehouse", {name: of_all[name] for name in empty})
     is_whole = scale >= 1
-    completeness.report(empty.result(), len(heads), display.say, must_be_complete=is_whole)
+    completeness.report(empty, len(of_all), display.say, must_be_complete=is_whole)
     display.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
 
 
@@ -189,7 +190,10 @@ def _conf_file(folder: Path) -> Path:
     return folder / "conf.yaml"
 
 
-def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficReport:
+def _fill(
+    folder: Path, seed: int, scale: float, display: Display
+) -> tuple[TrafficReport, completeness.Empty]:
+    """Play all that needs the cluster. Returns what clients did, and what has no rows."""
     with LocalCluster(
         folder / "cluster", progress=display.say, settings=_SETTINGS, is_kept=False
     ) as cluster:
@@ -209,34 +213,33 @@ def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficRep
             _tables(scene)
             display.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
             _plan(scene)
-            _effect(scene)
+            empty = _effect(scene)
             late.end()
-    return report
+    return report, empty
 
 
 def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
     """The traffic, and beside it all that takes its own time; then what the tables need of it."""
-    cluster, stop, is_running = scene.cluster, Event(), Event()
-    with ThreadPoolExecutor(3, "scenes") as pool:
-        scenes: list[Future[Any]] = [pool.submit(_first_tables, scene, is_running, stop)]
+    cluster, stop = scene.cluster, Event()
+    with ThreadPoolExecutor(4, "scenes") as pool:
+        scenes: list[Future[Any]] = [pool.submit(session.get, scene.conf.spark, scene.display.say)]
         _make_topics(cluster)
         forgotten = throttle_scene.forget(cluster)
 
         def prepared() -> None:
             scene.display.sentence(shown.BEFORE)
             _take(scene)
-            is_running.set()
             late.start_consumers()
+            scenes.append(pool.submit(_look_amid, scene, stop, traffic.DURATION_S * scale / 2))
             scenes.append(pool.submit(lagging_scene.play, cluster, stop))
             scenes.append(pool.submit(throttle_scene.fill, cluster))
 
         try:
             report = traffic.run(cluster, seed, scale, scene.display.say, prepared)
             late.start_frank()
-            _, lagging, _ = [each.result() for each in scenes]
+            _, _, lagging, _ = [each.result() for each in scenes]
         finally:
             stop.set()
-            is_running.set()
     _change_more(cluster)
     for acts, is_act in ((forgotten, throttle_scene.is_act), (lagging, lagging_scene.is_act)):
         request_lines.ship(cluster, REQUEST_LOG_TOPIC, acts.lines(cluster, is_act))
@@ -244,15 +247,9 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
     return report
 
 
-def _first_tables(scene: _Scene, is_running: Event, stop: Event) -> None:
-    """Start Spark, and fill facts amid the traffic; a snapshot shows the cluster at work.
-
-    Spark takes so long to start that every client is at work by then.
-    """
-    session.get(scene.conf.spark, scene.display.say)
-    is_running.wait()
-    if not stop.is_set():
-        runner.run(scene.conf, in_two(scene.conf)[0], None, scene.display.say)
+def _look_amid(scene: _Scene, stop: Event, after_s: float) -> None:
+    """A snapshot of the cluster at work."""
+    if not stop.wait(after_s):
         scene.display.sentence(shown.AMID)
         _take(scene)
 
@@ -262,10 +259,14 @@ def _tables(scene: _Scene) -> None:
     scene.display.say(f"{scene.shipper.drain().acked} request-log lines shipped")
     scene.display.sentence(shown.AFTER)
     facts, results = in_two(scene.conf)
-    # A snapshot reads from facts who set a config, and results read the snapshot.
-    runner.run(scene.conf, facts, None, scene.display.say)
-    _take(scene)
-    runner.run(scene.conf, results, None, scene.display.say)
+    with ThreadPoolExecutor(1, "import") as pool:
+        # The check needs it later. It takes seconds to load, and this process waits for Spark now.
+        loaded = pool.submit(great_expectations)
+        # A snapshot reads from facts who set a config, and results read the snapshot.
+        runner.run(scene.conf, facts, None, scene.display.say)
+        _take(scene)
+        runner.run(scene.conf, results, None, scene.display.say)
+        loaded.result()
 
 
 def _plan(scene: _Scene) -> None:
@@ -293,12 +294,17 @@ def _check(scene: _Scene) -> None:
     check.check(scene.conf, request, datetime.now(UTC), lambda _: None)
 
 
-def _effect(scene: _Scene) -> None:
-    """What the changes did, in tables; then take them back."""
+def _effect(scene: _Scene) -> completeness.Empty:
+    """What the changes did, in tables; then take them back. Returns what has no rows before."""
     scene.shipper.drain()
     scene.display.sentence(shown.AGAIN)
-    runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
-    scene.show(shown.EFFECT)
+    with ThreadPoolExecutor(1, "completeness") as pool:
+        heads = completeness.heads_of_all()
+        # This process waits for Spark meanwhile.
+        empty = pool.submit(completeness.without_rows, scene.folder / "warehouse", heads)
+        runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
+        scene.show(shown.EFFECT)
+        return empty.result()
 
 
 def _take(scene: _Scene) -> None:

@@ -28,18 +28,21 @@ from quotaflow.pipelines.errors import ConfigError
 
 __all__ = ["ClientReport", "TrafficReport", "run"]
 
-DURATION_S = 20.0
+DURATION_S = 12.0
 """How long clients keep their pace at scale 1; a push interval is one second."""
 
-MIN_SCALE = 0.3
+MIN_SCALE = 0.5
 """Below six seconds too few telemetry pushes would come from each client."""
 
 DAVE_QUOTA_BYTES_PER_S = 20_000
-MALLORY_PRODUCERS = 168
+MALLORY_PRODUCERS = 100
 """How many producers mallory makes at scale 1."""
 
 _QUOTA_WINDOW_S = 11
 _MOVE_BYTES_PER_S = 1_500_000
+_BULK_BYTES = 4_500_000
+"""It moves in three seconds."""
+
 _PARTITIONS = 3
 _RECORD_BYTES = 1_000
 _BULK_RECORD_BYTES = 20_000
@@ -61,7 +64,7 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
     prepared: Callable[[], None] = lambda: None,
 ) -> TrafficReport:
-    """Run every client and report its work; about 30 s at scale 1 on two cores.
+    """Run every client and report its work; about 20 s at scale 1 on two cores.
 
     Calls `prepared` once topics, quota and subscription are there, before any client works.
     Interrupted, it ends every thread and child process before it passes the interrupt on.
@@ -114,15 +117,10 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _bulk_bytes(stage: Stage) -> int:
-    """An amount that moves in under half of the time."""
-    return round(_MOVE_BYTES_PER_S * stage.duration_s * 0.4)
-
-
 def _load(stage: Stage, user: str, client_id: str) -> ClientReport:
     """Fill `bulk` as fast as it goes."""
     at_once = replace(stage, duration_s=0.0)
-    records = _bulk_bytes(stage) * 4 // (3 * _BULK_RECORD_BYTES)
+    records = _BULK_BYTES * 4 // (3 * _BULK_RECORD_BYTES)
     return traffic_clients.steady(
         at_once, user, client_id, "bulk", records=records, bytes_each=_BULK_RECORD_BYTES
     )
@@ -149,7 +147,7 @@ def _move(stage: Stage, loaded: Future[ClientReport]) -> Move:
     return traffic_configs.move(
         stage,
         "bulk",
-        size_bytes=_bulk_bytes(stage),
+        size_bytes=_BULK_BYTES,
         throttle_bytes_per_s=_MOVE_BYTES_PER_S,
     )
 

@@ -23,7 +23,7 @@ _OTHER_MOVES = "existing partition assignment"
 """Of the message with which kafka-reassign-partitions refuses to begin a second move."""
 
 _REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-_LOOK_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.1
 _MOVE_TIMEOUT_S = 90.0
 _TOPICS_TIMEOUT_S = 30.0
 

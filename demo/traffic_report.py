@@ -18,8 +18,9 @@ class ClientReport:
 
     `records_acked` includes records of aborted transactions. `producer_ids` counts the ids that it
     got: 0 for a consumer. None: the client does not report it, as a Java client reports no push.
-    `pushes` counts PushTelemetry requests except the terminating one, which a client sends after
-    its log is closed; `client_instances` counts the ids that brokers gave it (KIP-714).
+    `pushes` counts PushTelemetry requests but those that a client sends while it closes, as the
+    terminating one: its log is closed then; `client_instances` counts the ids that brokers gave it
+    (KIP-714).
     """
 
     principal: str

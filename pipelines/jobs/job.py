@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
-
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
@@ -79,7 +79,7 @@ UNNAMED = "unknown"
 """The cluster id that the first release wrote for a run that read only tables."""
 
 
-def default_cluster_id(conf: Conf, warehouse: Warehouse, spark: "SparkSession") -> str | None:
+def default_cluster_id(conf: Conf, tables: Tables) -> str | None:
     """The cluster of a run that reads only tables, and so connects to no broker.
 
     That is the cluster in conf, else the only one whose topics were read, else that of the newest
@@ -88,12 +88,11 @@ def default_cluster_id(conf: Conf, warehouse: Warehouse, spark: "SparkSession") 
     """
     if conf.kafka.cluster_id:
         return conf.kafka.cluster_id
-    read = identity.cluster_ids(warehouse.conf.checkpoint_folder)
+    read = identity.cluster_ids(conf.warehouse.checkpoint_folder)
     if len(read) == 1:
         return read.pop()
-    name = PIPELINE_PROGRESS.name
-    if not warehouse.exists(spark, name):
-        return None
-    counted = warehouse.read(spark, name).where(F.col("cluster_id") != UNNAMED)
-    newest = counted.agg(F.max_by("cluster_id", "event_time").alias("cluster_id")).collect()[0]
-    return None if newest["cluster_id"] is None else str(newest["cluster_id"])
+    counted = tables.rows(
+        f"SELECT cluster_id FROM {PIPELINE_PROGRESS.name} "
+        f"WHERE cluster_id <> {literal(UNNAMED)} ORDER BY event_time DESC LIMIT 1"
+    )
+    return str(counted[0]["cluster_id"]) if counted else None

@@ -1,10 +1,11 @@
 """Runs jobs: checks their checkpoints, starts their queries, watches them, and stops them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
@@ -23,6 +24,7 @@ from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import identity, sinks
 from quotaflow.pipelines.streaming.listener import listening
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[str], None]
 _RETRIES = 5
-_POLL_S = 2
+_POLL_S, _SHORT_POLL_S = 2, 0.1
 _FAILURES_FORGOTTEN_AFTER_S = 600
 
 
@@ -62,8 +64,6 @@ def run(
         if gaps and not accept_lost_records:
             raise gaps[0].refusal()
         spark = session.get(login.section(conf, report), report)
-        cluster = cluster_id or default_cluster_id(conf, warehouse, spark)
-        environment = JobEnvironment(spark, conf, warehouse, cluster)
         # A job may read a table that another fills, also when that one is not run now. Views read
         # settings, which only a snapshot fills.
         needed = {QUERY_PROGRESS.name, SETTINGS.name}
@@ -71,8 +71,11 @@ def run(
             needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
         with failures.as_job_error("making the tables"):
             warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
-        written = identity.batches_written(spark, warehouse)
+        tables = open_tables(conf, lambda: spark)
+        written = identity.batches_written(tables)
         _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
+        cluster = cluster_id or default_cluster_id(conf, tables)
+        environment = JobEnvironment(spark, conf, warehouse, cluster)
         for gap in gaps:
             lost = offset_gaps.accept(environment, gap, JOBS[gap.job].fills, datetime.now(UTC))
             report(f"{gap.job}: going on behind {counted(lost, 'lost record')} of {gap.topic}")
@@ -142,12 +145,12 @@ class _Runner:
         self.reported: set[str] = set()
 
     def run(self, jobs: list[Job], every_s: int | None) -> int:
-        """Run jobs once, one after the other, or all at once; returns the number of rows read."""
+        """Run jobs once, or again and again; returns the number of rows read."""
         try:
             with failures.as_job_error("recording the progress of batches"):
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
-                rows = sum(self.once(job) for job in jobs)
+                rows = self.once(jobs)
             self.answers.refresh()
             failed = [line for job in jobs for line in self.not_up_to_date(job)]
             if failed:
@@ -156,26 +159,53 @@ class _Runner:
         finally:
             self._write_progress()
 
-    def once(self, job: Job) -> int:
-        """Run a job over the rows that are there now; returns the number of rows read."""
-        self.report(f"{job.name}: reading {job.reads}")
-        while True:
-            query = self._start(job, sinks.ONCE)
-            try:
-                while not query.awaitTermination(_POLL_S):
-                    self.log.take()
-            except KeyboardInterrupt:
-                _stop(query)
-                raise
-            except StreamingQueryException as error:
-                self.log.finish(job)
-                self._wait_before_retry(job, error)
-                continue
-            rows = self.log.finish(job)
-            if not rows:
-                self.log.record_idle(query)
-                self._refresh(job)
-            return rows
+    def once(self, jobs: list[Job]) -> int:
+        """Run jobs over the rows that are there now; returns the number of rows read.
+
+        A job begins when all jobs are done that fill what it reads. Jobs that do not depend on each
+        other run at the same time: much of a small batch is Spark's own work on one core.
+        """
+        by_name = {job.name: job for job in jobs}
+        order = TopologicalSorter(selection.dependencies(jobs))
+        order.prepare()
+        rows, running = 0, dict[str, "StreamingQuery"]()
+        try:
+            while order.is_active():
+                for name in order.get_ready():
+                    self.report(f"{name}: reading {by_name[name].reads}")
+                    running[name] = self._start(by_name[name], sinks.ONCE)
+                time.sleep(_SHORT_POLL_S)
+                for name, query in list(running.items()):
+                    if again := self._unfinished(by_name[name], query):
+                        running[name] = again
+                        continue
+                    rows += self._finished(by_name[name], query)
+                    del running[name]
+                    order.done(name)
+                self.log.take()
+        finally:
+            _stop_all(running.values())
+        return rows
+
+    def _unfinished(self, job: Job, query: "StreamingQuery") -> "StreamingQuery | None":
+        """The query, or another one if it failed in a way that may pass; None once all is read."""
+        if query.isActive:
+            return query
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            self.log.finish(job)
+            self._wait_before_retry(job, error)
+            return self._start(job, sinks.ONCE)
+        return None
+
+    def _finished(self, job: Job, query: "StreamingQuery") -> int:
+        """Record the end of a query; returns the number of rows read."""
+        rows = self.log.finish(job)
+        if not rows:
+            self.log.record_idle(query)
+            self._refresh(job)
+        return rows
 
     def _start(self, job: Job, trigger: sinks.Trigger) -> "StreamingQuery":
         with failures.as_job_error(job.name):
@@ -212,9 +242,7 @@ class _Runner:
                 for job in jobs:
                     queries[job.name] = self._supervised(job, queries[job.name], trigger)
         finally:
-            # Each stop waits until its batch is interrupted, at most `stopTimeout`.
-            with ThreadPoolExecutor(len(queries), "stop") as pool:
-                list(pool.map(_stop, queries.values()))
+            _stop_all(queries.values())
 
     def _supervised(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger
@@ -245,6 +273,13 @@ class _Runner:
         wait_s = 2 ** len(recent)
         self.report(f"{job.name}: {failures.one_line(error)}; trying again in {wait_s} s")
         time.sleep(wait_s)
+
+
+def _stop_all(queries: Collection["StreamingQuery"]) -> None:
+    """Stop queries at once: each stop waits until its batch is interrupted, or `stopTimeout`."""
+    if queries:
+        with ThreadPoolExecutor(len(queries), "stop") as pool:
+            list(pool.map(_stop, queries))
 
 
 def _stop(query: "StreamingQuery") -> None:

@@ -1,6 +1,7 @@
 """The jobs that a user selects by names of jobs and groups, as arguments of `run`."""
 
 import difflib
+from collections.abc import Collection
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
@@ -26,6 +27,19 @@ def jobs(names: list[str], conf: Conf) -> list[Job]:
         if job.name in names:
             refuse_off(job, conf)
     return [job for job in chosen if not _is_off(job, conf)]
+
+
+def dependencies(chosen: Collection[Job]) -> dict[str, set[str]]:
+    """Each job, and those of `chosen` that fill what it reads or looks up."""
+    return {
+        job.name: {other.name for other in chosen if other is not job and _feeds(other, job)}
+        for job in chosen
+    }
+
+
+def _feeds(filling: Job, reading: Job) -> bool:
+    read = {reading.reads, *(table.name for table in reading.looks_up)}
+    return not read.isdisjoint(table.name for table in filling.fills)
 
 
 def refuse_off(job: Job, conf: Conf) -> None:

@@ -10,20 +10,14 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
-from pyspark.sql import functions as F
 
 from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.warehouse import state_files
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 # No query has so many batches. Larger numbers are times in ms, of work outside of micro-batches.
 _TIMES_BEGIN = 10**11
@@ -117,18 +111,17 @@ def _set_aside(checkpoint: Path) -> None:
     os.utime(aside)
 
 
-def batches_written(spark: "SparkSession", warehouse: Warehouse) -> dict[str, dict[str, int]]:
+def batches_written(tables: Tables) -> dict[str, dict[str, int]]:
     """The newest micro-batch of every query in pipeline_progress, by job and the query's id.
 
     Batch numbers of a refresh are times in ms, and are left out.
     """
-    if not warehouse.exists(spark, PIPELINE_PROGRESS.name):
-        return {}
-    counted = warehouse.read(spark, PIPELINE_PROGRESS.name)
-    counted = counted.where(F.col("batch_id") < _TIMES_BEGIN)
-    newest = counted.groupBy("job", "query_id").agg(F.max("batch_id").alias("batch_id"))
+    newest = tables.rows(
+        f"SELECT job, query_id, max(batch_id) AS batch_id FROM {PIPELINE_PROGRESS.name} "
+        f"WHERE batch_id < {_TIMES_BEGIN} GROUP BY job, query_id"
+    )
     by_job: dict[str, dict[str, int]] = {}
-    for row in newest.collect():
+    for row in newest:
         by_job.setdefault(row["job"], {})[row["query_id"]] = row["batch_id"]
     return by_job
 

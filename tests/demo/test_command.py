@@ -9,7 +9,7 @@ from quotaflow.pipelines.__main__ import execute
 def test_a_scale_too_small_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["demo", "--scale", "0.1"]) == 2
     error_text = capsys.readouterr().err
-    assert "'0.1' for '--scale': Input should be greater than or equal to 0.3" in error_text
+    assert "'0.1' for '--scale': Input should be greater than or equal to 0.5" in error_text
 
 
 def test_a_seed_of_text_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,8 +83,10 @@ def test_ids_that_clients_heard_of_are_ids_that_brokers_gave(run: Run, user: str
 def test_pushes_a_client_sent_are_pushes_a_broker_logged(run: Run, client_id: str) -> None:
     pushes = run.logged("PUSH_TELEMETRY", client_id)
     sent = run.client(client_id).pushes
-    assert sent == sum(not push["request"]["terminating"] for push in pushes)
+    assert sent is not None
     assert sent >= 3
+    # It does not count a push that it sends while it closes.
+    assert sent <= sum(not push["request"]["terminating"] for push in pushes) <= sent + 1
     assert {push["response"]["errorCode"] for push in pushes} == {0}
 
 

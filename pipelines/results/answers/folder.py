@@ -1,5 +1,7 @@
 """Answers over tables of a folder or an object store: by DuckDB in this process, without a JVM."""
 
+import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,26 +25,33 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.table import DOUBLE, STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.database import Database, Selection, opened
+from quotaflow.udfs.engine.database import Database, Selection
+from quotaflow.udfs.engine.instances import Instance, borrowed
 from quotaflow.udfs.engine.rule import Relation, Rule
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _MEMORY_MB = 1_024
+_THREADS = 4
 _EXPIRY = pa.schema([("expires_at", TIMESTAMP)])
 _NUMBERS = pa.schema([("setting", STRING), ("number", DOUBLE)])
 
 
 @dataclass
 class FolderSource:
-    """The tables of a place, each in the version that it has when it is first named here."""
+    """The tables of a place, each in the version that it has when it is first named here.
+
+    Threads may share it. They have one instance of DuckDB and its memory, each with a connection.
+    """
 
     warehouse: Warehouse
     now: datetime
     _opened: "dict[str, DeltaTable]" = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
-    _database: Database | None = None
+    _of_thread: threading.local = field(default_factory=threading.local)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
+    _instance: Instance | None = None
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -51,6 +60,11 @@ class FolderSource:
         from sqlglot.errors import SqlglotError  # noqa: PLC0415  as above
 
         return (duckdb.Error, pa.ArrowException, DeltaError, SqlglotError, OSError, ConfigError)
+
+    @property
+    def threads(self) -> int:
+        """How many threads compute answers: DuckDB plans a text and reads few rows on one."""
+        return min(_THREADS, os.cpu_count() or 1)
 
     def close(self) -> None:
         """End the database."""
@@ -103,10 +117,18 @@ class FolderSource:
         return _newest(self._listed(name)) if self.warehouse.place.is_made(name) else None
 
     def database(self) -> Database:
-        """The database that computes answers, opened once."""
-        if self._database is None:
-            self._database = self._stack.enter_context(opened({}, _MEMORY_MB))
-        return self._database
+        """The database in which this thread computes answers, opened once."""
+        if not hasattr(self._of_thread, "database"):
+            with self._opening:
+                self._of_thread.database = self._connected()
+        database: Database = self._of_thread.database
+        return database
+
+    def _connected(self) -> Database:
+        if self._instance is None:
+            self._instance = self._stack.enter_context(borrowed(_MEMORY_MB, threads=1))
+        connection = self._stack.enter_context(self._instance.connected())
+        return Database(self._instance, connection, {})
 
     def _computed(
         self,
@@ -148,9 +170,10 @@ class FolderSource:
         return delta_files.of_version(live, self.warehouse.place.path(name), TABLES[name].time)
 
     def _live(self, name: str) -> "DeltaTable":
-        if name not in self._opened:
-            self._opened[name] = self.warehouse.place.open(name)
-        return self._opened[name]
+        # The first thread decides which version all of them read.
+        return self._opened.get(name) or self._opened.setdefault(
+            name, self.warehouse.place.open(name)
+        )
 
 
 def _newest(files: Sequence[DataFile]) -> datetime | None:

@@ -36,6 +36,11 @@ class CatalogSource:
     _registered: set[str] = field(default_factory=set)
 
     @property
+    def threads(self) -> int:
+        """One: an answer registers parts of tables under names that the next one uses again."""
+        return 1
+
+    @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What `compute` raises if an answer cannot be computed."""
         return (*spark_errors(), pa.ArrowException, OSError, ConfigError)

@@ -6,9 +6,11 @@ they are read: rows can be newer than their state says, and never older.
 """
 
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from functools import cache
+from graphlib import TopologicalSorter
 
 import pyarrow as pa
 
@@ -42,7 +44,7 @@ def refresh(
 ) -> list[str]:
     """Compute each answer whose inputs changed; returns the names of the tables that changed.
 
-    The caller has the warehouse's lock. `answers` are in order, each after those it reads. An
+    The caller has the warehouse's lock. Each answer is computed after those it reads. An
     answer whose required inputs do not all exist is left. One that cannot be computed is reported,
     keeps its rows and has its error in `answer_state`; the others go on. A folder needs no session.
     """
@@ -51,7 +53,7 @@ def refresh(
         errors: tuple[type[Exception], ...] = (*source.failures, JobError)
         try:
             run = _Refresh(source, warehouse, open_session, now, report)
-            changed = [answer.name for answer in answers if run.is_changed(answer)]
+            changed = run.all(answers)
             run.write_states()
         except errors as error:
             report(f"answers may not be up to date: {failures.one_line(error)}")
@@ -92,6 +94,28 @@ class _Refresh:
         self.errors: tuple[type[Exception], ...] = (*source.failures, JobError)
         self.states = _states(source)
         self.written = dict(self.states)
+
+    def all(self, answers: Collection[Answer]) -> list[str]:
+        """Bring all answers up to date; returns the names of those whose rows are others now."""
+        by_name = {answer.name: answer for answer in answers}
+        order = TopologicalSorter(
+            {name: by_name.keys() & {*answer.inputs} - {name} for name, answer in by_name.items()}
+        )
+        order.prepare()
+        changed: dict[str, bool] = {}
+        running: dict[Future[bool], str] = {}
+        pool = ThreadPoolExecutor(self.source.threads, "answers")
+        try:
+            while order.is_active():
+                for name in order.get_ready():
+                    running[pool.submit(self.is_changed, by_name[name])] = name
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    name = running.pop(future)
+                    changed[name] = future.result()
+                    order.done(name)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return [name for name in by_name if changed[name]]
 
     def is_changed(self, answer: Answer) -> bool:
         """Bring one answer up to date; returns whether its rows are others now."""

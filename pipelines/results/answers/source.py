@@ -52,6 +52,11 @@ class Source(Protocol):
         ...
 
     @property
+    def threads(self) -> int:
+        """How many threads may compute answers at the same time."""
+        ...
+
+    @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What `compute` raises if an answer cannot be computed."""
         ...

@@ -12,13 +12,13 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import job, runner
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...delta_tables import NOON, Fill
 from ...udfs.fetch_rows import part
 
-pytestmark = pytest.mark.spark
 JOBS = ["client_metrics", "fetches"]
 
 
@@ -52,6 +52,7 @@ def fetched(cluster_id: str, second: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.spark
 @pytest.mark.faults
 def test_what_is_read_from_tables_counts_for_the_cluster_of_its_rows(
     spark: SparkSession, conf: config.Conf
@@ -77,13 +78,14 @@ def test_what_is_read_from_tables_counts_for_the_cluster_of_its_rows(
 
 
 def test_a_look_that_finds_nothing_is_of_what_is_known_best(
-    spark: SparkSession, conf: config.Conf, fill: Fill, warehouse: Warehouse
+    conf: config.Conf, fill: Fill, warehouse: Warehouse
 ) -> None:
     assert conf.warehouse.folder == warehouse.conf.folder
 
     def default_cluster() -> str | None:
-        return job.default_cluster_id(conf, warehouse, spark)
+        return job.default_cluster_id(conf, open_tables(conf))
 
+    fill("pipeline_progress", [])
     assert default_cluster() is None
     counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), ("unknown", datetime.now(UTC))]
     fill(

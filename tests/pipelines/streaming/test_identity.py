@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
-from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
@@ -109,11 +110,15 @@ def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
     assert identity.is_started(checkpoint)
 
 
+def no_session() -> NoReturn:
+    raise AssertionError("no job needs Spark for this")
+
+
 @pytest.fixture(scope="module")
-def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables in which every job but one has written batches 0 to 2 of query q1."""
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("warehouse"))))
-    warehouse.ensure(lambda: spark, [PIPELINE_PROGRESS])
+    warehouse.ensure(no_session, [PIPELINE_PROGRESS])
     rows = [
         {"job": job, "query_id": "q1", "batch_id": batch, "event_time": TIME}
         for job in ("fits", "planned", "lost", "copied", "replaced", "nameless", "accepted")
@@ -122,13 +127,12 @@ def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     # What a refresh without a micro-batch counts has a time in ms for its number.
     rows.append(rows[0] | {"batch_id": int(TIME.timestamp() * 1_000)})
     progress = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch = Batch(warehouse, "any", "any", 0)
-    batch.append(spark.createDataFrame(progress), PIPELINE_PROGRESS)
+    row_writer.append(no_session, warehouse, PIPELINE_PROGRESS, progress)
     return warehouse
 
 
-def check(spark: SparkSession, warehouse: Warehouse, job: str, *, accept_new: bool = False) -> None:
-    written = identity.batches_written(spark, warehouse).get(job, {})
+def check(warehouse: Warehouse, job: str, *, accept_new: bool = False) -> None:
+    written = identity.batches_written(Reader(warehouse)).get(job, {})
     identity.check_tables(warehouse.checkpoint(job), written, accept_new=accept_new)
 
 
@@ -141,7 +145,6 @@ def raises(words: str | None) -> Iterator[None]:
             yield
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("job", "checkpoint", "words"),
     [
@@ -161,7 +164,6 @@ def raises(words: str | None) -> Iterator[None]:
     ],
 )
 def test_checkpoints_against_the_tables(
-    spark: SparkSession,
     warehouse: Warehouse,
     job: str,
     checkpoint: tuple[str, int] | None,
@@ -170,34 +172,32 @@ def test_checkpoints_against_the_tables(
     if checkpoint:
         started(warehouse.checkpoint(job), *checkpoint)
     with raises(words):
-        check(spark, warehouse, job, accept_new=False)
+        check(warehouse, job, accept_new=False)
 
 
-@pytest.mark.spark
 def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
-    spark: SparkSession, warehouse: Warehouse
+    warehouse: Warehouse,
 ) -> None:
     checkpoint = started(warehouse.checkpoint("accepted"), "q1", 3)
     identity.restart_from(checkpoint, {"logs": {"0": 13}})
-    check(spark, warehouse, "accepted", accept_new=False)
+    check(warehouse, "accepted", accept_new=False)
     started(checkpoint, "q2")
-    check(spark, warehouse, "accepted", accept_new=False)
+    check(warehouse, "accepted", accept_new=False)
     shutil.rmtree(checkpoint)
     with raises("is missing, but the tables have rows that accepted wrote"):
-        check(spark, warehouse, "accepted", accept_new=False)
+        check(warehouse, "accepted", accept_new=False)
 
 
-@pytest.mark.spark
 def test_a_checkpoint_without_its_query_s_id_is_refused_with_the_command_that_repairs_it(
-    spark: SparkSession, warehouse: Warehouse
+    warehouse: Warehouse,
 ) -> None:
     checkpoint = started(warehouse.checkpoint("nameless"), "q1", 3)
     (checkpoint / "metadata").unlink()
     assert identity.is_started(checkpoint)
     with pytest.raises(CheckpointError, match=r"lost its file metadata.* write it again") as raised:
-        check(spark, warehouse, "nameless", accept_new=False)
+        check(warehouse, "nameless", accept_new=False)
     subprocess.run(["sh", "-c", str(raised.value).split("write it again with: ")[1]], check=True)
-    check(spark, warehouse, "nameless", accept_new=False)
+    check(warehouse, "nameless", accept_new=False)
     assert (checkpoint / "metadata").read_text() == '{"id":"q1"}'
 
 
@@ -250,14 +250,13 @@ def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:
     assert identity.starting_offsets(checkpoint) == "earliest"
 
 
-@pytest.mark.spark
 def test_a_new_topic_may_start_beside_rows_of_the_old_one(
-    spark: SparkSession, warehouse: Warehouse
+    warehouse: Warehouse,
 ) -> None:
-    check(spark, warehouse, "lost", accept_new=True)
+    check(warehouse, "lost", accept_new=True)
 
 
-@pytest.mark.spark
-def test_without_tables_there_is_nothing_to_lose(spark: SparkSession, tmp_path: Path) -> None:
+def test_with_empty_tables_there_is_nothing_to_lose(tmp_path: Path) -> None:
     empty = Warehouse(config.WarehouseSection(path=str(tmp_path)))
-    check(spark, empty, "lost", accept_new=False)
+    empty.ensure(no_session, [PIPELINE_PROGRESS])
+    check(empty, "lost", accept_new=False)
