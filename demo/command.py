@@ -30,7 +30,7 @@ def demo(
 ) -> None:
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
 
-    Takes about two minutes on two cores, and about 4 GB of memory; listens on 127.0.0.1 alone.
+    Takes one to two minutes on two cores, and about 4 GB of memory; listens on 127.0.0.1 alone.
     Afterwards the cluster is stopped, and every command without --conf reads the tables it left.
     Needs a JDK.
     """
