@@ -12,9 +12,6 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
-Empty = Mapping[str, str | None]
-"""Names of tables and views, and why each has no rows, by its head."""
-
 FILLED = frozenset(
     {
         *("moving_replicas", "ongoing_moves", "throttle_leftovers"),
@@ -30,14 +27,14 @@ def heads_of_all() -> dict[str, Table | View]:
     return {**TABLES, **views.load()}
 
 
-def without_rows(warehouse: Path, heads: Mapping[str, Table | View]) -> Empty:
+def without_rows(warehouse: Path, heads: Mapping[str, Table | View]) -> dict[str, str | None]:
     """Each table and view that has no rows, and the reason of its head."""
     reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
     return {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
 
 
 def report(
-    empty: Empty,
+    empty: Mapping[str, str | None],
     of_all: int,
     say: Callable[[str], None],
     *,

@@ -131,7 +131,7 @@ def play(seed: int, scale: float, display: Display) -> None:
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
     with runs.new_run(home) as folder:
-        report, empty = _fill(folder, seed, scale, display)
+        report = _fill(folder, seed, scale, display)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, folder / "warehouse")
@@ -139,14 +139,14 @@ def play(seed: int, scale: float, display: Display) -> None:
     place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
     display.sentence(shown.clients(report))
     page = folder / "report.html"
-    sentence, arguments = shown.last(page)
-    display.sentence(sentence)
-    display.run(list(arguments), place)
-    of_all = completeness.heads_of_all()
-    # Tables that had rows have them still: only the last steps filled others.
-    empty = completeness.without_rows(folder / "warehouse", {name: of_all[name] for name in empty})
+    heads = completeness.heads_of_all()
+    with ThreadPoolExecutor(1, "completeness") as pool:
+        empty = pool.submit(completeness.without_rows, folder / "warehouse", heads)
+        sentence, arguments = shown.last(page)
+        display.sentence(sentence)
+        display.run(list(arguments), place)
     is_whole = scale >= 1
-    completeness.report(empty, len(of_all), display.say, must_be_complete=is_whole)
+    completeness.report(empty.result(), len(heads), display.say, must_be_complete=is_whole)
     display.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
 
 
@@ -190,10 +190,7 @@ def _conf_file(folder: Path) -> Path:
     return folder / "conf.yaml"
 
 
-def _fill(
-    folder: Path, seed: int, scale: float, display: Display
-) -> tuple[TrafficReport, completeness.Empty]:
-    """Play all that needs the cluster. Returns what clients did, and what has no rows."""
+def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficReport:
     with LocalCluster(
         folder / "cluster", progress=display.say, settings=_SETTINGS, is_kept=False
     ) as cluster:
@@ -213,9 +210,9 @@ def _fill(
             _tables(scene)
             display.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
             _plan(scene)
-            empty = _effect(scene)
+            _effect(scene)
             late.end()
-    return report, empty
+    return report
 
 
 def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
@@ -294,17 +291,12 @@ def _check(scene: _Scene) -> None:
     check.check(scene.conf, request, datetime.now(UTC), lambda _: None)
 
 
-def _effect(scene: _Scene) -> completeness.Empty:
-    """What the changes did, in tables; then take them back. Returns what has no rows before."""
+def _effect(scene: _Scene) -> None:
+    """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
     scene.display.sentence(shown.AGAIN)
-    with ThreadPoolExecutor(1, "completeness") as pool:
-        heads = completeness.heads_of_all()
-        # This process waits for Spark meanwhile.
-        empty = pool.submit(completeness.without_rows, scene.folder / "warehouse", heads)
-        runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
-        scene.show(shown.EFFECT)
-        return empty.result()
+    runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
+    scene.show(shown.EFFECT)
 
 
 def _take(scene: _Scene) -> None:

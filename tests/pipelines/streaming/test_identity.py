@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -21,6 +20,8 @@ from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+
+from ...schemas.views.view_tables import no_session
 
 LOGS = TopicIdentity("cluster-a", "logs", "id-1")
 MADE_AGAIN = TopicIdentity("cluster-a", "logs", "id-2")
@@ -110,10 +111,6 @@ def test_accepting_the_same_topic_moves_nothing(tmp_path: Path) -> None:
     assert identity.is_started(checkpoint)
 
 
-def no_session() -> NoReturn:
-    raise AssertionError("no job needs Spark for this")
-
-
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Tables in which every job but one has written batches 0 to 2 of query q1."""
@@ -175,9 +172,7 @@ def test_checkpoints_against_the_tables(
         check(warehouse, job, accept_new=False)
 
 
-def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(
-    warehouse: Warehouse,
-) -> None:
+def test_a_checkpoint_that_began_anew_and_is_lost_is_missed_too(warehouse: Warehouse) -> None:
     checkpoint = started(warehouse.checkpoint("accepted"), "q1", 3)
     identity.restart_from(checkpoint, {"logs": {"0": 13}})
     check(warehouse, "accepted", accept_new=False)
@@ -250,9 +245,7 @@ def test_another_topic_begins_at_its_beginning(tmp_path: Path) -> None:
     assert identity.starting_offsets(checkpoint) == "earliest"
 
 
-def test_a_new_topic_may_start_beside_rows_of_the_old_one(
-    warehouse: Warehouse,
-) -> None:
+def test_a_new_topic_may_start_beside_rows_of_the_old_one(warehouse: Warehouse) -> None:
     check(warehouse, "lost", accept_new=True)
 
 
