@@ -19,7 +19,7 @@ _NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 Since = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="TIME", help="Rows since 10m ago or an ISO time; else new rows."
+        "--since", metavar="TIME", help=f"Rows since {options.TIMES}; else new rows."
     ),
 ]
 Tables = Annotated[

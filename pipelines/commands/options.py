@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,9 +45,11 @@ _Vertical = Annotated[
     bool, typer.Option("-x", "--vertical", help="A block per row, with a line per column.")
 ]
 
+TIMES = "10m ago, 19:45+02:00 or 2026-01-31T12:00 (UTC unless it has a zone)"
+"""What an option takes as a time, for its help."""
+
 Since = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="From 10m ago, or an ISO time."),
+    str | None, typer.Option("--since", metavar="TIME", help=f"From {TIMES}.")
 ]
 
 _DURATION = re.compile(r"(\d{1,9})(s|m|h|d)")
@@ -102,16 +104,30 @@ def seconds(duration: str) -> int:
 
 
 def since(text: str, now: datetime, option: str = "--since") -> datetime:
-    """The time a duration ago, or an ISO time; a time without a zone is UTC."""
+    """The time a duration ago, an ISO time, or the last time that a clock showed this hour.
+
+    A time without a zone is UTC, whatever the zone of the machine. Raises ConfigError.
+    """
     if _DURATION.fullmatch(text.strip()):
         return _ago(text, now, option)
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        moment = _of_clock(text.strip(), now) or datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ConfigError(
-            f"{option} {text!r}: write how long ago (10m, 2h) or an ISO time (2026-01-31T12:00:00Z)"
+            f"{option} {text!r}: write how long ago (10m, 2h), a time of the last 24 hours "
+            "(19:45+02:00) or an ISO time (2026-01-31T12:00:00Z); without a zone it is UTC"
         ) from None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _of_clock(text: str, now: datetime) -> datetime | None:
+    """The newest time up to now at which a clock showed this; None for a text with a date."""
+    if ":" not in text[:3]:
+        return None
+    shown = time.fromisoformat(text)
+    zone = shown.tzinfo or UTC
+    today = datetime.combine(now.astimezone(zone).date(), shown, zone)
+    return today if today <= now else today - timedelta(days=1)
 
 
 def _ago(duration: str, now: datetime, option: str) -> datetime:

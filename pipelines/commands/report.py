@@ -23,7 +23,7 @@ Since = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From 6h ago, or an ISO time [a day before the newest event].",
+        help=f"From {options.TIMES} [a day before the newest event].",
     ),
 ]
 Cluster = Annotated[

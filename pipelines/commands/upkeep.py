@@ -12,10 +12,12 @@ from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
-From = Annotated[str, typer.Option("--from", metavar="TIME", help="From 2d ago, or an ISO time.")]
+From = Annotated[
+    str, typer.Option("--from", metavar="TIME", help=f"From {options.TIMES}.")
+]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Up to 1h ago, or an ISO time [the newest row]."),
+    typer.Option("--until", metavar="TIME", help=f"Up to {options.TIMES} [the newest row]."),
 ]
 Slice = Annotated[
     str, typer.Option("--slice", metavar="1d", help="Time per slice; each slice is one commit.")

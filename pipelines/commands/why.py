@@ -47,7 +47,7 @@ Name = Annotated[
 ]
 At = Annotated[
     str | None,
-    typer.Option("--at", help="End: 10m ago, or an ISO time; else the newest window."),
+    typer.Option("--at", help=f"End: {options.TIMES}; else the newest window."),
 ]
 Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
