@@ -1,9 +1,10 @@
-"""What import-linter and ruff cannot say: Spark in its one place each, and no folder unchecked."""
+"""What import-linter and ruff cannot say: what has its one place, and no folder unchecked."""
 
 import ast
 import tomllib
 from pathlib import Path
 
+import duckdb
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +18,13 @@ ONE_PLACE = {
     "cache": "pipelines/spark/caching.py",
     "createDataFrame": "pipelines/spark/frames.py",
     "py4j": "pipelines/spark/spark_errors.py",
+    # A connection of DuckDB from elsewhere would take times in the zone of the machine.
+    **dict.fromkeys(
+        (f"duckdb.{name}" for name in dir(duckdb) if name.islower()), "udfs/engine/connections.py"
+    ),
 }
+LOCAL_TIMES = {f"time.{name}" for name in ("asctime", "ctime", "localtime", "mktime", "strftime")}
+"""Functions that go by the zone of the machine; ruff's DTZ refuses those of datetime."""
 
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -29,19 +36,22 @@ SOURCES = sorted(
 def misplaced(source: str, path: str) -> list[str]:
     """Names that a module at this path uses and must not."""
     tree = ast.parse(source)
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used = set[str]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Attribute):
+            used |= {node.attr, ast.unparse(node)}
+        elif isinstance(node, ast.Import):
             used |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             used.add((node.module or "").partition(".")[0])
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
     classic = set() if path.startswith(CLASSIC_ALLOWED) else CLASSIC
     elsewhere = {name for name, place in ONE_PLACE.items() if path != place}
-    return sorted(used & (classic | elsewhere))
+    return sorted(used & (classic | elsewhere | LOCAL_TIMES))
 
 
 @pytest.mark.parametrize("path", SOURCES)
-def test_spark_is_used_in_its_places(path: str) -> None:
+def test_what_has_one_place_is_used_there_alone(path: str) -> None:
     assert misplaced((ROOT / path).read_text(encoding="utf-8"), path) == []
 
 
@@ -78,6 +88,18 @@ def test_every_tool_is_given_every_folder() -> None:
         ),
         pytest.param(
             "pipelines/spark/caching.py", "frame.persist()", [], id="caching in its place"
+        ),
+        pytest.param(
+            "pipelines/a.py", "duckdb.connect().cursor()", ["duckdb.connect"], id="a connection"
+        ),
+        pytest.param(
+            "demo/a.py", "from duckdb import sql", ["duckdb.sql"], id="a connection by its name"
+        ),
+        pytest.param(
+            "udfs/engine/connections.py", "duckdb.connect()", [], id="connections in their place"
+        ),
+        pytest.param(
+            "demo/a.py", "time.strftime('%H')", ["time.strftime"], id="a time of the machine's zone"
         ),
     ],
 )

@@ -11,6 +11,7 @@ from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import duckdb_ddl, place, reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl, grants
 from quotaflow.schemas.tables.catalog import TABLES
@@ -134,7 +135,7 @@ def select(
     time = f'"{table.time}"' if table else next(of_view, None)
     if since and not time:
         raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
-    conditions = [f"{time} >= TIMESTAMP '{since}'"] if since else []
+    conditions = [f"{time} >= {literal(since)}"] if since else []
     # Each condition is on its own line, because user SQL may end in a comment.
     conditions += [f"(\n{where}\n)"] if where else []
     quoted = ", ".join(f'"{column}"' for column in columns)

@@ -56,11 +56,13 @@ def _regex(pattern: str) -> str:
     """A regular expression of RE2, whose time grows with the length of the text alone."""
     import duckdb  # noqa: PLC0415  it takes a tenth of a second to import
 
+    from quotaflow.udfs.engine.connections import connect  # noqa: PLC0415
+
     if len(pattern) > _MAX_PATTERN_CHARS:
         raise ValueError(f"{pattern[:20]!r}... has more than {_MAX_PATTERN_CHARS} characters")
     try:
         # A connection of its own: others may read on the one of the process.
-        with duckdb.connect() as connection:
+        with connect() as connection:
             connection.execute("SELECT regexp_extract('', $1, 1)", [pattern]).fetchall()
         groups = re.compile(pattern).groups
     except (duckdb.Error, re.error):

@@ -4,7 +4,7 @@ from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.view import View
 
-SETUP = ("INSTALL delta;", "LOAD delta;", "SET TimeZone = 'UTC';")
+SETUP = ("INSTALL delta;", "LOAD delta;", "SET GLOBAL TimeZone = 'UTC';")
 """What a session needs before the rest. The extension comes from DuckDB's own site."""
 
 

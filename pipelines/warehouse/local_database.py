@@ -26,8 +26,8 @@ from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import dataset, files_sql
-from quotaflow.udfs.engine.instances import EXACT
 from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
@@ -128,19 +128,13 @@ class LocalDatabase:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(
-            config={
-                "memory_limit": f"{self.memory_mb}MiB",
-                "temp_directory": self._scratch,
-                "max_temp_directory_size": f"{_MAX_TEMP_GIB}GiB",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                "allow_persistent_secrets": False,
-                "python_enable_replacements": False,
-            }
+        connection = connect(
+            memory_limit=f"{self.memory_mb}MiB",
+            temp_directory=self._scratch,
+            max_temp_directory_size=f"{_MAX_TEMP_GIB}GiB",
+            allow_persistent_secrets=False,
         )
         for statement in (
-            *EXACT,
             MACROS,
             f"SET allowed_directories = [{literal(self.place.root)}]",
             "SET enable_external_access = false",

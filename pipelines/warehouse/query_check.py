@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from quotaflow.pipelines.errors import ConfigError, WrongQueryError, nearest
+from quotaflow.udfs.engine.connections import connect
 
 _QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _TABLE_FUNCTIONS = {"generate_series", "json_each", "json_tree", "range", "unnest"}
@@ -110,7 +111,7 @@ def _parsed(sql: str) -> Any:
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
     """A database that only parses: no query runs in it."""
-    return duckdb.connect(config={"threads": 1, "python_enable_replacements": False})
+    return connect(threads=1)
 
 
 def _only_queries(what: str) -> str:

@@ -19,14 +19,7 @@ from uuid import uuid4
 
 import duckdb
 
-EXACT = (
-    # By statement: as a setting of connect it fails, because icu is not loaded yet.
-    "SET TimeZone = 'UTC'",
-    # Parquet files leave NaN out of the bounds of doubles. By these DuckDB 2.0 removes conditions
-    # that NaN does not meet.
-    "SET disabled_optimizers = 'statistics_propagation'",
-)
-"""Settings without which rows are wrong."""
+from quotaflow.udfs.engine.connections import connect
 
 _MAX_USES = 100
 """What an instance keeps between tasks, like metadata of Parquet files, is bounded by this."""
@@ -44,10 +37,8 @@ class Instance:
 
     @contextmanager
     def connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection with exact settings, closed at the end."""
+        """A connection of its own, closed at the end."""
         with self.connection.cursor() as connection:
-            for statement in EXACT:
-                connection.execute(statement)
             yield connection
 
     def add_macros(self, macros: str) -> None:
@@ -92,14 +83,10 @@ def borrowed(memory_mb: int, threads: int) -> Iterator[Instance]:
 def _started(memory_mb: int, threads: int) -> Instance:
     # DuckDB makes the folder when it first needs it.
     scratch = Path(tempfile.gettempdir(), f"quotaflow-{uuid4().hex}")
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "threads": threads,
-        "memory_limit": f"{memory_mb}MiB",
-        "temp_directory": str(scratch),
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    instance = Instance(duckdb.connect(config=settings), scratch)
+    connection = connect(
+        threads=threads, memory_limit=f"{memory_mb}MiB", temp_directory=str(scratch)
+    )
+    instance = Instance(connection, scratch)
     instance.connection.execute("SET parquet_metadata_cache = true")
     instance.add_macros(_macros())
     return instance

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -10,8 +9,8 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas import events
 from quotaflow.schemas.table import STRING
+from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB
-from quotaflow.udfs.engine.instances import EXACT
 from quotaflow.udfs.request_log import bodies, partitions, statements
 from quotaflow.udfs.request_log.columns import READ, TELEMETRY, UNEXPECTED_SHAPE
 from quotaflow.udfs.request_log.options import LineOptions
@@ -25,16 +24,8 @@ class Reader:
     def __init__(self, options: LineOptions) -> None:
         self._options = options
         # Texts that need more memory are read in halves, as the parser does after any error.
-        self._connection = duckdb.connect(
-            config={
-                "threads": 1,
-                "memory_limit": f"{DEFAULT_MEMORY_MB}MiB",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            }
-        )
-        for statement in (*EXACT, statements.text("macros")):
-            self._connection.execute(statement)
+        self._connection = connect(threads=1, memory_limit=f"{DEFAULT_MEMORY_MB}MiB")
+        self._connection.execute(statements.text("macros"))
 
     def read(self, texts: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The texts that are request lines as READ, and TELEMETRY of them, both in order.

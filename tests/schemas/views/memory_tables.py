@@ -24,8 +24,8 @@ from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_database import MACROS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import Database
-from quotaflow.udfs.engine.instances import EXACT
 
 from ...rule_rows import database as rules
 
@@ -123,10 +123,9 @@ class _MemorySource(FolderSource):
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
     """The database of all queries."""
-    database = duckdb.connect(config={"threads": 1})
+    database = connect(threads=1)
     atexit.register(database.close)
-    for statement in (*EXACT, MACROS):
-        database.execute(statement)
+    database.execute(MACROS)
     return database
 
 
