@@ -4,9 +4,9 @@ import fcntl
 import os
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 _MARK = ".running"
@@ -15,7 +15,7 @@ _MARK = ".running"
 @contextmanager
 def new_run(home: Path) -> Iterator[Path]:
     """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
-    folder = home / "demo" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder = home / "demo" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
     folder.mkdir(parents=True)
     with (folder / _MARK).open("w", encoding="utf-8") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)

@@ -125,6 +125,9 @@ class WarehouseSection(Section):
         return self.checkpoint_folder if is_elsewhere else self.folder
 
 
+TIME_ZONE = "spark.sql.session.timeZone"
+
+
 class SparkSection(Section):
     """Settings of a local session. On Databricks the cluster has its own settings."""
 
@@ -134,10 +137,12 @@ class SparkSection(Section):
 
     @field_validator("conf")
     @classmethod
-    def _no_secrets(cls, conf: dict[str, str]) -> dict[str, str]:
+    def _is_safe(cls, conf: dict[str, str]) -> dict[str, str]:
         shown = sorted(key for key in conf if SHOWN_SECRET.search(key))
         if shown:
             raise ValueError(
                 f"{shown[0]} would be in the process list: put it into spark-defaults.conf"
             )
+        if (zone := conf.get(TIME_ZONE, "UTC")) != "UTC":
+            raise ValueError(f"{TIME_ZONE} is {zone}: rows are right in UTC alone, so leave it out")
         return conf

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.table import Table
 
@@ -56,9 +57,10 @@ class BackfillBatch(Batch):
     def _existing(self, rows: "DataFrame", table: Table) -> "DataFrame":
         """The records in the table around that time: it is clustered by time, not by offset."""
         times = rows.agg(F.min(table.time).alias("oldest"), F.max(table.time).alias("newest"))
-        around = times.select(F.expr(f"oldest - {_AROUND}"), F.expr(f"newest + {_AROUND}"))
+        around = times.selectExpr(f"oldest - {_AROUND} AS first", f"newest + {_AROUND} AS last")
+        (ends,) = rows_of(around.toArrow())
         stored = self.warehouse.read(rows.sparkSession, table.name)
-        return stored.where(F.col(table.time).between(*around.collect()[0])).select(_RECORD)
+        return stored.where(F.col(table.time).between(ends["first"], ends["last"])).select(_RECORD)
 
     def report(
         self,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.errors import LockedError
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import FEEDBACK_LOCKS
@@ -36,9 +37,8 @@ def acquired(
     warehouse.ensure(lambda: spark, [FEEDBACK_LOCKS])
     target = warehouse.target(FEEDBACK_LOCKS.name)
     _take(spark, target, cluster_id, holder, now)
-    (lock,) = spark.sql(
-        f"SELECT * FROM {target} WHERE cluster_id = {literal(cluster_id)}"
-    ).collect()
+    locks = spark.sql(f"SELECT * FROM {target} WHERE cluster_id = {literal(cluster_id)}")
+    (lock,) = rows_of(locks.toArrow())
     if lock["holder"] != holder:
         raise LockedError(
             f"{lock['holder']} writes to cluster {cluster_id} until "
@@ -62,17 +62,13 @@ def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now:
             MERGE INTO {target} AS locks
             USING (SELECT
                 {literal(cluster_id)} AS cluster_id, {literal(holder)} AS holder,
-                {_time(now)} AS event_time, {_time(now + LOCK_TTL)} AS until
+                {literal(now)} AS event_time, {literal(now + LOCK_TTL)} AS until
             ) AS ours
             ON locks.cluster_id = ours.cluster_id
-            WHEN MATCHED AND locks.until <= {_time(now)} THEN UPDATE SET *
+            WHEN MATCHED AND locks.until <= {literal(now)} THEN UPDATE SET *
             WHEN NOT MATCHED THEN INSERT *
         """)
     except PySparkException as error:
         if "DELTA_CONCURRENT" not in str(error):
             raise
         raise LockedError(f"somebody else takes cluster {cluster_id} this moment") from None
-
-
-def _time(moment: datetime) -> str:
-    return f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f}Z'"

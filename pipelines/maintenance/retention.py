@@ -19,9 +19,10 @@ from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.time_ranges import as_in_delta
+from quotaflow.pipelines.warehouse.time_ranges import as_in_delta, in_spark
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
 
@@ -46,11 +47,11 @@ def is_old(table: Table, before: datetime) -> str:
     """
     if table.partitioning:
         return f"event_date < date'{before.date()}'"
-    old = f"{table.time} < {_timestamp(before)}"
+    old = f"{table.time} < {in_spark(before)}"
     if "record_time" in table.column_names:
         came = f"coalesce(record_time, {table.time})"
-        earlier = _timestamp(before - _CLOCK_SLACK)
-        old = f"({old} AND {came} < {_timestamp(before)} OR record_time < {earlier})"
+        earlier = in_spark(before - _CLOCK_SLACK)
+        old = f"({old} AND {came} < {in_spark(before)} OR record_time < {earlier})"
     return old
 
 
@@ -97,8 +98,8 @@ def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) ->
 
 def _needed_since(records: "DataFrame") -> datetime | None:
     """The oldest record the ledger needs: a renewed lease depends on its first write."""
-    written = records.where(F.col("operation") != RENEW).toLocalIterator()
-    return Ledger.from_records(journal.to_record(row.asDict()) for row in written).needed_since
+    written = rows_of(records.where(F.col("operation") != RENEW).toArrow())
+    return Ledger.from_records(map(journal.to_record, written)).needed_since
 
 
 def reason_to_wait(
@@ -155,7 +156,3 @@ def _newest_of_queries(progress: "DataFrame") -> str:
         f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest
     ]
     return " OR ".join(conditions) or "false"
-
-
-def _timestamp(time: datetime) -> str:
-    return f"timestamp'{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z'"

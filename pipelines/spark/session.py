@@ -16,6 +16,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import SparkSection
+from quotaflow.pipelines.config.runtime import TIME_ZONE
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark import jars, worker_archive
 from quotaflow.pipelines.spark.spark_errors import spark_errors
@@ -54,10 +55,9 @@ _WITHOUT_UI = {
 }
 """Settings of a local session: its UI is off, so Spark need not keep data for it."""
 
-_TIME_ZONE = "spark.sql.session.timeZone"
 _ROWS_AT_ONCE = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _EVERYWHERE = {
-    _TIME_ZONE: "UTC",
+    TIME_ZONE: "UTC",
     _ROWS_AT_ONCE: "1000",
     # INT96, the default, has no bounds in Parquet, and its nanoseconds are another type elsewhere.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -109,7 +109,7 @@ def _running() -> "SparkSession":
         # When a process ends, pyspark asks the server to clear a cache of models, and asks a server
         # that went away for ten minutes. A closed client asks nothing.
         atexit.register(spark.client.close)
-    spark.conf.set(_TIME_ZONE, "UTC")
+    spark.conf.set(TIME_ZONE, "UTC")
     # Serverless compute refuses most settings, and then has its own batch sizes.
     with suppress(*spark_errors()):
         spark.conf.set(_ROWS_AT_ONCE, _EVERYWHERE[_ROWS_AT_ONCE])
@@ -220,7 +220,10 @@ def _basics(conf: SparkSection) -> dict[str, str]:
     return {
         # A query that is stopped within a batch searches the batch's error for the interrupt with a
         # regular expression that needs a stack frame per character: 4 MB were too small.
-        _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile=file:{logging_conf}" -Xss32m',
+        # Java's own clock too: times of log lines, and of what a library prints.
+        _JAVA_OPTIONS: (
+            f'"-Dlog4j2.configurationFile=file:{logging_conf}" -Xss32m -Duser.timezone=UTC'
+        ),
         "spark.driver.memory": conf.driver_memory,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -14,6 +14,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.answers.source import Computed
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -60,7 +61,8 @@ class CatalogSource:
                 f"{target} is a view of an earlier release, and a table has this name now: "
                 f"DROP VIEW {target}, then run what quotaflow ddl prints again"
             )
-        (newest,) = self.spark.sql(f"DESCRIBE HISTORY {target} LIMIT 1").collect()
+        history = self.spark.sql(f"DESCRIBE HISTORY {target} LIMIT 1")
+        (newest,) = rows_of(history.select("timestamp", "version").toArrow())
         return f"{newest['timestamp']:%Y-%m-%dT%H:%M:%S.%f} {newest['version']}"
 
     def changed(self, table: str) -> None:

@@ -177,6 +177,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
             "in the process list",
             id="a secret of Spark's",
         ),
+        pytest.param(
+            "spark: {conf: {spark.sql.session.timeZone: Asia/Kolkata}}",
+            "spark.sql.session.timeZone is Asia/Kolkata: rows are right in UTC alone",
+            id="a zone of Spark's",
+        ),
         pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
         pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
         pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
