@@ -64,9 +64,10 @@ def _extras() -> Finding:
 def _jars() -> Finding:
     try:
         folder = jars.cache_folder() / "jars"
+        is_there = jars.has_spark_jars()
     except ConfigError as error:
         return from_error("jars for Spark", error)
-    if any(folder.glob("spark-jars-*/checked.json")):
+    if is_there:
         return Finding("jars for Spark", OK, f"fetched and checked, in {folder}")
     remedy = "the first `quotaflow run` fetches them from Maven Central; later runs work offline"
     return Finding("jars for Spark", WARNING, f"not fetched yet into {folder}", remedy)

@@ -63,6 +63,16 @@ def test_a_user_without_a_home_has_no_place_for_jars(
     assert (seen.state, seen.remedy) == (BAD, "set HOME, or XDG_CACHE_HOME")
 
 
+def test_jars_of_another_version_are_no_jars_of_this_one(
+    no_java: config.Conf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    other = tmp_path / "quotaflow" / "jars" / "spark-jars-0123456789ab"
+    other.mkdir(parents=True)
+    (other / "checked.json").write_text("{}")
+    assert findings(no_java)["jars for Spark"].state == WARNING
+
+
 def test_what_lacks_comes_with_the_wheel_as_no_index_has_it(
     no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
