@@ -53,25 +53,32 @@ def _file(sql: str, kind: str) -> Path | None:
 
 @cache
 def _translator() -> bytes:
-    """What decides on a translation beside the text: our code, and the version of sqlglot."""
-    code = resources.files("quotaflow.pipelines.warehouse").joinpath("sql_dialects.py")
-    return code.read_bytes() + metadata.version("sqlglot").encode()
+    """What decides on a file beside the text: our code, and the version of sqlglot."""
+    folder = resources.files("quotaflow.pipelines.warehouse")
+    code = [folder / name for name in ("sql_dialects.py", "kept_translations.py")]
+    return b"".join(each.read_bytes() for each in code) + metadata.version("sqlglot").encode()
 
 
 def _kept(file: Path | None) -> str | None:
     if file:
-        with suppress(OSError, UnicodeDecodeError):
-            return file.read_text(encoding="utf-8")
+        with suppress(OSError):
+            sha256, _, text = file.read_bytes().partition(b"\n")
+            if sha256 == _sha256(text):
+                return text.decode()
     return None
 
 
+def _sha256(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
+
+
 def _keep(file: Path | None, text: str) -> None:
-    """Write a file at once: another process reads all of it or nothing."""
+    """Write a file at once, with its sum: what is read later is all of it or nothing."""
     if file is None:
         return
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
             made = Path(scratch, file.name)
-            made.write_text(text, encoding="utf-8")
+            made.write_bytes(_sha256(text.encode()) + b"\n" + text.encode())
             made.rename(file)

@@ -1,6 +1,6 @@
 """Translations: each text has one, kept per user, and made again when it is not there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from quotaflow.pipelines.warehouse import kept_translations, sql_dialects, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb, tables_in
 
 VIEW = views.load()["traffic_by_hour"].sql
+Kept = Callable[[str], object]
 
 
 @pytest.fixture(autouse=True)
@@ -38,23 +39,35 @@ def test_a_translation_is_made_once_for_all_processes(
 ) -> None:
     text = in_duckdb(VIEW)
     assert text == sql_dialects.in_duckdb(VIEW)
-    assert [file.read_text(encoding="utf-8") for file in cache.iterdir()] == [text]
+    assert len(list(cache.iterdir())) == 1
     monkeypatch.setattr(sql_dialects, "in_duckdb", lambda _: pytest.fail("translated again"))
     assert again() == text
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe", None], ids=["no text", "a folder"])
-def test_a_file_that_cannot_be_read_costs_a_new_translation(
-    cache: Path, content: bytes | None
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda kept: b"\xff" + kept[1:], id="no text"),
+        pytest.param(lambda _: b"", id="empty, as after a loss of power"),
+        pytest.param(lambda kept: kept[:-1], id="cut short"),
+        pytest.param(lambda kept: kept.replace(b"FROM", b"FR0M"), id="other text"),
+        pytest.param(None, id="a folder"),
+    ],
+)
+@pytest.mark.parametrize("kept", [in_duckdb, tables_in])
+def test_a_file_that_is_not_what_was_kept_costs_a_new_translation(
+    cache: Path, kept: Kept, damage: Callable[[bytes], bytes] | None
 ) -> None:
-    text = in_duckdb(VIEW)
+    made = kept(VIEW)
     (file,) = cache.iterdir()
+    content = file.read_bytes()
     file.unlink()
-    if content is None:
+    if damage is None:
         file.mkdir()
     else:
-        file.write_bytes(content)
-    assert again() == text
+        file.write_bytes(damage(content))
+    forget()
+    assert kept(VIEW) == made
 
 
 def test_a_user_without_a_folder_gets_the_same_text(
