@@ -36,9 +36,18 @@ def compiled(jars: Sequence[Path]) -> Path:
         key.update(hashlib.sha256(part).digest())
     jar = cache_folder() / "classes" / f"{key.hexdigest()[:12]}.jar"
     with locked(jar):
-        if not jar.exists():
+        if not _is_intact(jar):
             _compile(jars, sources, jar)
     return jar
+
+
+def _is_intact(jar: Path) -> bool:
+    """Whether all is in the jar that was written, by the sums of its entries."""
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            return archive.testzip() is None
+    except (FileNotFoundError, zipfile.BadZipFile):
+        return False
 
 
 def _sources(jars: Sequence[Path]) -> Sequence[tuple[str, str]]:
