@@ -168,7 +168,7 @@ public final class RecordSenderCheck {
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
-    private static void await(Supplier<Boolean> condition) throws InterruptedException {
+    static void await(Supplier<Boolean> condition) throws InterruptedException {
         long end = System.nanoTime() + 20_000_000_000L;
         while (!condition.get() && System.nanoTime() < end) {
             Thread.sleep(10);

@@ -16,6 +16,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 /** Runs one scenario, named by its first argument, and prints what came of it. */
 public final class RequestLogCheck {
     private static final int LINES = 200_000;
+    private static final int QUEUED = 1_000;
 
     public static void main(String[] arguments) throws Exception {
         switch (arguments[0]) {
@@ -66,8 +67,9 @@ public final class RequestLogCheck {
         return new HashMap<>(Map.of("bootstrap.servers", "127.0.0.1:1", "own.principal", "User:shipper"));
     }
 
-    /** A producer that does not return from its first send: callers go on, and the topic gets to know. */
+    /** A producer that hangs until all callers have come: did one wait for it, this would never end. */
     private static void blocked() throws Exception {
+        CountDownLatch hangs = new CountDownLatch(1);
         CountDownLatch gate = new CountDownLatch(1);
         MockProducer<byte[], byte[]> producer =
             new MockProducer<>(true, null, new ByteArraySerializer(), new ByteArraySerializer()) {
@@ -75,6 +77,7 @@ public final class RequestLogCheck {
                 public synchronized Future<RecordMetadata> send(
                         ProducerRecord<byte[], byte[]> data, Callback callback) {
                     try {
+                        hangs.countDown();
                         gate.await();
                     } catch (InterruptedException error) {
                         Thread.currentThread().interrupt();
@@ -83,25 +86,19 @@ public final class RequestLogCheck {
                 }
             };
         RequestLines lines = new RequestLines(new RequestLogSettings(required()), 3, n -> 0);
-        RecordSender sender = new RecordSender("Request log", 1_000, 1L << 24, () -> producer);
+        RecordSender sender = new RecordSender("Request log", QUEUED, 1L << 24, () -> producer);
         sender.recordLosses(lost -> record(lines.losses(lost, 1)));
         sender.start();
-        long slowestNs = 0;
         for (int line = 0; line < LINES; line++) {
-            long start = System.nanoTime();
             sender.offer(() -> 1_000, () -> record("x".repeat(1_000)));
-            slowestNs = Math.max(slowestNs, System.nanoTime() - start);
+            hangs.await(); // the first line has left the queue by then
         }
-        System.out.println("slowest_ms " + slowestNs / 1_000_000);
         long dropped = sender.getDropped();
+        String loss = "{\"ts\":1,\"broker\":3,\"lost\":" + dropped + "}";
         gate.countDown();
-        for (int wait = 0; wait < 500 && sender.getQueueSize() > 0; wait++) {
-            Thread.sleep(20);
-        }
-        Thread.sleep(200);
-        long lost = producer.history().stream().map(each -> new String(each.value(), StandardCharsets.UTF_8))
-            .filter(("{\"ts\":1,\"broker\":3,\"lost\":" + dropped + "}")::equals).count();
-        System.out.println("lost_records " + lost);
+        RecordSenderCheck.await(() -> producer.history().size() == 1 + QUEUED + 1);
+        System.out.println("lost_records " + producer.history().stream()
+            .filter(each -> loss.equals(new String(each.value(), StandardCharsets.UTF_8))).count());
         System.out.println("lines " + (sender.getSent() + dropped));
         System.out.println("sent " + sender.getSent());
         System.out.println("failed " + sender.getFailed());

@@ -23,11 +23,11 @@ class JavaCheck:
 
     @classmethod
     def compiled(cls, name: str, folder: Path) -> "JavaCheck":
-        """The class of this name, compiled into a folder."""
+        """The class of this name, compiled into a folder with the others of this one."""
         class_path = os.pathsep.join(map(str, [folder, broker_jar(), *kafka_jars()]))
-        source = Path(__file__).with_name(f"{name}.java")
+        sources = map(str, Path(__file__).parent.glob("*.java"))
         lint = ["-Xlint:all,-path,-processing", "-Werror", "-proc:none"]
-        command = [*compiler(), *lint, "-cp", class_path, "-d", str(folder), str(source)]
+        command = [*compiler(), *lint, "-cp", class_path, "-d", str(folder), *sources]
         subprocess.run(command, check=True)
         return cls(name, class_path)
 
