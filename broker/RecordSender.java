@@ -94,7 +94,9 @@ final class RecordSender implements SenderCounts {
                 long all = bytesOf(data);
                 if (reserve(all - least)) {
                     reserved = all;
-                    isQueued = queue.offer(new Entry(data, all));
+                    Entry entry = new Entry(data, all);
+                    // Once closed, the thread may have emptied the queue before.
+                    isQueued = queue.offer(entry) && !(isClosed && queue.remove(entry));
                 }
             }
             if (!isQueued) {
@@ -145,7 +147,7 @@ final class RecordSender implements SenderCounts {
                 // Even the count of a failure failed. Without this thread no record would ever be sent again.
             }
         }
-        for (int left = queue.size(); left > 0; left--) {
+        while (queue.poll() != null) {
             dropped.increment();
             lastError = "closing";
         }
@@ -228,12 +230,12 @@ final class RecordSender implements SenderCounts {
         recordedLosses = losses;
         try {
             producer.send(lossRecord.apply(losses - before), (metadata, error) -> settleLosses(error, before));
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | Error error) {
             settleLosses(error, before);
         }
     }
 
-    private void settleLosses(Exception error, long before) {
+    private void settleLosses(Throwable error, long before) {
         if (error != null) {
             recordedLosses = before;
         }

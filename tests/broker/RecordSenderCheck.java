@@ -6,7 +6,9 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.producer.Callback;
 import org.apache.kafka.clients.producer.MockProducer;
 import org.apache.kafka.clients.producer.Producer;
@@ -31,6 +33,8 @@ public final class RecordSenderCheck {
             case "building" -> buildingThrows();
             case "sending" -> sendingThrows();
             case "unbuildable" -> noProducer();
+            case "losses" -> lossRecordThrows();
+            case "closing" -> closesWhileBuilding();
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.exit(0);
@@ -85,28 +89,62 @@ public final class RecordSenderCheck {
             sender.offer(() -> 1, RecordSenderCheck::push);
         }
         await(() -> sender.getFailed() == errors.size());
-        Thread.getAllStackTraces().keySet().stream()
-            .filter(thread -> thread.getName().startsWith("quotaflow-sender"))
-            .forEach(Thread::interrupt);
+        senders().forEach(Thread::interrupt);
         sender.offer(() -> 1, RecordSenderCheck::push);
         await(() -> sender.getSent() == 1);
         print(sender);
     }
 
+    /** All is offered before the thread starts, so that it sleeps for one reason: it could build nothing. */
     private static void noProducer() throws Exception {
         int[] built = {0};
         RecordSender sender = new RecordSender("Pushes", 10, 1 << 20, () -> {
             built[0]++;
             throw new IllegalStateException("no producer");
         });
-        sender.start();
         for (int push = 0; push < 100; push++) {
             sender.offer(() -> 1, RecordSenderCheck::push);
-            Thread.sleep(3);
         }
+        sender.start();
+        await(() -> senders().anyMatch(thread -> thread.getState() == Thread.State.TIMED_WAITING));
         print("built", built[0]);
         sender.close();
         print(sender);
+    }
+
+    /** A record of losses that cannot be made, which the next ones must not wait for. */
+    private static void lossRecordThrows() throws Exception {
+        AtomicInteger made = new AtomicInteger();
+        RecordSender sender = new RecordSender("Pushes", 1, 1 << 20, RecordSenderCheck::delivering);
+        sender.recordLosses(lost -> {
+            if (made.incrementAndGet() == 1) {
+                throw new NoClassDefFoundError("no class");
+            }
+            return push();
+        });
+        sender.offer(() -> 1, RecordSenderCheck::push);
+        sender.offer(() -> 1, RecordSenderCheck::push);
+        sender.start();
+        await(() -> made.get() == 2);
+        print("made", made.get());
+        print(sender);
+    }
+
+    /** A caller that came before the end, and whose record is built after it. */
+    private static void closesWhileBuilding() {
+        RecordSender sender = new RecordSender("Pushes", 10, 1 << 20, RecordSenderCheck::delivering);
+        sender.start();
+        sender.offer(() -> 1, () -> {
+            sender.close();
+            return push();
+        });
+        sender.offer(() -> 1, RecordSenderCheck::push);
+        print(sender);
+    }
+
+    private static Stream<Thread> senders() {
+        return Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().startsWith("quotaflow-sender"));
     }
 
     private static Producer<byte[], byte[]> throwing(java.util.Iterator<Throwable> errors) {
@@ -169,7 +207,7 @@ public final class RecordSenderCheck {
     }
 
     static void await(Supplier<Boolean> condition) throws InterruptedException {
-        long end = System.nanoTime() + 20_000_000_000L;
+        long end = System.nanoTime() + 60_000_000_000L;
         while (!condition.get() && System.nanoTime() < end) {
             Thread.sleep(10);
         }

@@ -42,5 +42,22 @@ def test_no_exception_of_the_producer_ends_the_thread(check: JavaCheck) -> None:
 def test_a_producer_that_cannot_be_built_is_not_tried_for_every_record(check: JavaCheck) -> None:
     """Each time it writes some hundred lines to the broker's log."""
     counts = check.counts("unbuildable")
-    assert counts["built"] == 1
-    assert (counts["received"], counts["failed"], counts["dropped"]) == (100, 1, 99)
+    assert counts == {
+        "built": 1,
+        "received": 100,
+        "sent": 0,
+        "dropped": 99,
+        "failed": 1,
+        "queued": 0,
+    }
+
+
+@pytest.mark.faults
+def test_a_record_of_losses_that_cannot_be_made_is_made_later(check: JavaCheck) -> None:
+    counts = check.counts("losses")
+    assert (counts["made"], counts["sent"], counts["dropped"]) == (2, 1, 1)
+
+
+def test_a_record_that_is_built_while_the_sender_closes_is_counted(check: JavaCheck) -> None:
+    counts = check.counts("closing")
+    assert counts == {"received": 1, "sent": 0, "dropped": 1, "failed": 0, "queued": 0}
