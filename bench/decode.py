@@ -144,7 +144,7 @@ def rate_of_go(program: Path, payloads: list[bytes]) -> float:
     file.write_bytes(b"".join(len(p).to_bytes(4, "big") + p for p in payloads))
     environment = os.environ | {"GOMAXPROCS": "1"}
     command = [str(program), str(file)]
-    out = subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+    out = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
     return float(json.loads(out)[str(file)])
 
 

@@ -1,10 +1,10 @@
 """The operating-system process of one broker: tethered to this process, stopped within bounds."""
 
-import re
 import subprocess
 from pathlib import Path
 
-_ERROR = re.compile(r"ERROR|FATAL|Error:|^[\w.]+Exception: ")
+from quotaflow.pipelines.spark.java_output import first_cause
+
 STOP_TIMEOUT_S = 8.0
 """How long a broker may take to hand over and flush before it is killed."""
 
@@ -75,11 +75,9 @@ class BrokerProcess:
         output = self._log() + self._console()
         return "Address already in use" in output or "Port already in use" in output
 
-    def last_output(self) -> str:
-        """The first errors it logged, else its last lines, for an error message."""
-        lines = (self._log() + self._console()).splitlines()
-        errors = [line for line in lines if _ERROR.search(line)]
-        return " | ".join(errors[:3] or lines[-3:])[:1000] or "nothing was logged"
+    def first_cause(self) -> str:
+        """Why it ended, by its log and its console."""
+        return first_cause(f"{self._log()}\n{self._console()}")
 
     def _log(self) -> str:
         """The log of this run; a log that was rotated meanwhile is read from its beginning."""

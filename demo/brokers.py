@@ -79,7 +79,7 @@ class BrokerGroup:
             for node_id in list(waiting):
                 process = self[node_id]
                 if not process.is_running:
-                    raise KafkaError(f"broker {node_id} ended: {process.last_output()}")
+                    raise KafkaError(f"broker {node_id} ended: {process.first_cause()}")
                 if process.has_started():
                     waiting.remove(node_id)
             if time.monotonic() > deadline:

@@ -13,6 +13,7 @@ from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark.jars import cache_folder, locked
 from quotaflow.pipelines.spark.java import OLDEST, compiler
+from quotaflow.pipelines.spark.java_output import first_cause
 
 _TETHER = ("quotaflow.demo", "Tethered.java")
 _GATE = ("quotaflow.broker", "TelemetryGate.java")
@@ -73,7 +74,7 @@ def _compile(jars: Sequence[Path], named: Sequence[tuple[str, str]], jar: Path) 
             command, capture_output=True, text=True, errors="replace", timeout=120, check=False
         )
         if output.returncode != 0:
-            raise MissingToolError(f"javac refused our sources: {output.stderr.strip()[:2000]}")
+            raise MissingToolError(f"javac refused our sources: {first_cause(output.stderr)}")
         with zipfile.ZipFile(scratch / jar.name, "w") as archive:
             for file in sorted(classes.rglob("*.class")):
                 archive.write(file, file.relative_to(classes))

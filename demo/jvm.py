@@ -10,6 +10,7 @@ from quotaflow.demo import class_archive
 from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.spark.java import java
+from quotaflow.pipelines.spark.java_output import first_cause
 
 BROKER_HEAP_MB = 256
 BROKER_FLAGS = (f"-Xmx{BROKER_HEAP_MB}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -55,7 +56,7 @@ class Jvm:
     def run(self, main_class: str, *args: str, timeout_s: float) -> str:
         """Run a tool to its end, at the latest that of this process. Returns its standard output.
 
-        Raises KafkaError with the tool's output if it fails or takes longer.
+        Raises KafkaError with the first cause by its output if it fails or takes longer.
         """
         name = main_class.rpartition(".")[2]
         ours, tether = _pipe()
@@ -70,13 +71,15 @@ class Jvm:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise KafkaError(f"{name} did not end within {timeout_s:g} s") from error
+            printed = b"\n".join(filter(None, (error.stderr, error.stdout)))
+            why = first_cause(printed.decode(errors="replace"))
+            raise KafkaError(f"{name} did not end within {timeout_s:g} s: {why}") from error
         finally:
             os.close(tether)
             os.close(ours)
         if done.returncode != 0:
-            output = (done.stderr.strip() or done.stdout.strip())[-1500:]
-            raise KafkaError(f"{name} failed ({done.returncode}): {output}")
+            why = first_cause(f"{done.stderr}\n{done.stdout}")
+            raise KafkaError(f"{name} failed ({done.returncode}): {why}")
         return done.stdout
 
     def _command(self, flags: Sequence[str], main_class: str, *args: str) -> list[str]:

@@ -11,6 +11,7 @@ from quotaflow.demo.credentials import write_private
 from quotaflow.demo.traffic_report import JAVA, ClientReport
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.errors import KafkaError
+from quotaflow.pipelines.spark.java_output import first_cause
 
 _TOOLS = "org.apache.kafka.tools"
 _SENT = re.compile(r"^(\d+) records sent, .* 99\.9th", re.MULTILINE)
@@ -104,7 +105,7 @@ class JavaClient:
     def _output_text(self, output: Path, exit_code: int) -> str:
         text = output.read_text(encoding="utf-8", errors="replace")
         if exit_code != 0 and not self._stage.stop.is_set():
-            raise KafkaError(f"{self._client_id} failed ({exit_code}): {text.strip()[-1000:]}")
+            raise KafkaError(f"{self._client_id} failed ({exit_code}): {first_cause(text)}")
         return text
 
 

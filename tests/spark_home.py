@@ -45,7 +45,10 @@ def make() -> None:
             own = {"SPARK_HOME": str(home), _OPTIONS: f"-XX:ArchiveClassesAtExit={made} {_QUIET}"}
             # The end of the output is that of the JVM, which writes the archive when it ends.
             command = [sys.executable, __file__, "record"]
-            subprocess.run(command, env=os.environ | own, capture_output=True, check=True)
+            run = subprocess.run(command, env=os.environ | own, capture_output=True, check=False)
+            if run.returncode:
+                sys.stderr.buffer.write(run.stderr)
+                run.check_returncode()
             if made.exists():
                 made.rename(_archive(home))
 

@@ -135,7 +135,7 @@ def test_what_holds_data_is_destroyed_in_target_dev_alone() -> None:
 
 def test_a_deployment_uploads_conf_and_no_other_folder() -> None:
     listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     ).stdout.splitlines()
     folders = {path.split("/")[0] for path in listed if "/" in path}
     excluded = {pattern.removesuffix("/**") for pattern in BUNDLE["sync"]["exclude"]}

@@ -1,4 +1,6 @@
-"""What import-linter and ruff cannot say: what has its one place, and no folder unchecked."""
+"""What import-linter and ruff cannot say: what has its one place, no folder unchecked, and no failure
+of another program without its cause.
+"""
 
 import ast
 import tomllib
@@ -25,6 +27,8 @@ ONE_PLACE = {
 }
 LOCAL_TIMES = {f"time.{name}" for name in ("asctime", "ctime", "localtime", "mktime", "strftime")}
 """Functions that go by the zone of the machine; ruff's DTZ refuses those of datetime."""
+
+OF_TESTS = ("tests", "bench", ".ci")
 
 SOURCES = sorted(
     path.relative_to(ROOT).as_posix()
@@ -53,6 +57,27 @@ def misplaced(source: str, path: str) -> list[str]:
 @pytest.mark.parametrize("path", SOURCES)
 def test_what_has_one_place_is_used_there_alone(path: str) -> None:
     assert misplaced((ROOT / path).read_text(encoding="utf-8"), path) == []
+
+
+def loses_a_cause(source: str) -> list[int]:
+    """Lines of calls that read standard error, and of a failure raise the exit code alone."""
+    both = {"capture_output", "check"}
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [
+        call.lineno
+        for call in calls
+        if both <= {each.arg for each in call.keywords if ast.unparse(each.value) == "True"}
+    ]
+
+
+def test_no_failure_of_another_program_loses_its_cause() -> None:
+    files = [path for folder in (*FOLDERS, *OF_TESTS) for path in (ROOT / folder).rglob("*.py")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    calls = {path: loses_a_cause(text) for path, text in texts.items() if "capture_output" in text}
+    assert len(calls) > 10
+    assert {path: lines for path, lines in calls.items() if lines} == {}
+    assert loses_a_cause("run(a, check=True, capture_output=True)") == [1]
+    assert loses_a_cause("run(a, check=False, capture_output=True)") == []
 
 
 def test_every_tool_is_given_every_folder() -> None:

@@ -66,7 +66,7 @@ def bill(wheel: Path, cyclonedx: Path) -> dict[str, Any]:
         subprocess.run([*pip, "--no-deps", wheel], check=True)
         command = [cyclonedx, "environment", "--output-reproducible", "--pyproject"]
         printed = subprocess.run(
-            [*command, ROOT / "pyproject.toml", bare], check=True, capture_output=True, text=True
+            [*command, ROOT / "pyproject.toml", bare], check=True, stdout=subprocess.PIPE, text=True
         ).stdout
     made: dict[str, Any] = json.loads(printed)
     hashes = sbom.pinned(LOCK.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def packages(folder: Path) -> Path:
         ["git", "log", "-1", "--format=%ct"],  # noqa: S607
         cwd=ROOT,
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     ).stdout.strip()
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]

@@ -22,12 +22,14 @@ from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import expanded
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.spark.java import java
+from quotaflow.pipelines.spark.java_output import first_cause
 from quotaflow.udfs.counted import counted
 
 Progress = Callable[[str], None]
 _CONF = "quotaflow.conf"
 _SPARK = "spark-jars"
 _REPORTED_EACH = 10
+_PROBLEMS = ":: problems summary ::"
 
 
 def spark_jars(progress: Progress = lambda _: None) -> list[Path]:
@@ -144,8 +146,8 @@ def _follow(ivy: subprocess.Popen[str], name: str, total: int, progress: Progres
 
 
 def _cannot_fetch(name: str, total: int, lines: list[str]) -> str:
-    causes = (line for line in lines if "Exception" in line or "not found" in line.lower())
-    why = next(causes, lines[-1] if lines else "Ivy said nothing")
+    start = lines.index(_PROBLEMS) if _PROBLEMS in lines else 0
+    why = first_cause("\n".join(line for line in lines[start:] if not line.startswith("::")))
     return (
         f"cannot fetch {name} ({counted(total, 'jar')}, needed once; later runs work offline): "
         f"{why}. Connect this machine to Maven Central (JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=... "

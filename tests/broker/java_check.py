@@ -37,7 +37,7 @@ class JavaCheck:
         command = [str(java()), *flags, f"quotaflow.{self.name}", *arguments]
         text = "".join(f"{line}\n" for line in given)
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=True, timeout=120
+            command, input=text, stdout=subprocess.PIPE, text=True, check=True, timeout=120
         )
         return done.stdout.split("\n")[:-1]
 

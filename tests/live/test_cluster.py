@@ -73,9 +73,21 @@ def test_kafkas_tools_run_with_a_users_properties_file(cluster: LocalCluster) ->
     assert "PartitionCount: 3\tReplicationFactor: 3" in output
 
 
-def test_a_tool_that_fails_says_why(cluster: LocalCluster) -> None:
-    with pytest.raises(KafkaError, match=r"TopicCommand failed \(1\): .*nosuchoption"):
-        cluster.run_tool("org.apache.kafka.tools.TopicCommand", "--nosuchoption")
+def test_a_tool_that_fails_says_its_first_cause(cluster: LocalCluster, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    step = {"topic": "no_such", "partition": 0, "replicas": [1]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [step]}), encoding="utf-8")
+    with pytest.raises(KafkaError) as raised:
+        cluster.run_tool(
+            "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+            *("--bootstrap-server", cluster.bootstrap_servers),
+            *("--command-config", str(cluster.properties_file("admin"))),
+            *("--reassignment-json-file", str(plan), "--execute"),
+        )
+    assert str(raised.value) == (
+        "ReassignPartitionsCommand failed (1): "
+        "UnknownTopicOrPartitionException: Topic no_such not found."
+    )
 
 
 @pytest.mark.usefixtures("run")

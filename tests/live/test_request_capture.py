@@ -110,7 +110,7 @@ def test_an_end_from_outside(
 
 @pytest.mark.faults
 def test_what_is_shown_can_be_run(cluster: LocalCluster, conf: Conf, command: list[str]) -> None:
-    output = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    output = subprocess.run([*command, "--json"], stdout=subprocess.PIPE, text=True, check=True)
     (shown,) = map(json.loads, output.stdout.splitlines())
     for line, after in ((shown["command"], "DEBUG"), (shown["take_back_command"], "INFO")):
         printed_command.run(cluster, line)

@@ -118,7 +118,7 @@ def test_points_come_each_once_and_the_resource_goes(
 def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
     cluster: LocalCluster, command: list[str]
 ) -> None:
-    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     shown = json.loads(output.stdout)
     assert leases(cluster) == []
     for line, current in ((shown["command"], [shown["name"]]), (shown["take_back_command"], [])):

@@ -32,7 +32,7 @@ def pushed(tmp_path_factory):
         check=True,
     )
     command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ClientMetrics"]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     lines = (line.split("\t") for line in output.stdout.splitlines())
     return {name: (kind, description) for name, kind, description in lines}
 

@@ -15,6 +15,6 @@ SOURCE = Path(__file__).with_name("ErrorNames.java")
 def test_every_error_has_the_name_that_kafka_gives_it() -> None:
     class_path = os.pathsep.join(map(str, kafka_jars()))
     command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, str(SOURCE)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     ours = re.findall(r"\((-?\d+), '(\w+)'\)", views.load()["error_names"].sql)
     assert sorted(" ".join(pair) for pair in ours) == sorted(printed.splitlines())

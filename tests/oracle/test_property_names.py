@@ -14,5 +14,5 @@ SOURCE = Path(__file__).with_name("PropertyNames.java")
 def test_every_property_of_kafkas_clients_is_there() -> None:
     class_path = os.pathsep.join(map(str, kafka_jars()))
     command = [java(), "-Xmx128m", "-XX:+UseSerialGC", "-cp", class_path, str(SOURCE)]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert sorted(KAFKA_PROPERTIES) == printed.splitlines()

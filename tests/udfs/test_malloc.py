@@ -30,7 +30,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def page_faults(how: str) -> int:
     """Pages that passes after the first were given anew, in a process of its own."""
     command = [sys.executable, "-c", SCRIPT, how]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def test_it_says_whether_the_c_library_takes_it() -> None:

@@ -143,7 +143,7 @@ def test_help_imports_nothing_heavy() -> None:
         "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
     )
     process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )
     assert process.stdout.endswith("\n[]\n")
 
@@ -156,7 +156,7 @@ def test_what_needs_no_jvm_imports_no_pyspark() -> None:
     names = ", ".join(f"quotaflow.pipelines.{module}" for module in modules)
     code = f"import sys, {names}\nprint({{'pyspark', 'py4j'}} & set(sys.modules))"
     process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )
     assert process.stdout == "set()\n"
 

@@ -308,7 +308,9 @@ def test_bash_reads_a_hostile_name_back_as_it_is(name: str) -> None:
     (change,) = plan([desired(name)], NOW, SETTLED, PLAIN).changes
     assert change.command.isprintable()
     shown = change.command.replace("kafka-configs.sh", "printf '%s\\0'", 1)
-    echoed = subprocess.run(["bash", "-c", shown.encode()], capture_output=True, check=True).stdout
+    echoed = subprocess.run(
+        ["bash", "-c", shown.encode()], stdout=subprocess.PIPE, check=True
+    ).stdout
     words = echoed.decode().split("\0")
     assert name in words or f"--entity-name={name}" in words
     assert words[-2] == "producer_ids_rate=1.0"

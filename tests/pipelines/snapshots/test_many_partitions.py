@@ -16,7 +16,7 @@ MOST_MIB = 200
 
 @pytest.mark.faults
 def test_all_of_it_is_taken_in_within_bounds() -> None:
-    completed = subprocess.run(COMMAND, cwd=ROOT, capture_output=True, text=True, check=True)
+    completed = subprocess.run(COMMAND, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     measured = json.loads(completed.stdout)
     assert measured["rows"]["replicas"] == measured["rows"]["replica_sizes"] == 90_000
     assert (measured["rows"]["active_producers"], measured["rows"]["configs"]) == (60_000, 10_000)

@@ -47,6 +47,6 @@ def test_times_import_no_pandas() -> None:
         "print(rows[0]['time'], 'pandas' in sys.modules)"
     )
     process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )
     assert process.stdout == "1970-01-01 00:00:00+00:00 False\n"
