@@ -44,7 +44,10 @@ demo: $(READY) ## a real cluster, traffic, every job once, the tables and the pl
 	@exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
+	@$(BIN)/python .ci/needs.py
+	@$(BIN)/python tests/chromium.py install
 	@$(MAKE) --no-print-directory --jobs=4 $(LANES)
+	@$(BIN)/python tests/chromium.py left-out
 
 # Classes that JVMs start with, made once for each user, java and version. That of Spark costs as much
 # as six sessions save: make faults starts more of them, make test fewer.
@@ -156,8 +159,7 @@ clean: ## remove the environment and what tools left
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v >= (3, 11) else \
-	"error: quotaflow needs Python 3.11 or later, and $(PYTHON) is %d.%d: set PYTHON=" % v)'
+	@$(PYTHON) .ci/needs.py
 	@echo "preparing $(VENV) (once: $$(wc -l < constraints.txt) packages, about 700 MB, some minutes)"
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --constraint constraints.txt pip setuptools wheel

@@ -15,6 +15,7 @@ from quotaflow.pipelines.spark import session
 
 from . import spark_home
 from .delta_tables import fill, warehouse  # noqa: F401  fixtures of all tests
+from .pipelines.report.browser import tab  # noqa: F401  as above
 from .pushes import bomb, push_lines  # noqa: F401  as above
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= spark_home.environment()
     gc.set_threshold(_OBJECTS, 20, 50)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a browser, so that no test can forget to say it."""
+    for item in items:
+        if "tab" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
 
 
 def pytest_collection_finish() -> None:

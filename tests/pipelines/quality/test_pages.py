@@ -18,7 +18,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...documented_commands import words as arguments
 from ...schemas.views.view_rows import HOSTILE
-from ..report.browser import Browser, browser
+from ..report.browser import Browser
 
 Row = dict[str, Any]
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -163,23 +163,17 @@ def shows(page: Browser) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser")) as started:
-        yield started
-
-
 @pytest.mark.parametrize("width_px", [390, 1_280])
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 def test_it_is_read_offline_in_any_window(
-    chromium: Browser, tmp_path: Path, page: str, width_px: int, *, is_dark: bool
+    tab: Browser, tmp_path: Path, page: str, width_px: int, *, is_dark: bool
 ) -> None:
     file = tmp_path / "index.html"
     file.write_text(page, encoding="utf-8")
-    chromium.open(file, width_px, is_dark=is_dark)
-    assert chromium.problems == []
-    assert [url for url in chromium.requests if not url.startswith("file:")] == []
+    tab.open(file, width_px, is_dark=is_dark)
+    assert tab.problems == []
+    assert [url for url in tab.requests if not url.startswith("file:")] == []
     dark, light = "rgb(20, 23, 28)", "rgb(255, 255, 255)"
-    seen = shows(chromium)
+    seen = shows(tab)
     assert (seen["wide"], seen["background"]) == (False, dark if is_dark else light)
-    chromium.picture(tmp_path / "page.png")
+    tab.picture(tmp_path / "page.png")

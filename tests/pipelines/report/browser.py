@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+import pytest
+
+from ... import chromium
+
 _FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -117,10 +119,9 @@ def browser(folder: Path) -> Iterator[Browser]:
 
     Raises RuntimeError where none is installed: reports are looked at before they are shipped.
     """
-    command = next(filter(None, map(shutil.which, COMMANDS)), None)
+    command = chromium.command()
     if command is None:
-        names = ", ".join(COMMANDS)
-        raise RuntimeError(f"no browser to show reports (one of {names}): apt install chromium")
+        raise RuntimeError(chromium.missing())
     reads, to = os.pipe()
     from_browser, writes = os.pipe()
     flags = " ".join(_FLAGS)
@@ -149,3 +150,12 @@ def browser(folder: Path) -> Iterator[Browser]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests of a module. Without one these are skipped."""
+    if chromium.command() is None:
+        pytest.skip(chromium.missing())
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened

@@ -1,6 +1,5 @@
 """The pages in a browser: no errors, on desk and phone, and by keyboard."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -11,7 +10,7 @@ from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..report import looks
-from ..report.browser import Browser, browser
+from ..report.browser import Browser
 from ..report.pages import HOSTILE
 from .serving_pages import served, site
 
@@ -29,13 +28,6 @@ class Address:
         return self.url
 
 
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all tests."""
-    with browser(tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
-
-
 @pytest.fixture(autouse=True)
 def one_area(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `why` says is tested elsewhere, and all its areas take a second."""
@@ -43,35 +35,35 @@ def one_area(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_page_of_a_hostile_name_is_whole_and_goes_by_keyboard(
-    shown: Browser, filled: Warehouse
+    tab: Browser, filled: Warehouse
 ) -> None:
     with served(site(filled)) as url:
         for width_px, is_dark in ((390, True), (1_280, False)):
-            shown.open(Address(f"{url}client?name={quote(HOSTILE)}"), width_px, is_dark=is_dark)
-            assert shown.problems == []
-            assert all(each.startswith((url, "data:")) for each in shown.requests)
-            assert shown.value("document.documentElement.scrollWidth") <= width_px
-            assert shown.value("document.querySelectorAll('.chart').length") == 1
-            assert shown.value(looks.PALE) == []
-        expected, reached = looks.stops(shown)
+            tab.open(Address(f"{url}client?name={quote(HOSTILE)}"), width_px, is_dark=is_dark)
+            assert tab.problems == []
+            assert all(each.startswith((url, "data:")) for each in tab.requests)
+            assert tab.value("document.documentElement.scrollWidth") <= width_px
+            assert tab.value("document.querySelectorAll('.chart').length") == 1
+            assert tab.value(looks.PALE) == []
+        expected, reached = looks.stops(tab)
         assert reached == expected
-        looks.press(shown, "/")
-        assert shown.value(_FOCUSED) == "q"
-        shown.value("document.querySelector('main .scroll').focus()")
-        shown.value("replace(document.documentElement.outerHTML)")
-        assert shown.value("document.activeElement.closest('main') !== null"), "news keep the focus"
-        shown.value("refresh()")
-        assert "no table changed" in shown.value("document.getElementById('state').textContent")
-        assert shown.problems == []
+        looks.press(tab, "/")
+        assert tab.value(_FOCUSED) == "q"
+        tab.value("document.querySelector('main .scroll').focus()")
+        tab.value("replace(document.documentElement.outerHTML)")
+        assert tab.value("document.activeElement.closest('main') !== null"), "news keep the focus"
+        tab.value("refresh()")
+        assert "no table changed" in tab.value("document.getElementById('state').textContent")
+        assert tab.problems == []
 
 
-def test_the_token_opens_the_pages(shown: Browser, filled: Warehouse) -> None:
+def test_the_token_opens_the_pages(tab: Browser, filled: Warehouse) -> None:
     with served(site(filled), Access(TOKEN.encode())) as url:
-        shown.open(Address(f"{url}find"), 390)
-        assert shown.value("document.querySelectorAll('.names').length") == 0
-        shown.value(f"document.getElementById('token').value = '{TOKEN}'")
-        shown.is_loaded = False
-        shown.value("document.querySelector('button').click()")
-        while not shown.is_loaded:
-            shown.next_message()
-        assert shown.value("document.querySelectorAll('.names').length") > 0
+        tab.open(Address(f"{url}find"), 390)
+        assert tab.value("document.querySelectorAll('.names').length") == 0
+        tab.value(f"document.getElementById('token').value = '{TOKEN}'")
+        tab.is_loaded = False
+        tab.value("document.querySelector('button').click()")
+        while not tab.is_loaded:
+            tab.next_message()
+        assert tab.value("document.querySelectorAll('.names').length") > 0
