@@ -2,6 +2,8 @@
 
 import errno
 import io
+import locale
+import os
 import sys
 from typing import Annotated
 
@@ -181,6 +183,9 @@ def main() -> None:
         # streams have another type, and are UTF-8.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # Without a locale Python reads names of files as UTF-8, and Java as ASCII.
+    if locale.setlocale(locale.LC_CTYPE) == "C":
+        os.environ["LC_ALL"] = "C.UTF-8"
     # Databricks takes any SystemExit for a failure, also with code 0, and a return for success.
     code = execute(sys.argv[1:])
     if code:

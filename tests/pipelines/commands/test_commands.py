@@ -217,3 +217,22 @@ def test_the_help_does_without_what_another_command_lacks() -> None:
     )
     assert (process.returncode, process.stderr) == (0, "")
     assert "show" in process.stdout
+
+
+@pytest.mark.parametrize("name", ["C", "POSIX", "C.UTF-8", "no_such.UTF-8"])
+def test_java_reads_names_of_files_as_python_does_in_any_locale(name: str) -> None:
+    code = (
+        "import subprocess, sys\nfrom quotaflow.pipelines.__main__ import main\n"
+        "from quotaflow.pipelines.spark.java import java\n"
+        "sys.argv = ['quotaflow', '--version']\nmain()\n"
+        "command = [java(), '-XshowSettings:properties', '-version']\n"
+        "print(subprocess.run(command, stderr=subprocess.PIPE, text=True).stderr)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "LC_ALL": name},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "sun.jnu.encoding = UTF-8" in process.stdout
