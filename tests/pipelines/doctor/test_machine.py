@@ -40,7 +40,8 @@ def test_tables_that_everybody_can_read_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "tables"
-    folder.mkdir(mode=0o755)
+    folder.mkdir()
+    folder.chmod(0o755)  # under any umask
     conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
     subject = "rights of the tables"
     # pytest's own folders keep other users out.
