@@ -1,5 +1,5 @@
-"""What import-linter and ruff cannot say: what has its one place, no folder unchecked, and no failure
-of another program without its cause.
+"""What import-linter and ruff cannot say: what has its one place, no folder unchecked, and no
+failure of another program without its cause.
 """
 
 import ast
