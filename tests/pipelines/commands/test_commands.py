@@ -231,7 +231,7 @@ def test_java_reads_names_of_files_as_python_does_in_any_locale(name: str) -> No
     process = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "LC_ALL": name},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
