@@ -19,7 +19,7 @@ def test_cursors_of_cursors_are_in_utc(zone: str) -> None:
     printed = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={"TZ": zone},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     ).stdout
