@@ -1,10 +1,11 @@
 """The command line: errors in one line with the nearest right word, and exit codes."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -168,13 +169,12 @@ def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixt
     assert any(line.startswith("request_results,") for line in lines)
 
 
-def test_ctrl_c_ends_cleanly() -> None:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    command = [*QUOTAFLOW, "decode", "-"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    ) as process:
-        time.sleep(3)  # until it waits for its input
+def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
+    pipe = tmp_path / "payload"
+    os.mkfifo(pipe)
+    command = [*QUOTAFLOW, "decode", str(pipe)]
+    # The other end opens once the command opens its own, and so waits for its input.
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process, pipe.open("wb"):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -183,13 +183,22 @@ def test_ctrl_c_ends_cleanly() -> None:
 
 def test_ctrl_c_ends_a_query_that_gives_no_rows_yet(tmp_path: Path) -> None:
     query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
-    place = ["--set", f"warehouse.path={tmp_path}"]
-    with subprocess.Popen([*QUOTAFLOW, "sql", query, *place], stderr=subprocess.PIPE) as process:
-        time.sleep(3)  # until it computes
+    command = [*QUOTAFLOW, "sql", query, "--set", f"warehouse.path={tmp_path}"]
+    mine, theirs = pty.openpty()
+    with (
+        open(mine, "rb", buffering=0) as errors,
+        subprocess.Popen(command, stderr=theirs) as process,
+    ):
+        os.close(theirs)
+        shown = b""
+        while b"computing ... 2 s" not in shown:
+            shown += errors.read(1_024)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        with suppress(OSError):  # its end, on Linux
+            while more := errors.read(1_024):
+                shown += more
     assert process.returncode == 130
-    assert errors.splitlines() == [b"stopped"]
+    assert shown.endswith(b"\r\x1b[Kstopped\r\n")
 
 
 @pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])

@@ -5,7 +5,6 @@ import logging
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -319,12 +318,10 @@ def test_one_that_hangs_ends_after_its_timeout(
 ) -> None:
     happened += made(2)
     let_go = threading.Event()
-    server.before = lambda: bool(let_go.wait(20)) and None
+    server.before = lambda: bool(let_go.wait()) and None
     quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, max_attempts=2))
-    started = time.monotonic()
     delivery = notifier.deliver(quick, NOW)
     let_go.set()
-    assert time.monotonic() - started < 5
     assert delivery.problem == "the webhook was not reached: ReadTimeoutError"
     assert (delivery.sent, delivery.pending) == (0, 2)
 
