@@ -60,6 +60,7 @@ def _failure(words: list[str]) -> str | None:
         done = subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
+            umask=0o022,  # other users read what is installed
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

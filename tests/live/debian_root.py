@@ -16,6 +16,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # What the image debian:bookworm-slim leaves out, about which packages of Debian may stumble.
 _SLIM = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/man/*")
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_TIMEOUT_S = 1_500
 _END = "-----END CERTIFICATE-----\n"
 _FOR_REGISTRIES = ("PIP_", "JAVA_TOOL_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 # What is mounted in a namespace is gone with its last process, also after kill -9.
@@ -43,12 +44,18 @@ def make(folder: Path) -> None:
     tools = {"DEBOOTSTRAP_DIR": str(unpacked / "usr/share/debootstrap")}
     command = [unpacked / "usr/sbin/debootstrap", "--variant=minbase", RELEASE, folder, _mirror()]
     _checked([*_APART, *command], os.environ | tools)
+    (folder / "etc/dpkg/dpkg.cfg.d/quick").write_text("force-unsafe-io\n")
+    _copy_access(folder)
+
+
+def make_slim(folder: Path) -> None:
+    """As `make`, less what Debian's slim image leaves out."""
+    make(folder)
     excluded = "".join(f"path-exclude {pattern}\n" for pattern in _SLIM)
-    (folder / "etc/dpkg/dpkg.cfg.d/slim").write_text(f"force-unsafe-io\n{excluded}")
+    (folder / "etc/dpkg/dpkg.cfg.d/slim").write_text(excluded)
     for pattern in _SLIM:
         for each in folder.glob(pattern.lstrip("/")):
             shutil.rmtree(each) if each.is_dir() else each.unlink()
-    _copy_access(folder)
 
 
 def _mirror() -> str:
@@ -72,7 +79,7 @@ def _copy_access(folder: Path) -> None:
         (own / f"this-machine-{number}.crt").write_text(text + _END)
 
 
-def build(folder: Path, script: str, context: Path) -> str:
+def build(folder: Path, script: str, context: Path, timeout_s: float = _TIMEOUT_S) -> str:
     """Run a shell script as root in a copy of `context`; returns what was printed."""
     shutil.copytree(context, folder / "context")
     (folder / "context" / "steps.sh").write_text(script)
@@ -85,6 +92,7 @@ def build(folder: Path, script: str, context: Path) -> str:
     printed = _checked(
         [*words, "sh", "-c", "cd /context && exec sh steps.sh"],
         {"PATH": _PATH, "HOME": "/root", **given},
+        timeout_s,
     )
     shutil.rmtree(folder / "context")
     return printed
@@ -118,6 +126,7 @@ def started(
 def _words(image: Path, scratch: Path, container: Container, command: Sequence[str]) -> list[str]:
     for name in ("over", "work", "root"):
         (scratch / name).mkdir(parents=True)
+        (scratch / name).chmod(0o755)
     script = "\n".join(_script(image, scratch, container, command))
     return [*_APART, *([] if container.has_network else ["--net"]), "sh", "-c", script]
 
@@ -141,9 +150,19 @@ def _script(
     yield shlex.join(words)
 
 
-def _checked(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
+def _checked(
+    command: Sequence[str | Path],
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = _TIMEOUT_S,
+) -> str:
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=1_500, check=False
+        command,
+        env=environment,
+        umask=0o022,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-5_000:]
     return done.stdout

@@ -58,7 +58,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copy(ROOT / "requirements.txt", context)
     build.packages(context / "dist")
     folder = tmp_path_factory.mktemp("image")
-    debian_root.make(folder)
+    debian_root.make_slim(folder)
     debian_root.build(folder, "\n".join(steps.script(DOCKERFILE)), context)
     yield folder
     shutil.rmtree(folder)
@@ -119,7 +119,8 @@ def site(image: Path, tmp_path: Path, cluster: LocalCluster) -> Site:
     """A new volume gets what the image has there."""
     subprocess.run(["cp", "-a", image / HOME, tmp_path / "volume"], check=True)
     folder = tmp_path / "conf"
-    folder.mkdir(mode=0o750)
+    folder.mkdir()
+    folder.chmod(0o750)
     shutil.chown(folder, group=(image / HOME).stat().st_gid)
     secrets = {"QUOTAFLOW_JAAS": cluster.client_properties("admin")["sasl.jaas.config"]}
     return Site(image, tmp_path, secrets, count())
