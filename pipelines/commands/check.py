@@ -18,9 +18,7 @@ _NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 
 Since = Annotated[
     str | None,
-    typer.Option(
-        "--since", metavar="TIME", help=f"Rows since {options.TIMES}; else new rows."
-    ),
+    typer.Option("--since", metavar="TIME", help=f"Rows since {options.TIMES}; else new rows."),
 ]
 Tables = Annotated[
     list[str] | None,

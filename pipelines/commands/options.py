@@ -48,9 +48,7 @@ _Vertical = Annotated[
 TIMES = "10m ago, 19:45+02:00 or 2026-01-31T12:00 (UTC unless it has a zone)"
 """What an option takes as a time, for its help."""
 
-Since = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help=f"From {TIMES}.")
-]
+Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"From {TIMES}.")]
 
 _DURATION = re.compile(r"(\d{1,9})(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}

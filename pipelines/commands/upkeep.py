@@ -12,9 +12,7 @@ from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
-From = Annotated[
-    str, typer.Option("--from", metavar="TIME", help=f"From {options.TIMES}.")
-]
+From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {options.TIMES}.")]
 Until = Annotated[
     str | None,
     typer.Option("--until", metavar="TIME", help=f"Up to {options.TIMES} [the newest row]."),

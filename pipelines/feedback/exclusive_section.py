@@ -198,7 +198,7 @@ def warehouse_section(
                 leased_elsewhere=leased_elsewhere(signed.book),
             )
             if purpose == APPLY:
-                _report_refused(trust, report)
+                _report_refused(trust, signed.book, report)
                 _check_new_writes(trust, signed.book, topic, datetime.now(UTC))
             if apply.finish(trust.ledger):
                 tables = opened()
@@ -208,9 +208,12 @@ def warehouse_section(
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
 
 
-def _report_refused(trust: TrustedLedger, report: Callable[[str], None]) -> None:
+def _report_refused(trust: TrustedLedger, book: LeaseBook, report: Callable[[str], None]) -> None:
     for why in trust.problems:
         report(values.visible(f"refused: {why}"))
+    if book.ignored:
+        records = counted(book.ignored, "record")
+        report(f"ignored: {records} in the topic of leases that no quotaflow wrote")
 
 
 def _record_time(newest_at: datetime | None) -> datetime:

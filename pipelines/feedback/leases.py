@@ -22,6 +22,7 @@ Item = tuple[bytes, bytes | None]
 
 _TAG_CHARS = 16
 _NAME_CHARS = 100
+_KEY_PARTS = 5
 _TIMES = ("event_time", "expires_at")
 _FIELDS = tuple(each.name for each in fields(Record) if each.name != "entity")
 
@@ -77,7 +78,8 @@ class LeaseBook:
 
     `problems` name what does not verify, is a copy of an old lease, or is missing. `refused` are
     the keys of leases in our name that are not believed. `tags` are those of the head, null where
-    there is none. `sequence` is the newest.
+    there is none. `sequence` is the newest. `ignored` counts records under no key that quotaflow
+    writes: whoever may write to the topic can add them, and they mean nothing.
     """
 
     leases: Mapping[Key, Lease] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class LeaseBook:
     tags: frozenset[str] | None = None
     sequence: int = 0
     refused: tuple[bytes, ...] = ()
+    ignored: int = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -162,9 +165,11 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
     leases: dict[Key, Lease] = {}
     others: dict[Key, OtherLease] = {}
     refused: dict[Key, str] = {}
+    ignored = 0
     for topic_record in latest.items():
         parsed = _key(topic_record[0], cluster_id)
         if parsed is None:
+            ignored += not _is_head(topic_record[0])
             continue
         deployment, lease = _lease(parsed, topic_record, signer)
         if deployment != signer.deployment:
@@ -181,7 +186,7 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
     newest = max([*sequences, 0 if head is None else head.sequence], default=0)
     tags = None if head is None else head.tags
     keys = tuple(topic_key(key) for key in refused)
-    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest, keys)
+    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest, keys, ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,16 +237,34 @@ def _lease(key: Key, item: Item, signer: Signer) -> tuple[str, Lease | None]:
 
 
 def _key(key: bytes, cluster_id: str) -> Key | None:
-    """The config of a lease's key; None for other records."""
-    try:
-        kind, entity_type, entity_name, client_id, config_key = json.loads(key)
-    except (ValueError, TypeError, RecursionError):
+    """The config of a lease's key; None for other records.
+
+    Another spelling of the key in JSON is another record to Kafka, so it is no lease.
+    """
+    parts = _parts(key)
+    if len(parts) != _KEY_PARTS or parts[0] != LEASE:
         return None
+    _, entity_type, entity_name, client_id, config_key = parts
     texts = all(isinstance(part, str) for part in (entity_type, config_key))
     names = all(part is None or isinstance(part, str) for part in (entity_name, client_id))
-    if kind != LEASE or not texts or not names:
+    if not texts or not names:
         return None
-    return ConfigEntity(cluster_id, entity_type, entity_name, client_id), config_key
+    parsed = ConfigEntity(cluster_id, entity_type, entity_name, client_id), config_key
+    return parsed if topic_key(parsed) == key else None
+
+
+def _is_head(key: bytes) -> bool:
+    parts = _parts(key)
+    return len(parts) == 2 and parts[0] == HEAD and head_key(parts[1]) == key  # noqa: PLR2004
+
+
+def _parts(key: bytes) -> list[Any]:
+    """The parts of a key; none of what is no list."""
+    try:
+        parts = json.loads(key.decode("ascii"))
+    except (ValueError, RecursionError):
+        return []
+    return parts if isinstance(parts, list) else []
 
 
 def _opened(value: bytes) -> tuple[str, str, str]:

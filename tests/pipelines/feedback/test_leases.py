@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
@@ -22,6 +24,10 @@ from .fake_configs import (
     desired,
 )
 from .lease_site import HERE, KEY, LIST, STRANGER, THERE, Site, applied
+
+
+def _envelope_of(deployment: str, text: str, mac: str) -> bytes:
+    return json.dumps({"deployment": deployment, "text": text, "mac": mac}).encode()
 
 
 def newest(items: list[Item], key: bytes) -> bytes:
@@ -222,14 +228,52 @@ def test_what_somebody_else_writes_into_the_topic_is_noticed(item: Item, why: st
     assert any(why in problem for problem in site.book.problems)
 
 
+_EVE_TEXT = topic_key(EVE).decode()
+SPELLINGS = [
+    _EVE_TEXT.encode("utf-16"),
+    _EVE_TEXT.encode("utf-32"),
+    _EVE_TEXT.encode("utf-8-sig"),
+    _EVE_TEXT.replace(",", ", ").encode(),
+    _EVE_TEXT.replace("eve", "\\u0065ve").encode(),
+    _EVE_TEXT.encode() + b"\n",
+]
+"""Other bytes that a reader of JSON takes for the key of the same config."""
+
+
 @pytest.mark.parametrize(
-    "key", [b"", b"[]", b"{", b'["lease"]', b'["lease",1,null,null,"k"]', b"\xff", b"[" * 9_000]
+    "key",
+    [
+        *(b"", b"[]", b"{", b'["lease"]', b'["lease",1,null,null,"k"]', b"\xff", b"[" * 9_000),
+        *(b'["lease","user",NaN,null,"k"]', b"1" * 5_000),
+        *SPELLINGS,
+    ],
 )
-def test_a_record_of_another_kind_is_left_alone(key: bytes) -> None:
+@pytest.mark.parametrize(
+    "value", [b"x", b'{"deployment":"other","text":"{}","mac":""}'], ids=["no lease", "another's"]
+)
+def test_a_record_under_no_key_of_ours_is_counted_and_left_alone(key: bytes, value: bytes) -> None:
     site = applied("eve")
     before = site.book
-    site.topic.append([(key, b"x")])
-    assert site.book == before
+    site.topic.append([(key, value)])
+    assert site.book == replace(before, ignored=1)
+    site.restore()
+    assert site.value("eve") is None
+
+
+@given(
+    items=st.lists(
+        st.tuples(
+            st.sampled_from([topic_key(EVE), b'["head","here"]', *SPELLINGS]) | st.binary(),
+            st.none() | st.binary() | st.builds(_envelope_of, st.text(), st.text(), st.text()),
+        )
+    )
+)
+def test_no_bytes_in_the_topic_keep_a_reader_from_its_end(items: list[Item]) -> None:
+    written = applied("eve").topic.items
+    book = read_book([*written, *items], HERE, "c1")
+    touched = {key for key, _ in items}
+    if not touched & {topic_key(EVE), b'["head","here"]'}:
+        assert (book.leases.keys(), book.problems) == ({EVE}, ())
 
 
 def test_a_lease_of_another_cluster_is_none_of_ours() -> None:
