@@ -69,4 +69,9 @@ def init(
             f"cluster {cluster.cluster_id}: {counted(count, 'broker')} of Kafka {cluster.release}; "
             f"existing topics: {existing}"
         )
+        if cluster.raft_listeners is None:
+            output.note(
+                "this login may not read configs of brokers: compare ingest.controller_listeners "
+                "with their controller.listener.names"
+            )
     output.note(f"{out / 'NEXT.md'} says what to do next")

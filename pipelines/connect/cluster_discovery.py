@@ -18,8 +18,8 @@ _ASSUMED_BROKERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """A cluster's id, its brokers with their racks, those of our topics that exist, and the release
-    of its oldest broker.
+    """A cluster's id, its brokers with their racks, those of our topics that exist, the release of
+    its oldest broker, and the listeners that carry raft; null if the brokers did not name these.
 
     Without an id the cluster was not read, and three brokers of the newest release are assumed.
     """
@@ -28,6 +28,7 @@ class Discovery:
     racks: dict[int, str | None]
     topics: frozenset[str]
     release: Release = NEWEST
+    raft_listeners: frozenset[str] | None = None
 
     @property
     def broker_count(self) -> int:
@@ -46,14 +47,21 @@ def discover(conf: Conf) -> Discovery:
     properties = conf.kafka.properties
     cluster = admin.describe(properties, [n for n in names if n], conf.kafka.cluster_id)
     with admin.client(properties) as client:
+        state = ClusterState(sender(client))
         try:
-            brokers = ClusterState(sender(client)).brokers()
+            brokers = state.brokers()
         except UnansweredError as error:
             raise KafkaError(f"the cluster did not list its brokers: {error}") from None
-        releases = list(_releases(client, [broker["broker_id"] for broker in brokers]))
+        broker_ids = [broker["broker_id"] for broker in brokers]
+        releases = list(_releases(client, broker_ids))
+        try:
+            raft_listeners = state.raft_listeners(broker_ids)
+        except UnansweredError:
+            raft_listeners = None
     racks = {broker["broker_id"]: broker["rack"] for broker in brokers}
     oldest = min(releases, default=NEWEST)
-    return Discovery(cluster.cluster_id, racks, frozenset(cluster.topics), oldest)
+    topics = frozenset(cluster.topics)
+    return Discovery(cluster.cluster_id, racks, topics, oldest, raft_listeners)
 
 
 def _releases(client: KafkaAdminClient, brokers: Iterable[int]) -> Iterator[Release]:

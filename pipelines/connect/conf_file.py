@@ -62,9 +62,22 @@ def _lines(conf: Conf, discovery: Discovery, now: datetime) -> Iterator[str]:
         yield f"  # {meaning}\n{_yaml({key: getattr(conf.ingest, key)}, 2)}"
     if not conf.ingest.sampling:
         yield "  # sampling: {PRODUCE: 0.1}    # the share of an API's lines that is kept\n"
+    yield from _raft_listeners(conf, discovery)
     yield from _others(conf)
     yield from _racks(conf, discovery)
     yield _REST
+
+
+def _raft_listeners(conf: Conf, discovery: Discovery) -> Iterator[str]:
+    """Those of the brokers, where they are not the default and no others were given."""
+    if "controller_listeners" in conf.ingest.model_fields_set or discovery.cluster_id is None:
+        return
+    if discovery.raft_listeners is None:
+        yield "  # controller.listener.names of the brokers, which this login could not read:\n"
+        yield f"  # controller_listeners: [{', '.join(conf.ingest.controller_listeners)}]\n"
+    elif discovery.raft_listeners - {*conf.ingest.controller_listeners}:
+        yield "  # controller.listener.names of the brokers: raft requests there are left out\n"
+        yield _yaml({"controller_listeners": sorted(discovery.raft_listeners)}, 2)
 
 
 def _others(conf: Conf) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Checks brokers: connection, version, telemetry receiver, request logger, clock."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 
 from kafka import errors as kafka_errors
@@ -39,6 +39,7 @@ def findings(probe: Probe) -> Iterator[Finding]:
     yield receiver(apis, releases, service)
     yield _subscriptions(probe)
     yield _logging(probe, releases)
+    yield _raft_listeners(probe, list(releases))
     yield _clock(probe)
 
 
@@ -155,6 +156,24 @@ def _logging(probe: Probe, releases: Mapping[int, Release]) -> Finding:
     remedy = "`quotaflow capture` switches it on for a while; for good: "
     remedy += ", ".join(f"broker/{layout}" for layout in layouts)
     return Finding("request logger", WARNING, f"{levels_text}: off on {_listed(off)}", remedy)
+
+
+def _raft_listeners(probe: Probe, brokers: list[int]) -> Finding:
+    try:
+        names = probe.state.raft_listeners(brokers)
+    except UnansweredError as error:
+        return refused("raft listeners", str(error), _NEEDS_DESCRIBE_CONFIGS)
+    return raft_listeners(names, probe.conf.ingest.controller_listeners)
+
+
+def raft_listeners(names: Set[str], of_conf: Sequence[str]) -> Finding:
+    """Requests of raft on a listener that conf does not name would be rows of clients."""
+    listed = ", ".join(sorted(names))
+    if missing := sorted(names - {*of_conf}):
+        seen = f"brokers' controller.listener.names: {listed}; not in conf: {', '.join(missing)}"
+        remedy = f"set ingest.controller_listeners: [{listed}], else rows of requests have raft's"
+        return Finding("raft listeners", BAD, seen, remedy)
+    return Finding("raft listeners", OK, f"{listed or 'none'}: conf leaves out their raft requests")
 
 
 def _clock(probe: Probe) -> Finding:

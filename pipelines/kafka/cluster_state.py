@@ -38,6 +38,7 @@ _PARTITIONS_PER_PAGE = 2_000
 _NAMES_PER_REQUEST = 100
 _PARTITIONS_PER_REQUEST = 500
 _QUORUM_TOPIC = "__cluster_metadata"
+_RAFT_LISTENERS = "controller.listener.names"
 _FENCED_FROM_VERSION = 2
 
 MAX_WAIT_S = 60.0
@@ -160,6 +161,19 @@ class ClusterState:
                 )
 
         return in_chunks(names, _NAMES_PER_REQUEST, ask)
+
+    def raft_listeners(self, broker_ids: Iterable[int]) -> frozenset[str]:
+        """Listeners that carry raft, by these brokers' `controller.listener.names`.
+
+        Brokers of ZooKeeper have none. Raises UnansweredError if a broker does not say.
+        """
+        names = set[str]()
+        for broker_id in broker_ids:
+            for answer in self.configs(BROKER, [str(broker_id)], broker_id):
+                answer.check()
+                value = {each.name: each.value for each in answer.content}.get(_RAFT_LISTENERS)
+                names |= {name.strip() for name in (value or "").split(",")} - {""}
+        return frozenset(names)
 
     def client_quotas(self) -> list[Any]:
         """Every entity that has quotas (KIP-546)."""

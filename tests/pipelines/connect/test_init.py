@@ -84,6 +84,34 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     assert {"cleanup.policy=compact", "min.insync.replicas=2"} <= set(leases)
 
 
+@pytest.mark.parametrize(
+    ("of_brokers", "given", "in_conf"),
+    [
+        pytest.param({"CONTROLLER"}, [], ["CONTROLLER"], id="the default"),
+        pytest.param(set(), [], ["CONTROLLER"], id="brokers of ZooKeeper"),
+        pytest.param({"CONTROLPLANE-9090"}, [], ["CONTROLPLANE-9090"], id="Strimzi"),
+        pytest.param({"B", "A"}, [], ["A", "B"], id="several"),
+        pytest.param({"A"}, ["--set", "ingest.controller_listeners=[C]"], ["C"], id="given"),
+        pytest.param(None, [], ["CONTROLLER"], id="not to be read"),
+    ],
+)
+def test_listeners_of_raft_are_those_of_the_brokers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    of_brokers: set[str] | None,
+    given: list[str],
+    in_conf: list[str],
+) -> None:
+    names = None if of_brokers is None else frozenset(of_brokers)
+    discovery = Discovery("c", {1: None}, frozenset(), raft_listeners=names)
+    monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
+    assert run(tmp_path, *given) == 0
+    assert config.load(tmp_path / "conf.yaml").ingest.controller_listeners == in_conf
+    assert ("may not read configs of brokers" in capsys.readouterr().err) is (names is None)
+
+
 def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path) -> None:
     run(tmp_path, "--offline", *OPTIONS)
     assert "PIPELINE='User:quota flow'\n" in (tmp_path / "acls.sh").read_text()
