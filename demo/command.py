@@ -31,8 +31,8 @@ def demo(
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
 
     Takes one to two minutes on two cores, and about 4 GB of memory; listens on 127.0.0.1 alone.
-    Afterwards the cluster is stopped, and every command without --conf reads the tables it left.
-    Needs a JDK.
+    Afterwards the cluster is stopped, and every command without a conf reads the tables it left.
+    Reads no conf from the environment. Needs a JDK.
     """
     # Not at module top: every `quotaflow --help` loads this module.
     from quotaflow.demo import story  # noqa: PLC0415

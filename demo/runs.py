@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from quotaflow.pipelines.config.demo_tables import FOLDER
+
 _MARK = ".running"
 
 
 @contextmanager
-def new_run(home: Path) -> Iterator[Path]:
+def new_run(home: Path, now: datetime) -> Iterator[Path]:
     """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
-    folder = home / "demo" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
+    folder = home / FOLDER / f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
     folder.mkdir(parents=True)
     with (folder / _MARK).open("w", encoding="utf-8") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
@@ -41,7 +43,7 @@ def publish(home: Path, warehouse: Path) -> bool:
 def remove_older(home: Path, newest: Path) -> None:
     """Remove the folders of runs that ended, but `newest` and what home/warehouse points into."""
     kept = {newest.resolve(), (home / "warehouse").resolve().parent}
-    for folder in sorted((home / "demo").iterdir()):
+    for folder in sorted((home / FOLDER).iterdir()):
         if folder.resolve() not in kept and not _is_running(folder):
             remove(folder)
 

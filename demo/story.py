@@ -34,7 +34,13 @@ from quotaflow.demo.late_clients import LateClients
 from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import AlertsSection, PlanSection, PricesSection, QuotasSection
+from quotaflow.pipelines.config import (
+    AlertsSection,
+    PlanSection,
+    PricesSection,
+    QuotasSection,
+    sources,
+)
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
@@ -130,13 +136,18 @@ def play(seed: int, scale: float, display: Display) -> None:
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
     home = config.home()
-    with runs.new_run(home) as folder:
+    # The commands of the demo must not ask another cluster, or change it.
+    given = sources.names(os.environ)
+    for name in given:
+        del os.environ[name]
+    with runs.new_run(home, datetime.now(UTC)) as folder:
         report = _fill(folder, seed, scale, display)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
-    place = [] if is_published else ["--set", f"warehouse.path={folder / 'warehouse'}"]
+    place = ["--conf", str(_conf_file(folder))]
+    is_default = is_published and not given and sources.user_file() is None
     display.sentence(shown.clients(report))
     page = folder / "report.html"
     heads = completeness.heads_of_all()
@@ -147,7 +158,8 @@ def play(seed: int, scale: float, display: Display) -> None:
         display.run(list(arguments), place)
     is_whole = scale >= 1
     completeness.report(empty.result(), len(heads), display.say, must_be_complete=is_whole)
-    display.sentence(f"Look further: {' '.join(['quotaflow tables', *place])}\nRead: {page}")
+    further = ["quotaflow tables", *([] if is_default else place)]
+    display.sentence(f"Look further: {' '.join(further)}\nRead: {page}")
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:

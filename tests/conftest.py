@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,11 +34,17 @@ _OBJECTS = 100_000
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Take Ctrl-C, and let children take it, also where a shell's & made this process ignore it.
 
-    Spark's JVMs start from the archive of their classes, also those of children.
+    Spark's JVMs start from the archive of their classes, also those of children. No conf of this
+    user is read, here or in children.
     """
+    for name in [name for name in os.environ if name.upper().startswith("QUOTAFLOW_")]:
+        del os.environ[name]
+    folder = tempfile.TemporaryDirectory(prefix="quotaflow-config-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["XDG_CONFIG_HOME"] = folder.name
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= spark_home.environment()
     gc.set_threshold(_OBJECTS, 20, 50)

@@ -47,7 +47,7 @@ def adopt(
 
     Example: quotaflow adopt --from old-laptop --yes
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.feedback import adopt_run  # noqa: PLC0415  imports pyarrow
 
     if yes:

@@ -72,7 +72,7 @@ def apply(
 
     Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     # They import pyarrow.
     from quotaflow.pipelines.feedback import apply_run, frozen_plans  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
@@ -127,7 +127,7 @@ def restore(
 
     Example: quotaflow restore --panic --yes
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     if panic:
         _panic(settings, yes=yes, layout=layout, all_deployments=all_deployments)
     elif all_deployments:

@@ -78,7 +78,7 @@ def capture(
             "log4j2 configuration"
         )
     apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.commands import capture_preview  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
 

@@ -59,7 +59,7 @@ def check(
     """
     now = datetime.now(UTC)
     start = options.since(since, now) if since else None
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
     request = quality.CheckRequest(tables or [], start, docs)

@@ -42,7 +42,8 @@ def conf_command(
     """Check conf, show where each value comes from, or print its JSON Schema.
 
     check reads no cluster and no secret, and names every problem; exit code 2: there is one. show
-    has the values that commands use, each from --set, from a line of the file, or by default;
+    has the values that commands use, each from --set, from a variable of the environment, from a
+    line of the file, or by default;
     secrets stay references. schema is for editors of YAML: write it to a file beside conf.yaml, and
     begin conf.yaml with the line `# yaml-language-server: $schema=quotaflow.schema.json`.
 
@@ -57,10 +58,11 @@ def conf_command(
     if action is Action.SCHEMA:
         output.lines([_schema()])
         return
-    settings = options.conf(conf, overrides)
-    from quotaflow.pipelines.config import origins  # noqa: PLC0415  --help needs no pydantic
+    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
+    from quotaflow.pipelines.config import origins  # noqa: PLC0415
 
-    shown = list(origins.origins(settings, conf, overrides))
+    sources = config.given(conf, overrides)
+    shown = list(origins.origins(config.load(*sources), *sources))
     if action is Action.CHECK:
         given = sum(origin.source != origins.DEFAULT for origin in shown)
         are_given = counted(given, "value is", "values are")

@@ -34,7 +34,7 @@ def examine(
 
     Example: quotaflow doctor
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  imports pyarrow
 
     findings: list[dict[str, str]] = []

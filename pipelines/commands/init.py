@@ -37,8 +37,8 @@ def init(
     """Write the files that connect a cluster: conf, topics, rights, broker files.
 
     Reads the cluster's id, brokers and topics, and changes nothing. Values given by --set go into
-    conf.yaml, those of the login too: secrets by reference (env:NAME, secret:scope/key). NEXT.md
-    says what to do with the files.
+    conf.yaml, those of the login too: secrets by reference (env:NAME, secret:scope/key). Values and
+    conf files that the environment names do not. NEXT.md says what to do with the files.
 
     Example: quotaflow init --bootstrap-server broker-1:9092
 
@@ -48,13 +48,14 @@ def init(
     """
     if bootstrap_server is None and conf is None:
         raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
-    from quotaflow.pipelines.config import kafka  # noqa: PLC0415
+    from quotaflow.pipelines.config import kafka, load  # noqa: PLC0415
 
     problem = bootstrap_server is not None and kafka.servers_problem(bootstrap_server)
     if problem:
         raise ConfigError(f"--bootstrap-server {bootstrap_server}: {problem}")
     servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
-    settings = options.conf(conf, [*servers, *(overrides or [])])
+    # A new conf takes nothing from one that the environment names, such as its login.
+    settings = load(conf, [*servers, *(overrides or [])])
     from quotaflow.pipelines.connect import cluster_discovery, files  # noqa: PLC0415
 
     cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.discover(settings)

@@ -88,7 +88,7 @@ def run_jobs(
     if once == (every is not None):
         raise ConfigError("give exactly one of --once and --every 10s")
     every_s = None if every is None else options.seconds(every)
-    values = options.conf(conf, overrides)
+    values = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
     from quotaflow.pipelines.monitoring import otlp_export, prometheus  # noqa: PLC0415  the same
 

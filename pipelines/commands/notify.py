@@ -36,7 +36,7 @@ def notify(
 
     Example: quotaflow notify --dry-run
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.monitoring import notifier  # noqa: PLC0415  imports pyarrow
 
     now = datetime.now(UTC)

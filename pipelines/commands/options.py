@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import layout
+from quotaflow.pipelines.terminal import layout, output, values
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
 ConfFile = Annotated[
     Path | None,
-    typer.Option("--conf", metavar="FILE", help="Conf to use instead of the packaged local.yaml."),
+    typer.Option(
+        "--conf",
+        metavar="FILE",
+        help=(
+            "Conf; without it that of $QUOTAFLOW_CONF, or ~/.config/quotaflow/conf.yaml, or the "
+            "packaged local.yaml."
+        ),
+    ),
 ]
 Overrides = Annotated[
     list[str] | None,
@@ -55,10 +62,30 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def conf(file: Path | None, overrides: list[str] | None) -> "Conf":
-    """The conf that these two options give."""
-    from quotaflow.pipelines.config import load  # noqa: PLC0415  --help needs no pydantic
+    """The conf that these two options and the environment give."""
+    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
 
-    return load(file, overrides)
+    return config.load(*config.given(file, overrides))
+
+
+def conf_of_tables(file: Path | None, overrides: list[str] | None) -> "Conf":
+    """The same, for a command that uses tables: a line says if a demo left them, and how old they
+    are, unless conf names their place.
+    """
+    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
+    from quotaflow.pipelines.config import demo_tables  # noqa: PLC0415
+
+    sources = config.given(file, overrides)
+    settings = config.load(*sources)
+    if ended_at := demo_tables.ended_at(settings.warehouse):
+        age = values.duration(max((datetime.now(UTC) - ended_at).total_seconds(), 0))
+        instead = (
+            f"{sources.file} names none: set warehouse.path"
+            if sources.file
+            else "name your conf by --conf or QUOTAFLOW_CONF"
+        )
+        output.note(f"tables of the demo that ended {age} ago; {instead}")
+    return settings
 
 
 def with_layout(command: Callable[..., None]) -> Callable[..., None]:

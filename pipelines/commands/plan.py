@@ -52,7 +52,7 @@ def show_plan(
     """
     if jikkou and layout != Layout():
         raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.feedback import jikkou as jikkou_yaml  # noqa: PLC0415
     from quotaflow.pipelines.feedback import planning  # noqa: PLC0415

@@ -52,7 +52,7 @@ def release(
 
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.feedback import release_run  # noqa: PLC0415  imports pyarrow
 
     if entity == "halt":

@@ -64,7 +64,7 @@ def report(
     from quotaflow.pipelines.report import scope  # noqa: PLC0415
     from quotaflow.pipelines.report.report import report as render_report  # noqa: PLC0415
 
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     reader, now = answers.open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
         newest_events = scope.clusters(reader)

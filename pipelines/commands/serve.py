@@ -62,7 +62,7 @@ def serve(
     Example: quotaflow serve --address 0.0.0.0 --set serve.token=env:QUOTAFLOW_TOKEN
     """
     lookback = timedelta(seconds=options.seconds(since))
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     access = _access(settings, address)
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.serve.server import serving  # noqa: PLC0415

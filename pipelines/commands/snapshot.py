@@ -43,7 +43,7 @@ def snapshot(
 
     Example: quotaflow snapshot client_quotas configs
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  import kafka and DuckDB
 
     names = [table.name for table in sections.SNAPSHOT_TABLES]

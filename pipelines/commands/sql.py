@@ -55,7 +55,7 @@ def sql(
 
     Example: quotaflow sql
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     text = _text(query, file)
     if text is None and spark:
         raise ConfigError("--spark needs a query: the shell is DuckDB's")

@@ -54,7 +54,7 @@ def status(
 
     Example: quotaflow status --watch
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
 
     if watch and layout == Layout():

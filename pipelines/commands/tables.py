@@ -62,7 +62,7 @@ def list_tables(
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
     with progress.shown("reading sizes"):
-        rows = catalogue.extents(answers.open_reader(options.conf(conf, overrides)))
+        rows = catalogue.extents(answers.open_reader(options.conf_of_tables(conf, overrides)))
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
     else:
@@ -85,7 +85,7 @@ def describe(
     from quotaflow.pipelines.commands import answers, catalogue  # noqa: PLC0415  import pyarrow
 
     name = answers.checked_name(table)
-    rows = catalogue.columns(answers.open_reader(options.conf(conf, overrides)), name)
+    rows = catalogue.columns(answers.open_reader(options.conf_of_tables(conf, overrides)), name)
     if layout == Layout():
         output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
     else:
@@ -120,7 +120,7 @@ def show(
     name = answers.checked_name(table)
     max_rows = limit if limit is not None or layout.is_for_programs else answers.NEWEST_ROWS
     start = options.since(since, datetime.now(UTC)) if since else None
-    tables_reader = answers.open_reader(options.conf(conf, overrides))
+    tables_reader = answers.open_reader(options.conf_of_tables(conf, overrides))
     columns = tables_reader.columns(name)
     query = answers.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):
@@ -184,9 +184,8 @@ def print_ddl(
         output.lines(answers.grant_statements(options.conf(conf, overrides), jobs, operator))
     elif dialect == Dialect.SPARK:
         # Names depend on conf only where the ledger has a schema of its own.
-        is_given = conf is not None or bool(overrides)
-        ledger = options.conf(conf, overrides).warehouse.ledger_schema if is_given else None
+        ledger = options.conf(conf, overrides).warehouse.ledger_schema
         output.lines(answers.create_statements(table, ledger))
     else:
-        settings = options.conf(conf, overrides)
+        settings = options.conf_of_tables(conf, overrides)
         output.lines(answers.create_statements_of_duckdb(table, settings))

@@ -59,7 +59,7 @@ def throttle_advice(
     from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
     from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
 
-    settings, targets = options.conf(conf, overrides), reassignment_file.read(file)
+    settings, targets = options.conf_of_tables(conf, overrides), reassignment_file.read(file)
     advice = move_advice.advise(answers.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, layout, by_importance=False)

@@ -65,7 +65,7 @@ def troubleshoot(
     interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
     for_s = _seconds("--for", period, FOR_S, "for longer, add a subscription rule to conf")
     layout = for_programs(as_json=as_json, as_csv=as_csv)
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.commands import subscription_request  # noqa: PLC0415  imports pyarrow
 
     now = datetime.now(UTC)

@@ -59,7 +59,7 @@ def upkeep(
 
     Example: quotaflow upkeep requests --set upkeep.retention_days.requests=14
     """
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.maintenance.upkeep import (  # noqa: PLC0415  imports pyspark
         UpkeepOutcome,
         run_upkeep,
@@ -106,7 +106,7 @@ def rebuild(
     """
     first, last = _between(since, until)
     size_s = options.seconds(at_once)
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.maintenance import rebuild as rebuilding  # noqa: PLC0415  imports pyspark
 
     rows = rebuilding.rebuild(
@@ -138,7 +138,7 @@ def backfill(
     """
     first, last = _between(since, until)
     size_s = options.seconds(at_once)
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.maintenance import backfill as backfilling  # noqa: PLC0415  imports pyspark

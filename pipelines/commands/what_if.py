@@ -46,7 +46,7 @@ def what_if(
 
     start = options.since(since, datetime.now(UTC)) if since else None
     sources = quota_replay.throttled_sources(
-        options.conf(conf, overrides), producer_ids_rate, principal, start
+        options.conf_of_tables(conf, overrides), producer_ids_rate, principal, start
     )
     rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)

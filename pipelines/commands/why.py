@@ -80,7 +80,7 @@ def why(
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
     from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
 
-    settings = options.conf(conf, overrides)
+    settings = options.conf_of_tables(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
     period = answer.Period(until, timedelta(seconds=options.seconds(lookback)))
     with progress.shown("asking the tables"):

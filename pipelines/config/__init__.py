@@ -21,6 +21,7 @@ from quotaflow.pipelines.config.results import (
 from quotaflow.pipelines.config.runtime import SparkSection, WarehouseSection, expanded, home
 from quotaflow.pipelines.config.secrets import SecretsSection
 from quotaflow.pipelines.config.serve import ServeSection
+from quotaflow.pipelines.config.sources import given
 from quotaflow.pipelines.config.upkeep import HealthSection, QualitySection, UpkeepSection
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "UpkeepSection",
     "WarehouseSection",
     "expanded",
+    "given",
     "home",
     "load",
 ]

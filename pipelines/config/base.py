@@ -6,6 +6,8 @@ from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from quotaflow.pipelines.config import kafka_names
+
 Positive = Annotated[int, Field(gt=0)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -104,9 +106,12 @@ _RENAMED = {
 """Keys of earlier releases -> their new name in the same section."""
 
 
-def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """The texts of all problems; `model` is the validated one."""
-    return [_problem(item, model) for item in error.errors(include_url=False)]
+def problems(error: ValidationError, model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+    """The texts of all problems, each with the keys of its place; `model` is the validated one."""
+    return {
+        _problem(item, model): tuple(map(str, item["loc"]))
+        for item in error.errors(include_url=False)
+    }
 
 
 def _problem(item: Any, model: type[BaseModel]) -> str:
@@ -142,14 +147,16 @@ def _nearest_value(item: Any) -> str:
 def _nearest_key(location: tuple[str | int, ...], model: Any) -> str:
     for part in location[:-1]:
         # A number is an index in a list of models.
-        model = model if isinstance(part, int) else _model(model.model_fields[part].annotation)
+        model = model if isinstance(part, int) else model_in(model.model_fields[part].annotation)
+    if location[0] == "kafka" and (right := kafka_names.property_of(str(location[-1]))):
+        return f" (did you mean properties.{right}?)"
     near = difflib.get_close_matches(str(location[-1]), list(model.model_fields), n=1, cutoff=0.5)
     keys = ", ".join(model.model_fields)
     return f" (did you mean {near[0]}?)" if near else f" (known: {keys})"
 
 
-def _model(annotation: Any) -> Any:
-    """The model in a list of them, or in one that may be none."""
+def model_in(annotation: Any) -> Any:
+    """The model in a list of them, or in one that may be none; else the type itself."""
     return next(
         (argument for argument in get_args(annotation) if hasattr(argument, "model_fields")),
         annotation,

@@ -4,7 +4,7 @@ Defaults are in the sections alone. A YAML file and --set only override them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from importlib import resources
 from pathlib import Path
@@ -47,18 +47,21 @@ from quotaflow.udfs.rules.pseudonym import ADDRESS
 
 # Values of these are text for Kafka and Spark: 0123 or no must stay as they are written.
 TEXT_MAPS = {("kafka", "properties"), ("spark", "conf"), ("warehouse", "store")}
-_MAPS = {
-    *TEXT_MAPS,
+NUMBER_MAPS = {
     ("ingest", "sampling"),
     ("producer_ids", "quotas"),
     ("replication", "brokers"),
     ("upkeep", "retention_days"),
+}
+"""Maps of numbers, which have no = in them."""
+_MAPS = {
+    *TEXT_MAPS,
+    *NUMBER_MAPS,
     ("alerts", "webhook"),
+    ("monitoring", "otlp"),
 }
 
-_NUMBER_MAPS = {("ingest", "sampling"), ("producer_ids", "quotas"), ("upkeep", "retention_days")}
-"""Maps whose values have no = in them."""
-
+_ENVIRONMENT = "environment"
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'"
 _QUOTED_ENTRY = re.compile(
     rf"(?P<section>\w+)\.(?P<name>\w+)\.(?P<leaf>{_QUOTED})=(?P<text>.*)", re.DOTALL
@@ -90,16 +93,21 @@ def override(values: dict[str, Any], pair: str) -> None:
     The name of an entry of a map may be in quotes, so that it can have = in it.
     """
     key, (section, name, leaf), text = _split(pair)
+    path = (section, name) if leaf is None else (section, name, leaf)
     is_text = leaf is not None and (section, name) in TEXT_MAPS
-    path = [section] if leaf is None else [section, name]
+    put(values, path, text if is_text else _parsed_of(key, text), f"--set {key}")
+
+
+def put(values: dict[str, Any], path: tuple[str, ...], value: Any, by: str) -> None:
+    """Set the value below these keys. Raises ConfigError naming `by` if one of them is a value."""
     holder = values
-    for part in path:
+    for part in path[:-1]:
         child = holder.get(part)
         holder[part] = {} if child is None else child
         holder = holder[part]
         if not isinstance(holder, dict):
-            raise ConfigError(f"--set {key}: {part} in conf must hold keys and values")
-    holder[name if leaf is None else leaf] = text if is_text else _parsed(key, text)
+            raise ConfigError(f"{by}: {part} in conf must hold keys and values")
+    holder[path[-1]] = value
 
 
 def _split(pair: str) -> tuple[str, tuple[str, str, str | None], str]:
@@ -108,7 +116,7 @@ def _split(pair: str) -> tuple[str, tuple[str, str, str | None], str]:
     if quoted and (quoted["section"], quoted["name"]) in _MAPS:
         section, name, text = quoted["section"], quoted["name"], quoted["text"]
         key = f"{section}.{name}.{quoted['leaf']}"
-        return key, (section, name, str(_parsed(key, quoted["leaf"]))), text
+        return key, (section, name, str(_parsed_of(key, quoted["leaf"]))), text
     key, equals, text = pair.partition("=")
     section, _, rest = key.partition(".")
     if not equals or not rest:
@@ -117,7 +125,7 @@ def _split(pair: str) -> tuple[str, tuple[str, str, str | None], str]:
     name, _, leaf = rest.partition(".")
     if not leaf or (section, name) not in _MAPS:
         return key, (section, rest, None), text
-    if "=" in text and (section, name) in _NUMBER_MAPS:
+    if "=" in text and (section, name) in NUMBER_MAPS:
         raise ConfigError(
             f"--set {key}: quote a name that has = in it, and the pair for the shell: "
             f"--set '{section}.{name}.\"CN=a,OU=b\"=5'"
@@ -125,16 +133,25 @@ def _split(pair: str) -> tuple[str, tuple[str, str, str | None], str]:
     return key, (section, name, leaf), text
 
 
-def _parsed(key: str, text: str) -> Any:
+def _parsed_of(key: str, text: str) -> Any:
+    return parsed(text, f"--set {key}", f"--set '{key}=[\"User:CN=a,OU=b\"]'")
+
+
+def parsed(text: str, by: str, example: str) -> Any:
+    """The value that a text is in YAML.
+
+    Raises ConfigError naming `by`, without the text, for what is no YAML; with `example`, for names
+    that YAML would split.
+    """
     try:
         plain_items = list(_plain_items(text))
         value = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise ConfigError(f"--set {key}: the value is not YAML: quote it") from None
+        raise ConfigError(f"{by}: the value is not YAML: quote it") from None
     if any("=" in item for item in plain_items):
         raise ConfigError(
-            f"--set {key}: quote each name that has = in it, because YAML splits a list at each "
-            f"comma: --set '{key}=[\"User:CN=a,OU=b\"]'"
+            f"{by}: quote each name that has = in it, because YAML splits a list at each comma: "
+            f"{example}"
         )
     return value
 
@@ -214,34 +231,62 @@ def packaged() -> Path:
     return Path(str(resources.files("quotaflow.conf") / "local.yaml"))
 
 
-def load(file: Path | None = None, overrides: list[str] | None = None) -> Conf:
-    """Read conf from a YAML file (the packaged local.yaml without one), then apply key=value pairs.
+def load(
+    file: Path | None = None,
+    overrides: list[str] | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> Conf:
+    """Read conf from a YAML file (the packaged local.yaml without one), then apply variables of the
+    environment by their names, then key=value pairs.
 
-    Raises ConfigError with every problem at once, each naming the key, the value and the bound, and
-    whether the file has it or a pair made it.
+    Reads no environment itself: `sources.given` does. Raises ConfigError with every problem at
+    once, each naming the key, the value and the bound, and what made it: the file, a variable or a
+    pair.
     """
     source = file or packaged()
     values = read(source)
-    of_file = deepcopy(values)
+    layers = [(str(source), deepcopy(values))]
+    if variables:
+        from quotaflow.pipelines.config import environment  # noqa: PLC0415  slow to import
+
+        environment.apply(values, variables)
+        layers.append((_ENVIRONMENT, deepcopy(values)))
     for pair in overrides or []:
         override(values, pair)
     try:
         return Conf.model_validate(values)
     except ValidationError as error:
         wrong = problems(error, Conf)
-    in_file = _problems(of_file) if overrides else wrong
-    by_source = {
-        str(source): [problem for problem in wrong if problem in in_file],
-        "--set": [problem for problem in wrong if problem not in in_file],
-    }
-    raise ConfigError(
-        "; ".join(f"{by}: {'; '.join(texts)}" for by, texts in by_source.items() if texts)
-    )
+    by_source: dict[str, list[str]] = {}
+    for text, layer in _made_by(wrong, [*layers, ("--set", values)]):
+        by = _names(wrong[text], variables or {}) if layer is _ENVIRONMENT else layer
+        by_source.setdefault(by, []).append(text)
+    raise ConfigError("; ".join(f"{by}: {'; '.join(texts)}" for by, texts in by_source.items()))
 
 
-def _problems(values: dict[str, Any]) -> list[str]:
+def _made_by(
+    wrong: Iterable[str], layers: list[tuple[str, dict[str, Any]]]
+) -> Iterator[tuple[str, str]]:
+    """Each problem with the first layer that has it; the last layer has all of them."""
+    left = list(wrong)
+    for name, values in layers:
+        there = left if values is layers[-1][1] else _problems(values)
+        yield from ((text, name) for text in left if text in there)
+        left = [text for text in left if text not in there]
+
+
+def _names(place: tuple[str, ...], variables: Mapping[str, str]) -> str:
+    """The variables that give what is at or below this place."""
+    from quotaflow.pipelines.config import environment  # noqa: PLC0415  slow to import
+
+    paths = environment.paths(variables)
+    near = [name for path, name in paths.items() if path[: len(place)] == place[: len(path)]]
+    return ", ".join(near)
+
+
+def _problems(values: dict[str, Any]) -> Iterable[str]:
     try:
         Conf.model_validate(values)
     except ValidationError as error:
         return problems(error, Conf)
-    return []
+    return ()

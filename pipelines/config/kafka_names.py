@@ -160,6 +160,12 @@ _OURS = frozenset(
 _NEAR = 0.85
 
 
+def property_of(name: str) -> str | None:
+    """The property that a name is, if its letters are made small and each _ a dot."""
+    written = _written(name)
+    return written if written in KAFKA_PROPERTIES | _OURS else None
+
+
 def near(name: str) -> str | None:
     """The property that an unknown name is a typo of; None for a name of its own.
 
@@ -168,6 +174,10 @@ def near(name: str) -> str | None:
     if name in KAFKA_PROPERTIES | _OURS:
         return None
     matches = difflib.get_close_matches(
-        name.lower().replace("_", "."), sorted(KAFKA_PROPERTIES | _OURS), n=1, cutoff=_NEAR
+        _written(name), sorted(KAFKA_PROPERTIES | _OURS), n=1, cutoff=_NEAR
     )
     return matches[0] if matches else None
+
+
+def _written(name: str) -> str:
+    return name.lower().replace("_", ".")

@@ -1,6 +1,6 @@
-"""Where each value of conf comes from: a line of its file, --set, or a default."""
+"""Where each value of conf comes from: a line of its file, a variable, --set, or a default."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,15 @@ class Origin:
     source: str
 
 
-def origins(conf: Conf, file: Path | None, overrides: list[str] | None) -> Iterator[Origin]:
+def origins(
+    conf: Conf,
+    file: Path | None,
+    overrides: list[str] | None,
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Origin]:
     """Every value of a conf that `load` read from these, in the order of its sections."""
     source = file or packaged()
+    names = _names(variables) if variables else {}
     lines = _lines(source)
     given: dict[str, Any] = {}
     for pair in overrides or []:
@@ -39,14 +45,27 @@ def origins(conf: Conf, file: Path | None, overrides: list[str] | None) -> Itera
         place = DEFAULT
         if _nearest(keys, pairs):
             place = SET
+        elif above := _nearest(keys, names):
+            place = names[above]
         elif above := _nearest(keys, lines):
             place = f"{source}:{lines[above]}"
         yield Origin(".".join(keys), _shown(keys[-1], value), place)
 
 
+def _names(variables: Mapping[str, str]) -> dict[_Keys, str]:
+    """The variable that gives each value."""
+    from quotaflow.pipelines.config import environment  # noqa: PLC0415  slow to import
+
+    given: dict[str, Any] = {}
+    environment.apply(given, variables)
+    by_path = environment.paths(variables)
+    nearest = {keys: _nearest(keys, by_path) for keys, _ in _leaves(given)}
+    return {keys: by_path[path] for keys, path in nearest.items() if path}
+
+
 def _nearest(keys: _Keys, places: Any) -> _Keys | None:
-    """The longest part of `keys` that is in `places`, from a section's key on."""
-    parts = (keys[:length] for length in range(len(keys), 1, -1))
+    """The longest part of `keys` that is in `places`."""
+    parts = (keys[:length] for length in range(len(keys), 0, -1))
     return next((part for part in parts if part in places), None)
 
 
@@ -82,7 +101,7 @@ def _lines_of(node: Any, above: _Keys) -> Iterator[tuple[_Keys, int]]:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             keys = (*above, str(key.value))
-            # An empty section gives nothing: its values are defaults.
-            if len(keys) > 1:
+            # A section gives only what its keys do: its other values are defaults.
+            if above or isinstance(value, yaml.SequenceNode):
                 yield keys, key.start_mark.line + 1
             yield from _lines_of(value, keys)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback import journal, restore_plan, stop_file
 from quotaflow.pipelines.incremental import result_state
@@ -56,9 +56,12 @@ class HealthReport:
     `owned_configs` have a value of ours; the lease of `overdue_configs` is over, or their record is
     open. `pending_changes` are those of the newest saved plan, while it is not applied nor too old.
     `failed_answers` keep old rows, each for a reason. `free_share` is the free share of each disk.
+    `demo_ended_at` is when the demo ended that left these tables; None: conf names their place, or
+    no demo left them.
     """
 
     at: datetime
+    demo_ended_at: datetime | None
     jobs: tuple[JobHealth, ...]
     lock_holder: str | None
     stop_reason: str | None
@@ -96,6 +99,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
     )
     return HealthReport(
         at=now,
+        demo_ended_at=demo_tables.ended_at(conf.warehouse),
         jobs=jobs,
         lock_holder=reader.warehouse.holder(),
         stop_reason=stop_file.reason(conf),

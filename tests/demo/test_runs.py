@@ -1,35 +1,31 @@
 """Folders of demo runs: which stay, and which go."""
 
+from datetime import timedelta
 from pathlib import Path
-
-import pytest
 
 from quotaflow.demo import runs
 
+from ..delta_tables import NOON
 
-def run(home: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> tuple[Path, bool]:
+
+def run(home: Path, second: int) -> tuple[Path, bool]:
     """One run that finished, as `quotaflow demo` leaves it."""
-    monkeypatch.setattr(runs.time, "strftime", lambda _: at)
-    with runs.new_run(home) as folder:
+    with runs.new_run(home, NOON + timedelta(seconds=second)) as folder:
         (folder / "warehouse").mkdir()
         is_published = runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
     return folder, is_published
 
 
-def test_the_newest_run_stays_and_older_ones_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = (run(tmp_path, monkeypatch, at) for at in ("1", "2"))
+def test_the_newest_run_stays_and_older_ones_go(tmp_path: Path) -> None:
+    first, second = (run(tmp_path, at) for at in (1, 2))
     assert (first[1], second[1]) == (True, True)
     assert (tmp_path / "warehouse").resolve() == second[0] / "warehouse"
     assert [path.name for path in (tmp_path / "demo").iterdir()] == [second[0].name]
 
 
-def test_a_run_beside_a_warehouse_of_the_user_s_own_keeps_its_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_beside_a_warehouse_of_the_user_s_own_keeps_its_tables(tmp_path: Path) -> None:
     (tmp_path / "warehouse").mkdir()
-    folder, is_published = run(tmp_path, monkeypatch, "1")
+    folder, is_published = run(tmp_path, 1)
     assert not is_published
     assert (folder / "warehouse").is_dir()

@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ...schemas.views.view_rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
-HEAVY = ("great_expectations", "kafka", "pandas", "pyspark", "sqlglot")
+HEAVY = ("great_expectations", "kafka", "pandas", "pydantic_settings", "pyspark", "sqlglot")
 SCRIPT = f"""
 import json, sys
 from quotaflow.pipelines.__main__ import execute

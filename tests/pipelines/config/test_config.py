@@ -10,6 +10,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import base
 from quotaflow.pipelines.config.alerts import Webhook
+from quotaflow.pipelines.config.monitoring import OtlpTarget
 from quotaflow.pipelines.config.plan import Manager
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spark import jars
@@ -75,6 +76,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
     [
         pytest.param("kafka: [", "line 1", id="no YAML"),
         pytest.param("- a", "must hold sections", id="a list"),
+        pytest.param(
+            "kafka: {bootstrap.servers: 'h:1'}",
+            r"unknown key kafka.bootstrap.servers \(did you mean properties.bootstrap.servers\?\)",
+            id="a property outside of properties",
+        ),
         pytest.param("kafka: text", "kafka: Input should be a valid dict", id="a section of text"),
         pytest.param(
             "kafka: {properties: {sasl.password: hunter2}}", "plain text", id="a literal secret"
@@ -260,6 +266,7 @@ def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
         ('quotas.advised_users=["CN=a,OU=b"]', "quotas", {"advised_users": ["CN=a,OU=b"]}),
         ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
         ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
+        ("monitoring.otlp.url=http://c/", "monitoring", {"otlp": OtlpTarget(url="http://c/")}),
         ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
         ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
         ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),
@@ -464,6 +471,6 @@ def test_every_new_name_of_a_renamed_key_is_a_key() -> None:
         section, _, key = old.rpartition(".")
         model: Any = config.Conf
         for part in section.split("."):
-            model = base._model(model.model_fields[part].annotation)
+            model = base.model_in(model.model_fields[part].annotation)
         assert new in model.model_fields, old
         assert key not in model.model_fields, old
