@@ -57,9 +57,14 @@ def _has_body(api: str) -> str:
     return api
 
 
+def time_zones() -> set[str]:
+    """Zones of the IANA database; without `localtime`, which this machine may name its own."""
+    return zoneinfo.available_timezones() - {"localtime"}
+
+
 def _is_zone(name: str) -> str:
-    if name not in zoneinfo.available_timezones():
-        near = difflib.get_close_matches(name, zoneinfo.available_timezones(), n=1)
+    if name not in time_zones():
+        near = difflib.get_close_matches(name, time_zones(), n=1)
         hint = f"did you mean {near[0]}?" if near else "write one such as Europe/Berlin"
         raise ValueError(f"{name} is no time zone of the IANA database ({hint})")
     return name

@@ -1,0 +1,29 @@
+"""ingest.time_zone: a zone that conf takes is one that the parser of lines knows."""
+
+import duckdb
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from quotaflow.pipelines.config.ingest import TimeZone, time_zones
+
+ZONE = TypeAdapter(TimeZone)
+
+
+def test_the_parser_knows_every_zone_that_conf_takes() -> None:
+    """A machine may have zones of its own, such as localtime: they would cost every line."""
+    known = {name for (name,) in duckdb.sql("SELECT name FROM pg_timezone_names()").fetchall()}
+    assert time_zones() - known == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        pytest.param("Europe/Berln", "did you mean Europe/Berlin?", id="a slip"),
+        pytest.param("localtime", "write one such as Europe/Berlin", id="this machine's own"),
+        pytest.param("CEST", "did you mean", id="an abbreviation"),
+    ],
+)
+def test_another_name_is_refused_with_the_nearest(name: str, hint: str) -> None:
+    with pytest.raises(ValidationError, match=name) as refusal:
+        ZONE.validate_python(name)
+    assert hint in str(refusal.value)
