@@ -19,11 +19,15 @@ def record_batch(
     *,
     key: bytes | None = None,
     headers: Sequence[dict[str, str]] | dict[str, str] | None = None,
-    time: datetime = RECORD_TIME,
+    time: datetime | Sequence[datetime | None] | None = RECORD_TIME,
     topic: str = "log",
 ) -> pa.RecordBatch:
-    """Records with these values and numbered offsets; `headers` are of all, or of each."""
+    """Records with these values and numbered offsets; `headers` and `time` are of all, or of each.
+
+    A record whose time is None has none, as Kafka's -1.
+    """
     listed = list(values)
+    times = time if isinstance(time, list | tuple) else [time] * len(listed)
     each = headers if isinstance(headers, list | tuple) else [headers] * len(listed)
     rows = [
         {
@@ -32,10 +36,10 @@ def record_batch(
             "topic": topic,
             "partition": 0,
             "offset": offset,
-            "timestamp": time,
+            "timestamp": at,
             "headers": [{"key": k, "value": v.encode()} for k, v in (given or {}).items()],
         }
-        for offset, (value, given) in enumerate(zip(listed, each, strict=True))
+        for offset, (value, given, at) in enumerate(zip(listed, each, times, strict=True))
     ]
     return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
 

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import IO, Any
 
 import pyarrow as pa
 
+from quotaflow.pipelines.commands.forward_times import ForwardTimes
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -43,12 +44,14 @@ class Lines:
     def rows(self, content: IO[bytes]) -> Iterator[dict[str, Any]]:
         """Rows of `requests` in line order; unreadable lines are reported on stderr."""
         parser = LineParser(self.conf.ingest.line_options)
+        skew = timedelta(seconds=self.conf.ingest.max_clock_skew_s)
+        times = ForwardTimes(self.now + skew, skew)
         cluster_id = self.conf.kafka.cluster_id or ""
         for chunk in _chunks(content, self.conf.ingest.max_line_bytes):
             parsed = parser.parse(self._records(chunk))
             outcome = ["reason", "detail", "left_out", "stated_time", *DOUBTFUL]
             columns = [*REQUESTS.column_names[1:], *outcome]
-            rows = values.rows(parsed.lines.select(columns).to_batches())
+            rows = values.rows(times.chosen(parsed.lines).select(columns).to_batches())
             for place, row in zip(parsed.places.tolist(), rows, strict=True):
                 if self._is_kept({name: row.pop(name) for name in outcome}, chunk[place][1], row):
                     yield {"cluster_id": cluster_id} | row

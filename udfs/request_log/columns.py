@@ -25,8 +25,13 @@ REASONS = (
 """Why a record is no request line. `lines_lost`: a broker's own record of lost lines."""
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
-IMPLAUSIBLE_TIME, UNREADABLE_NUMBERS = DOUBTFUL = ("implausible_time", "unreadable_numbers")
-"""What was not taken from a line that is kept: its time, or numbers, which are null."""
+IMPLAUSIBLE_TIME, AMBIGUOUS_TIME, UNREADABLE_NUMBERS = DOUBTFUL = (
+    "implausible_time",
+    "ambiguous_time",
+    "unreadable_numbers",
+)
+"""What was not taken from a line that is kept: its time, or numbers, which are null. The time of an
+ambiguous one may be another, because clocks went back."""
 
 ENVELOPE, BARE, STOCK_LAYOUT, WRAPPED = FORMS = ("envelope", "bare", "stock layout", "wrapped")
 """How a line arrives: our envelope, a bare line, Kafka's own layout, or in another wrapper. The
@@ -40,6 +45,7 @@ _OUTCOME = [
     *(pa.field(name, BOOLEAN) for name in DOUBTFUL),
     pa.field("form", STRING),
     pa.field("stated_time", TIMESTAMP),
+    pa.field("other_time", TIMESTAMP),
     pa.field("has_bodies", BOOLEAN),
 ]
 _OF_LINE = [f for f in REQUESTS.arrow if f.name not in ("cluster_id", *SOURCE)]
@@ -49,8 +55,9 @@ READ = pa.schema([pa.field("line", INT), *_OF_LINE, *_OUTCOME])
 
 LINES = pa.schema([*_OF_LINE, *(REQUESTS.arrow.field(name) for name in SOURCE), *_OUTCOME])
 """A record as a line: the columns of `requests` but the cluster; why it is unreadable (`reason`,
-`detail`); why it is left out; what was doubtful; one of FORMS; the time that it states; whether it
-has request and response. Rows of `requests` have neither reason nor left_out."""
+`detail`); why it is left out; what was doubtful; one of FORMS; the time that it states, and the
+other instant of this time if clocks went back; whether it has request and response. Rows of
+`requests` have neither reason nor left_out."""
 
 TELEMETRY = pa.schema(
     [

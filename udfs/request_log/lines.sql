@@ -1,10 +1,12 @@
 -- One row per line that could be read as JSON: the columns of `requests`, why it is unreadable or
 -- left out, and what was doubtful. `line_values` has the casts of shape.py.
-WITH line_values AS ({line_values}), timed AS (
+WITH line_values AS ({line_values}), stated AS (
     SELECT *,
-        time_us(ts, $time_zone) AS ts_us,
+        instant_us(ts) AS instant,
         coalesce(api_name, 'UNKNOWN_' || api_key) AS api
     FROM line_values
+), timed AS (
+    {timed}
 ), named AS (
     SELECT *,
         CASE WHEN ts_us IS NULL OR record_us IS NULL THEN coalesce(ts_us, record_us)
@@ -93,10 +95,12 @@ SELECT
             AND md5_number_lower(concat_ws(':', topic, partition, "offset", source_line)) % one_of <> 0
             THEN 'sampled' END) END AS left_out,
     implausible_time,
+    ambiguous_time,
     unreadable_numbers OR is_odd_weight AS unreadable_numbers,
     has_forgotten,
     form,
     make_timestamp(ts_us) AS stated_time,
+    make_timestamp(other_us) AS other_time,
     -- A PRODUCE without acknowledgement has no response.
     has_request AND (has_response OR api = 'PRODUCE') AS has_bodies
 FROM weighted

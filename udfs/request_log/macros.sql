@@ -45,18 +45,35 @@ CREATE OR REPLACE MACRO plausible_us(us) AS
 CREATE OR REPLACE MACRO zoned(value) AS regexp_replace(regexp_replace(regexp_replace(
     replace(value, ',', '.'), '\[[^\]]*\]\s*$', ''), '\s*(?i:Z|UTC|GMT)\s*$', 'Z'), '\s+([+-])', '\1');
 
--- Microseconds since 1970 of a time in any form that shippers write. Without a zone it is in `zone`;
--- where that is null too, it is no time.
-CREATE OR REPLACE MACRO time_us(value, zone) AS CASE
+-- Whether a text is a time that names its zone.
+CREATE OR REPLACE MACRO is_zoned(value) AS regexp_full_match(value,
+    '.*:[0-9]{2}(?:[.,][0-9]+)?\s*(?:(?i:Z|UTC|GMT)|[+-][0-9]{2}(?::?[0-9]{2})?)(?:\[[\w/+-]+\])?\s*');
+
+-- Microseconds since 1970 of a time in any form that shippers write; null without a zone.
+CREATE OR REPLACE MACRO instant_us(value) AS CASE
     WHEN int64(value) IS NOT NULL
         THEN plausible_us(CAST(epoch_us_of(CAST(int64(value) AS HUGEINT)) AS BIGINT))
     WHEN number(value) IS NOT NULL
         THEN plausible_us(TRY_CAST(epoch_us_of(number(value)) AS BIGINT))
-    WHEN regexp_full_match(value,
-        '.*:[0-9]{2}(?:[.,][0-9]+)?\s*(?:(?i:Z|UTC|GMT)|[+-][0-9]{2}(?::?[0-9]{2})?)(?:\[[\w/+-]+\])?\s*')
-        THEN plausible_us(epoch_us(TRY_CAST(zoned(value) AS TIMESTAMPTZ)))
-    ELSE plausible_us(epoch_us(timezone(zone, TRY_CAST(replace(value, ',', '.') AS TIMESTAMP))))
+    WHEN is_zoned(value) THEN plausible_us(epoch_us(TRY_CAST(zoned(value) AS TIMESTAMPTZ)))
 END;
+
+-- What a clock shows, of a time without a zone.
+CREATE OR REPLACE MACRO local_time(value) AS
+    CASE WHEN NOT is_zoned(value) THEN TRY_CAST(replace(value, ',', '.') AS TIMESTAMP) END;
+
+-- The instants at which clocks of a zone show this time, in order: two where clocks go back, none
+-- where they skip it. They have the offset of the day before or of the day after, because no zone
+-- changes its offset twice in two days.
+CREATE OR REPLACE MACRO instants_of(shown, zone) AS list_sort(list_distinct(list_filter([
+    epoch_us(timezone(zone, shown - INTERVAL 1 DAY)) + 86_400_000_000,
+    epoch_us(timezone(zone, shown + INTERVAL 1 DAY)) - 86_400_000_000
+], lambda us: timezone(zone, make_timestamptz(us)) = shown AND plausible_us(us) IS NOT NULL)));
+
+-- Whether a later time decides between two instants: it is so soon after the second that after the
+-- first the line would have been late by as much as they are apart, and more.
+CREATE OR REPLACE MACRO decides_between(instants, us) AS
+    us - instants[2] <= instants[2] - instants[1];
 
 -- The last time in a text that names its zone, else the last time: the text before a request has
 -- those of the layout and of shippers.

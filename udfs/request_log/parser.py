@@ -235,6 +235,7 @@ class _Envelopes:
             "text": pa.array([self.envelopes[i] for i in order], STRING),
             "form": pa.array([_form(each) for each in requests], STRING),
             "origin": pa.array([each.origin for each in requests], STRING),
+            "shipped": pa.array([each.shipped for each in requests], STRING),
             "source_line": pa.array([outcome.source_line(n) for n in numbers], INT),
         }
         # Without the text of the record: a batch of lines would repeat it for each of them.

@@ -60,7 +60,9 @@ class Reader:
             "shippers": list(options.shippers),
             "shipper_principals": list(options.shipper_principals),
         }
-        return self._table(statements.lines(dict(options.sampling)), parameters)
+        has_zone = options.time_zone is not None
+        sql = statements.lines(dict(options.sampling), has_zone=has_zone)
+        return self._table(sql, parameters)
 
     def _lists(self, lines: pa.Table, places: Ints) -> tuple[dict[str, pa.Array], Ints]:
         """The lists of partitions, and the lines whose lists are of another shape."""

@@ -36,7 +36,8 @@ _BROKER_ID = "broker_id"
 def numbered_texts(records: pa.RecordBatch, max_bytes: int) -> pa.Table:
     """The records with a value of at most `max_bytes`, as text, each with its place (`line`).
 
-    Only a line that was unwrapped has `source_line` and `origin`, as `wrappers.py` gives them.
+    Only a line that was unwrapped has `source_line`, `origin` and `shipped`, as `wrappers.py` gives
+    them.
     """
     sizes = pc.fill_null(pc.binary_length(records.column("value")), 0).to_numpy()
     kept = np.flatnonzero((sizes > 0) & (sizes <= max_bytes))
@@ -54,6 +55,7 @@ def numbered_texts(records: pa.RecordBatch, max_bytes: int) -> pa.Table:
             "offset": rows.column("offset"),
             "source_line": pa.nulls(len(kept), INT),
             "origin": pa.nulls(len(kept), STRING),
+            "shipped": pa.nulls(len(kept), STRING),
         }
     )
 

@@ -70,7 +70,7 @@ class Request:
     """A request as JSON, and what is around it: its time and its broker.
 
     `broker` and `weight` are those of the line itself. `origin` is the broker, its pod or its host,
-    as `wrapper` names it.
+    as `wrapper` names it. `shipped` is the time of what is around a line whose own has no zone.
     """
 
     fields: Mapping[str, Any]
@@ -79,6 +79,7 @@ class Request:
     origin: str | None = None
     wrapper: str | None = None
     weight: Any = None
+    shipped: str | None = None
 
     def envelope(self) -> str:
         """The envelope as DuckDB reads it. Raises NoRequestError if it is nested too deeply."""
@@ -343,14 +344,16 @@ def _of_line(line: Line, kind: str, has_zone: bool, strings: int) -> Request:
 
 def _within(request: Request, around: tuple[Mapping[str, Any], ...], has_zone: bool) -> Request:
     """The request with the time and the broker of what is around it, the innermost first."""
-    time = request.time
+    time, shipped = request.time, request.shipped
+    outer = (each for each in map(shipper_records.time, around) if each is not None)
     if time is None or (not has_zone and _is_zoneless(time)):
-        outer = (shipper_records.time(each) for each in around)
-        time = next((each for each in outer if each is not None), time)
+        time = next(outer, time)
+    elif shipped is None and _is_zoneless(time):
+        shipped = next((str(each) for each in outer if not _is_zoneless(each)), None)
     origin = request.origin
     if origin is None and request.broker is None:
         origin = shipper_records.broker(around)
-    return replace(request, time=time, origin=origin)
+    return replace(request, time=time, origin=origin, shipped=shipped)
 
 
 def _is_zoneless(time: Any) -> bool:

@@ -1,0 +1,124 @@
+"""Lines of a file in a zone whose clocks go back: their times go forward, as the file was written.
+
+In Berlin 02:00 to 02:59 of 2026-10-25 come twice: at 00:00Z to 00:59Z, and an hour later.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.commands import request_lines
+from quotaflow.pipelines.commands.request_lines import Lines
+from quotaflow.pipelines.config import Conf, IngestSection
+
+ZONE = "Europe/Berlin"
+CONF = Conf(ingest=IngestSection(time_zone=ZONE))
+NOW = datetime(2027, 2, 3, tzinfo=UTC)
+BARE = {
+    "isForwarded": False,
+    "requestHeader": {"requestApiKey": 0, "requestApiKeyName": "PRODUCE", "correlationId": 1},
+    "request": {},
+    "response": {},
+}
+
+
+def read(texts: Iterable[str]) -> tuple[list[str], Lines]:
+    """The event times of lines with these local times; `-` is a line without a time."""
+    line = json.dumps(BARE)
+    whole = (
+        line if text == "-" else f"[{text}] DEBUG Completed request:{line} (k)" for text in texts
+    )
+    lines = Lines(CONF, "file", NOW)
+    rows = list(lines.rows(io.BytesIO("\n".join(whole).encode())))
+    return [str(row["event_time"])[11:19] for row in rows], lines
+
+
+def night(*times: str) -> list[str]:
+    return [each if each == "-" else f"2026-10-25 {each},000" for each in times]
+
+
+@pytest.mark.parametrize(
+    ("local", "instants", "ambiguous"),
+    [
+        pytest.param(
+            ("01:50:00", "02:10:00", "02:59:59", "02:00:00", "02:10:00", "03:00:00"),
+            ("23:50:00", "00:10:00", "00:59:59", "01:00:00", "01:10:00", "02:00:00"),
+            0,
+            id="the whole night",
+        ),
+        pytest.param(
+            ("01:50:00", "02:00:00", "02:00:59", "02:00:00", "02:01:01"),
+            ("23:50:00", "00:00:00", "00:00:59", "00:00:00", "00:01:01"),
+            0,
+            id="lines of threads out of order, by less than the skew",
+        ),
+        pytest.param(
+            ("01:59:59", "02:59:59", "02:00:01", "02:59:58", "02:00:02", "02:00:01"),
+            ("23:59:59", "00:59:59", "01:00:01", "00:59:58", "01:00:02", "01:00:01"),
+            0,
+            id="out of order where clocks go back",
+        ),
+        pytest.param(
+            ("02:10:00", "02:20:00"), ("00:10:00", "00:20:00"), 2, id="the hour alone: either"
+        ),
+        pytest.param(
+            ("02:10:00", "02:20:00", "02:11:00", "02:21:00"),
+            ("00:10:00", "00:20:00", "01:11:00", "01:21:00"),
+            2,
+            id="both hours alone: the second are sure",
+        ),
+        pytest.param(
+            ("00:30:00", "02:30:00"), ("22:30:00", "00:30:00"), 1, id="behind two quiet hours"
+        ),
+        pytest.param(
+            ("01:59:00", "-", "02:01:00"),
+            ("23:59:00", "00:00:00", "00:01:00"),
+            0,
+            id="a line without a time between",
+        ),
+    ],
+)
+def test_times_of_a_file_go_forward(
+    local: Sequence[str], instants: Sequence[str], ambiguous: int
+) -> None:
+    times, lines = read(night(*local))
+    assert times == list(instants)
+    assert lines.doubtful == ({"ambiguous_time": ambiguous} if ambiguous else {})
+
+
+def test_a_line_of_another_day_does_not_decide() -> None:
+    times, lines = read([*night("01:50:00"), "2026-10-29 10:00:00,000", *night("02:10:00")])
+    assert times == ["23:50:00", "09:00:00", "00:10:00"]
+    assert lines.doubtful == {"ambiguous_time": 1}
+
+
+def test_a_file_that_is_read_in_the_night_has_no_time_of_the_future() -> None:
+    now = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    text = "\n".join(f"[{each}] DEBUG Completed request:{json.dumps(BARE)} (k)"
+                     for each in night("01:50:00", "02:29:00", "02:00:00"))  # fmt: skip
+    lines = Lines(CONF, "file", now)
+    times = [row["event_time"] for row in lines.rows(io.BytesIO(text.encode()))]
+    assert [each[11:19] for each in times] == ["23:50:00", "00:29:00", "00:31:00"]
+
+
+@given(steps=st.lists(st.integers(1, 3_539), min_size=1, max_size=30), chunk=st.integers(1, 7))
+def test_each_instant_of_a_night_comes_back_in_any_chunks(steps: list[int], chunk: int) -> None:
+    """If no two lines are further apart than the hour that comes twice, less the skew."""
+    instants = list(
+        accumulate(
+            (timedelta(seconds=s) for s in steps), initial=datetime(2026, 10, 24, 22, tzinfo=UTC)
+        )
+    )
+    local = [f"{each.astimezone(ZoneInfo(ZONE)):%Y-%m-%d %H:%M:%S},000" for each in instants]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(request_lines, "_CHUNK_LINES", chunk)
+        times, lines = read(local)
+    assert times == [f"{each:%H:%M:%S}" for each in instants]
+    assert not lines.doubtful
