@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quotaflow.pipelines.config.demo_tables import FOLDER
+from quotaflow.pipelines.warehouse import private_folder
 
 _MARK = ".running"
 
@@ -18,7 +19,7 @@ _MARK = ".running"
 def new_run(home: Path, now: datetime) -> Iterator[Path]:
     """A folder for one run, marked as in use; removed as a whole when the run does not finish."""
     folder = home / FOLDER / f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{os.getpid()}"
-    folder.mkdir(parents=True)
+    private_folder.make(folder)
     with (folder / _MARK).open("w", encoding="utf-8") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)
         try:

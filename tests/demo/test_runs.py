@@ -29,3 +29,9 @@ def test_a_run_beside_a_warehouse_of_the_user_s_own_keeps_its_tables(tmp_path: P
     folder, is_published = run(tmp_path, 1)
     assert not is_published
     assert (folder / "warehouse").is_dir()
+
+
+def test_nobody_else_reads_what_a_run_leaves(tmp_path: Path) -> None:
+    folder, _ = run(tmp_path / "home", 1)
+    made = (folder, *folder.parents[: len(folder.relative_to(tmp_path).parts) - 1])
+    assert {path.stat().st_mode & 0o777 for path in made} == {0o700}
