@@ -40,6 +40,8 @@ ADVICE = 30
 """Priorities from this one on are advice on how entities fare under their configs: it waits until
 a value that was written for another reason is restored."""
 
+_AHEAD = timedelta(minutes=5)
+"""How far the time of an input may be ahead: clocks differ a little, and a wrong one never ages."""
 _MOVES = ("replication_traffic", "replication_throttles")
 RESULT_TABLES = {
     "producer_id_offenders": ("producer_id_rates", "address_clients"),
@@ -134,6 +136,11 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     newest = bounds.inputs_at[name]
     if newest is None:
         return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
+    if newest - now > _AHEAD:
+        return (
+            f"the time of the {name} is {newest - now} ahead of the clock here: set both clocks by "
+            "NTP, then run quotaflow run and quotaflow snapshot"
+        )
     most = bounds.max_input_ages.get(name, bounds.max_input_age)
     if now - newest <= most:
         return None

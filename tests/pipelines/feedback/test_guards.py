@@ -116,6 +116,8 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
         (BY_ALERTS, {TELEMETRY: 61}, "the age of the telemetry is 61 s"),
         (BY_ALERTS, {"metric_alert_events": None}, "nothing tells the age of the metric_alert"),
         (BY_SNAPSHOT, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
+        (BY_RATES, {REQUESTS: -301}, "the time of the request log is 0:05:01 ahead"),
+        (BY_SNAPSHOT, {SNAPSHOT: -366 * 86_400}, "the time of the last snapshot is 366 days"),
     ],
 )
 def test_old_inputs_freeze_what_stands_on_them(
