@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import Bound, Positive, Section, matches
+from quotaflow.pipelines.config.base import LONGEST_S, Bound, Seconds, Section, matches
 from quotaflow.udfs.rules.alert import ThresholdRule
 
 # The number of parts of prefixes such as org.apache.kafka.producer.
@@ -31,8 +31,8 @@ class AlertRule(Section):
     above: Bound | None = None
     below: Bound | None = None
     clear: Bound | None = None
-    for_s: Annotated[int, Field(ge=0)] = 180
-    stale_s: Positive = 600
+    for_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
+    stale_s: Seconds = 600
     subscribe_metrics: list[str] | None = None
     subscribe_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
 
@@ -86,7 +86,7 @@ class Webhook(Section):
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     max_events: Annotated[int, Field(ge=1, le=1_000)] = 20
-    max_age_s: Positive = 86_400
+    max_age_s: Seconds = 86_400
 
 
 class AlertsSection(Section):

@@ -9,6 +9,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from quotaflow.pipelines.config import kafka_names
 
 Positive = Annotated[int, Field(gt=0)]
+LONGEST_S = 10 * 366 * 86_400
+"""The longest time that a value may ask for: no table keeps more, and no calendar ends in it."""
+Seconds = Annotated[int, Field(gt=0, le=LONGEST_S)]
+Days = Annotated[int, Field(gt=0, le=LONGEST_S // 86_400)]
 Bound = Annotated[float, Field(allow_inf_nan=False)]
 PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

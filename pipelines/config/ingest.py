@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field, field_validator
 
 from quotaflow.pipelines.config import secrets
-from quotaflow.pipelines.config.base import Positive, Principal, Section, Topic, matches
+from quotaflow.pipelines.config.base import Positive, Principal, Seconds, Section, Topic, matches
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.schemas.events import BODY_APIS, SAMPLED_APIS
 from quotaflow.udfs.rules.pseudonym import MIN_KEY_BYTES, Pseudonyms
@@ -81,7 +81,7 @@ class FetchSessionsSection(Section):
     broker are kept. A broker keeps 1000 by default (max.incremental.fetch.session.cache.slots).
     """
 
-    idle_s: Positive = 3_600
+    idle_s: Seconds = 3_600
     slots_per_broker: Positive = 2_000
 
 
@@ -103,7 +103,7 @@ class IngestSection(Section):
     max_offsets_per_trigger: Positive = 200_000
     max_line_bytes: Positive = 4 * 1024 * 1024
     max_body_bytes: Positive = 256 * 1024
-    max_clock_skew_s: Positive = 60
+    max_clock_skew_s: Seconds = 60
     shippers: list[str] = Field(default_factory=lambda: ["quotaflow-shipper"])
     shipper_principals: list[Principal] = Field(
         default_factory=lambda: ["User:receiver", "User:shipper"]

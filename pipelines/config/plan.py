@@ -4,7 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from quotaflow.pipelines.config.base import LeaseSeconds, Positive, PositiveRate, Principal, Section
+from quotaflow.pipelines.config.base import (
+    LONGEST_S,
+    LeaseSeconds,
+    Positive,
+    PositiveRate,
+    Principal,
+    Seconds,
+    Section,
+)
 from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
 Manager = Literal[
@@ -62,10 +70,10 @@ class PlanSection(Section):
     """
 
     excluded_principals: list[Principal] = Field(default_factory=list)
-    violation_lookback_s: Positive = 3_600
-    offence_period_s: Annotated[int, Field(ge=60)] = 1_800
+    violation_lookback_s: Seconds = 3_600
+    offence_period_s: Annotated[int, Field(ge=60, le=LONGEST_S)] = 1_800
     offence_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    address_history_s: Positive = 7 * 86_400
+    address_history_s: Seconds = 7 * 86_400
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
@@ -73,19 +81,19 @@ class PlanSection(Section):
     max_tighten_share: Annotated[float, Field(gt=0, le=0.5)] = 0.2
     floor_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     min_gain: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    no_gain_pause_s: Positive = 86_400
-    min_history_s: Positive = 604_800
-    dead_time_s: Positive = 1_200
-    cooldown_s: Annotated[int, Field(ge=0)] = 180
+    no_gain_pause_s: Seconds = 86_400
+    min_history_s: Seconds = 604_800
+    dead_time_s: Seconds = 1_200
+    cooldown_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
     max_entities: Positive = 5
     max_entities_per_day: Positive = 20
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     canary: bool = True
     default_quotas: bool = False
-    max_input_age_s: Positive = 900
+    max_input_age_s: Seconds = 900
     input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
-    max_lagging_age_s: Positive = 3_600
-    max_plan_age_s: Positive = 3_600
+    max_lagging_age_s: Seconds = 3_600
+    max_plan_age_s: Seconds = 3_600
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])
     operators: list[Principal] = Field(default_factory=list)
     stop_file: str | None = None
@@ -117,9 +125,9 @@ class ReplicationSection(Section):
     share: Annotated[float, Field(gt=0, le=1)] = 0.9
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
-    cooldown_s: Positive = 180
+    cooldown_s: Seconds = 180
     network_bytes_per_s: PositiveRate | None = None
-    stale_throttle_s: Positive = 600
+    stale_throttle_s: Seconds = 600
     produce_p99_ms: PositiveRate = 1_000
     fetch_p99_ms: PositiveRate = 500
     p99_rise_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0

@@ -6,7 +6,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from quotaflow.pipelines.config.base import Positive, PositiveRate, Section, bare, matches
+from quotaflow.pipelines.config.base import (
+    LONGEST_S,
+    Days,
+    Positive,
+    PositiveRate,
+    Seconds,
+    Section,
+    bare,
+    matches,
+)
 from quotaflow.udfs.rules.address import normalized
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -85,8 +94,8 @@ class ResultsSection(Section):
     temporary folder. Serverless compute gives a Python task 1 GiB in all.
     """
 
-    max_lateness_s: Positive = 3_600
-    settle_s: Positive = 30
+    max_lateness_s: Seconds = 3_600
+    settle_s: Seconds = 30
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
     task_memory_mb: Annotated[int, Field(ge=128)] = 512
 
@@ -125,7 +134,7 @@ class ProducerIdsSection(Section):
     default_quota_per_s: PositiveRate | None = None
     quotas: dict[str, PositiveRate] = Field(default_factory=dict)
     num_windows: Positive = 11
-    window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
+    window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
     filter_items: Positive = 10_000
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
     broker_heap_bytes: Positive | None = None
@@ -151,10 +160,10 @@ class QuotasSection(Section):
     """
 
     num_windows: Positive = 11
-    window_ms: Annotated[int, Field(gt=0, multiple_of=1_000)] = 1_000
+    window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
     percentile: Annotated[float, Field(gt=0, le=1)] = 0.99
     headroom: Annotated[float, Field(ge=0, le=10)] = 0.25
-    advice_days: Positive = 7
+    advice_days: Days = 7
     advised_users: list[_User] = Field(default_factory=list)
     raise_budget_share: Annotated[float, Field(gt=0, le=1)] = 0.5
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from quotaflow.pipelines.config import object_store
-from quotaflow.pipelines.config.base import Positive, Section, matches
+from quotaflow.pipelines.config.base import Seconds, Section, matches
 from quotaflow.pipelines.config.secrets import SHOWN_SECRET
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.stores import Store
@@ -57,7 +57,7 @@ class WarehouseSection(Section):
     checkpoints: str | None = None
     store: dict[str, str] = Field(default_factory=dict)
     query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
-    query_timeout_s: Positive = 600
+    query_timeout_s: Seconds = 600
 
     @field_validator("path")
     @classmethod

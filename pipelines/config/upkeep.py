@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Positive, Section
+from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Days, Seconds, Section
 
 _FACTS = 30
 _RESULTS = 90
@@ -111,10 +111,10 @@ class UpkeepSection(Section):
     window of their cluster; null: never.
     """
 
-    retention_days: dict[str, Positive | None] = Field(default_factory=dict)
+    retention_days: dict[str, Days | None] = Field(default_factory=dict)
     vacuum_after_h: Annotated[int, Field(ge=168)] = 168
-    minutes_after_days: Positive | None = 1
-    hours_after_days: Positive | None = 7
+    minutes_after_days: Days | None = 1
+    hours_after_days: Days | None = 7
 
     @field_validator("retention_days")
     @classmethod
@@ -161,8 +161,8 @@ class HealthSection(Section):
     less than `min_free_share` free.
     """
 
-    max_silence_s: Positive = 1_800
-    max_behind_s: Positive = 1_800
+    max_silence_s: Seconds = 1_800
+    max_behind_s: Seconds = 1_800
     max_quarantined_share: Share = 0.01
     max_late_share: Share = 0.05
     min_free_share: Share = 0.1
