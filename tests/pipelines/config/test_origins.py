@@ -21,6 +21,8 @@ kafka:
 warehouse:
   path: /file
 health:
+teams:
+- {team: pay, topics: [pay]}
 """
 
 
@@ -48,6 +50,7 @@ def test_each_value_has_its_place(file: Path) -> None:
         "kafka.properties.client.id": "--set",
         "warehouse.path": f"{file}:11",
         "warehouse.query_memory_mb": "--set",
+        "teams": f"{file}:13",
         "producer_ids.quotas.alice": "--set",
     }
     assert by_key["kafka.properties.security.protocol"].value == "SASL_SSL"
@@ -66,7 +69,7 @@ def test_conf_is_shown_in_part(file: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_conf_is_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["conf", "check", "--conf", str(file)]) == 0
-    assert capsys.readouterr().out.startswith("conf is valid: 6 values are given")
+    assert capsys.readouterr().out.startswith("conf is valid: 7 values are given")
     file.write_text(FILE.replace("sasl.password: env:PASSWORD", "sasl.password: s3cret"), "utf-8")
     assert execute(["conf", "check", "--conf", str(file)]) == 2
     printed = capsys.readouterr().err
