@@ -4,6 +4,7 @@ import difflib
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,9 +125,12 @@ def _capture(
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.known_brokers import known_brokers  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
-    options = settings.ingest.line_options
+    brokers = known_brokers(open_tables(settings), request.cluster_id)
+    options = replace(settings.ingest.line_options, brokers=brokers)
     arrivals = LineCounts(options, frozenset(request.broker_ids), apis)
     switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:

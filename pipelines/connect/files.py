@@ -193,7 +193,7 @@ def _next(conf: Conf, release: Release) -> str:
         "5. `quotaflow doctor --conf conf.yaml` says what is missing.\n"
         "6. `quotaflow capture --conf conf.yaml --for 10m --yes` switches the request log\n"
         "   on for a while, if brokers do not write it all the time.\n"
-        "7. `quotaflow run --conf conf.yaml --once`, `quotaflow snapshot --conf conf.yaml`, both\n"
+        "7. `quotaflow snapshot --conf conf.yaml`, `quotaflow run --conf conf.yaml --once`, both\n"
         "   on a schedule; then `quotaflow tables --conf conf.yaml`.\n"
     )
 

@@ -41,7 +41,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
         yield from rights.findings(probe)
         yield from topics.findings(probe, cluster)
         newest = request_log.newest(probe, cluster)
-        yield from request_log.findings(newest, conf)
+        yield from request_log.findings(newest, conf, request_log.snapshot_brokers(probe, cluster))
         yield from telemetry_records.findings(probe, cluster)
         is_sampled = request_log.stand_for_several(newest, conf.ingest)
         yield from levels.findings(probe, cluster, brokers_sample=is_sampled)

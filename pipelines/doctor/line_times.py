@@ -30,7 +30,8 @@ class SampledLine:
 
     `ahead_s`: the time that the line states minus the record's time. If negative, the line may have
     waited to be sent. `has_time`: it states a time that can be read, or none at all. `has_numbers`:
-    no number of it is unreadable. `recorded_at`: null where the record has no time. `detail`: of
+    no number of it is unreadable. `has_unknown_name`: it names its broker by a name whose number is
+    of none. `recorded_at`: null where the record has no time. `detail`: of
     the reason, with the cure where there is one. `weight`: the requests that it stands for.
     """
 
@@ -41,6 +42,7 @@ class SampledLine:
     has_bodies: bool = False
     has_time: bool = True
     has_numbers: bool = True
+    has_unknown_name: bool = False
     recorded_at: datetime | None = field(default=None, compare=False)
     detail: str | None = field(default=None, compare=False)
     weight: float = 1.0

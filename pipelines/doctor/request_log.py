@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,12 +14,21 @@ from quotaflow.pipelines.doctor.line_times import UNREADABLE, SampledLine
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.kafka import record_batches, tail
 from quotaflow.pipelines.kafka.admin import Cluster
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.warehouse.known_brokers import known_brokers
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.udfs.counted import noun
 from quotaflow.udfs.request_log import columns
 from quotaflow.udfs.request_log.parser import LineParser
 
 _MAX_RECORDS = 50
 _WITH_CURE = (columns.NOT_JSON, columns.WRAPPED_LINE, columns.OLD_TEXT_FORMAT)
 _WITHIN_S = 8
+_NAMES = (
+    "`quotaflow snapshot` first: then the number of a name such as kafka-3 counts, and never that "
+    "of a machine such as worker-3; or let the shipper set the header broker_id"
+)
 _LAYOUT = "use broker/log4j2.yaml and a shipper of broker/"
 
 
@@ -38,13 +48,24 @@ def newest(probe: Probe, cluster: Cluster) -> Newest:
         return error
 
 
-def findings(read: Newest, conf: Conf) -> Iterator[Finding]:
-    """Findings on the newest records of the topic."""
+def snapshot_brokers(probe: Probe, cluster: Cluster) -> tuple[int, ...]:
+    """The brokers that ingest knows by a snapshot; in a catalog those that one would find."""
+    try:
+        if probe.conf.warehouse.catalog_schema:
+            return tuple(broker["broker_id"] for broker in probe.state.brokers())
+        return known_brokers(Reader(Warehouse(probe.conf.warehouse)), cluster.cluster_id)
+    except (QuotaflowError, UnansweredError):
+        # The findings on tables and brokers name what is wrong with them.
+        return ()
+
+
+def findings(read: Newest, conf: Conf, brokers: tuple[int, ...]) -> Iterator[Finding]:
+    """Findings on the newest records of the topic; `brokers` are known by a snapshot."""
     if isinstance(read, QuotaflowError):
         yield from_error("log lines", read)
     elif read is not None:
         now = datetime.now(UTC)
-        yield from of_records(read, conf.ingest, now, conf.results.max_lateness_s)
+        yield from of_records(read, conf.ingest, now, conf.results.max_lateness_s, brokers)
 
 
 def stand_for_several(read: Newest, ingest: IngestSection) -> bool:
@@ -55,25 +76,32 @@ def stand_for_several(read: Newest, ingest: IngestSection) -> bool:
 
 
 def of_records(
-    records: Sequence[Any], ingest: IngestSection, now: datetime, max_lateness_s: int
+    records: Sequence[Any],
+    ingest: IngestSection,
+    now: datetime,
+    max_lateness_s: int,
+    brokers: tuple[int, ...] = (),
 ) -> Iterator[Finding]:
     """Findings on some records of kafka-python."""
     if not records:
         remedy = "ship the request log; where it is off, switch it on (`quotaflow capture`)"
         yield Finding("log lines", WARNING, "the topic has none", remedy)
         return
-    lines = sampled(records, ingest)
+    lines = sampled(records, ingest, brokers)
     yield _forms(lines)
     yield _bodies(lines)
     yield from line_times.findings(lines, now, ingest.max_clock_skew_s, max_lateness_s)
 
 
-def sampled(records: Sequence[Any], ingest: IngestSection) -> list[SampledLine]:
-    """Records of the topic, as the ingest job reads them."""
+def sampled(
+    records: Sequence[Any], ingest: IngestSection, brokers: tuple[int, ...] = ()
+) -> list[SampledLine]:
+    """Records of the topic, as the ingest job reads them that knows these brokers."""
     names = ["reason", "detail", "form", "broker_id", "stated_time", "record_time", "has_bodies"]
     # Without conf's own sampling a weight is what the broker says.
     whole = ingest.model_copy(update={"sampling": {}})
-    parsed = LineParser(whole.line_options).parse(record_batches.of_records(records)).lines
+    options = replace(whole.line_options, brokers=brokers)
+    parsed = LineParser(options).parse(record_batches.of_records(records)).lines
     chosen = parsed.select([*names, "weight", *columns.DOUBTFUL])
     return [_line(row) for row in chosen.to_pylist()]
 
@@ -94,6 +122,7 @@ def _line(row: dict[str, Any]) -> SampledLine:
         has_bodies=row["has_bodies"],
         has_time=has_time,
         has_numbers=not row["unreadable_numbers"],
+        has_unknown_name=row["unknown_broker"],
         recorded_at=recorded,
         weight=row["weight"],
     )
@@ -115,6 +144,9 @@ def _forms(lines: list[SampledLine]) -> Finding:
     if forms[UNREADABLE]:
         remedy = _cure(lines, "see quarantine: `quotaflow show quarantine`")
         return Finding("log lines", WARNING, seen, remedy)
+    if named := sum(each.has_unknown_name for each in lines):
+        seen += f"; {named} {noun(named, 'names', 'name')} a broker that no snapshot has"
+        return Finding("log lines", WARNING, seen, _NAMES)
     if "unknown" in brokers:
         remedy = (
             "results by broker need it: use the envelope of broker/log4j2.yaml, or let the shipper "

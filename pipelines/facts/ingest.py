@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.known_brokers import known_brokers
+from quotaflow.pipelines.warehouse.tables import tables_of
 from quotaflow.schemas.table import Table, sql_columns
 from quotaflow.schemas.tables.control import QUARANTINE
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -40,15 +42,27 @@ class Ingest:
 
     def write(self, records: "DataFrame", batch: Batch) -> None:
         """Append rows to each table, once, and report what became of every record."""
+        source = self._prepared(records, batch)
         if batch.takes_files:
-            self._write_files(records, batch)
+            self._write_files(source, records, batch)
         else:
-            self._write_rows(records, batch)
+            self._write_rows(source, records, batch)
 
-    def _write_files(self, records: "DataFrame", batch: Batch) -> None:
+    def _prepared(self, records: "DataFrame", batch: Batch) -> FactSource:
+        """The source, with what tables say now: tasks read none.
+
+        A replay may know a broker that the first try did not. It appends to the tables that lack
+        this batch, so each has its rows once.
+        """
+        if not isinstance(self.source, RequestLog):
+            return self.source
+        tables = tables_of(batch.warehouse, lambda: records.sparkSession)
+        return self.source.with_brokers(known_brokers(tables, self.cluster_id))
+
+    def _write_files(self, source: FactSource, records: "DataFrame", batch: Batch) -> None:
         """Tasks write the tables' files; the driver commits all files of a table at once."""
         targets = [batch.target(table) for table in self.tables]
-        written = records.mapInArrow(task.to_files(self.source, targets), _FILES).toArrow()
+        written = records.mapInArrow(task.to_files(source, targets), _FILES).toArrow()
         rows = written.to_pylist()
         for table in self.tables:
             files = [row for row in rows if row["path"] and row["table"] == table.name]
@@ -56,9 +70,9 @@ class Ingest:
                 batch.append_files(lambda: records.sparkSession, files, table)
         self._report(records, batch, rows)
 
-    def _write_rows(self, records: "DataFrame", batch: Batch) -> None:
+    def _write_rows(self, source: FactSource, records: "DataFrame", batch: Batch) -> None:
         """Tasks return rows, and Spark writes them: in a catalog only Spark may."""
-        with cached(records.mapInArrow(task.to_rows(self.source), _PACKED)) as packed:
+        with cached(records.mapInArrow(task.to_rows(source), _PACKED)) as packed:
             rows = packed.drop("stream").toArrow().to_pylist()
             filled = {row["table"] for row in rows if not row["outcome"]}
             for table in self.tables:

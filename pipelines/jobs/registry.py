@@ -56,6 +56,7 @@ from quotaflow.schemas.tables.telemetry import (
     TELEMETRY_PUSHES,
     TELEMETRY_SUBSCRIPTIONS,
 )
+from quotaflow.schemas.tables.topology import BROKERS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -178,6 +179,7 @@ JOBS: dict[str, Job] = {
                 QUARANTINE,
                 PIPELINE_PROGRESS,
             ),
+            looks_up=(BROKERS,),
             start=partial(_ingest, "ingest_request_log", "request_log_topic"),
             topic="request_log_topic",
         ),

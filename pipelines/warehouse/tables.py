@@ -87,7 +87,11 @@ def open_tables(conf: Conf, open_session: OpenSession | None = None) -> Tables:
 
     That is the session of conf, unless a function opens another.
     """
-    warehouse = Warehouse(conf.warehouse)
-    if conf.warehouse.catalog_schema:
-        return CatalogTables(warehouse, open_session or partial(session.get, conf.spark))
+    return tables_of(Warehouse(conf.warehouse), open_session or partial(session.get, conf.spark))
+
+
+def tables_of(warehouse: Warehouse, open_session: OpenSession) -> Tables:
+    """The tables of a warehouse, for what has no whole conf."""
+    if warehouse.conf.catalog_schema:
+        return CatalogTables(warehouse, open_session)
     return Reader(warehouse)

@@ -1,7 +1,7 @@
 """Records of the request log to rows of all its tables, each line read once."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -29,6 +29,10 @@ class RequestLog:
     options: LineOptions
     limits: Limits
     pseudonyms: Pseudonyms | None
+
+    def with_brokers(self, brokers: tuple[int, ...]) -> "RequestLog":
+        """The same; the numbers of names are these brokers or none."""
+        return replace(self, options=replace(self.options, brokers=brokers))
 
     def open(self) -> "RequestLogReader":
         """A reader for one task."""

@@ -10,7 +10,7 @@ SELECT * REPLACE (CASE form
     ELSE text
 END AS text,
 CASE WHEN form = 'stock layout' AND NOT starts_with(text, '[')
-    THEN host_before(substr(text, 1, 200)) ELSE origin END AS origin)
+    THEN [host_before(substr(text, 1, 200))] ELSE names END AS names)
 FROM (
     SELECT * REPLACE (CASE
         WHEN form IS NOT NULL THEN form

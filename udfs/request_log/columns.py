@@ -25,13 +25,15 @@ REASONS = (
 """Why a record is no request line. `lines_lost`: a broker's own record of lost lines."""
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
-IMPLAUSIBLE_TIME, AMBIGUOUS_TIME, UNREADABLE_NUMBERS = DOUBTFUL = (
+IMPLAUSIBLE_TIME, AMBIGUOUS_TIME, UNREADABLE_NUMBERS, UNKNOWN_BROKER = DOUBTFUL = (
     "implausible_time",
     "ambiguous_time",
     "unreadable_numbers",
+    "unknown_broker",
 )
-"""What was not taken from a line that is kept: its time, or numbers, which are null. The time of an
-ambiguous one may be another, because clocks went back."""
+"""What was not taken from a line that is kept: its time; numbers, which are null; the broker, where
+a name has a number and no broker is known by it. Where clocks went back, an ambiguous time may be
+another."""
 
 ENVELOPE, BARE, STOCK_LAYOUT, WRAPPED = FORMS = ("envelope", "bare", "stock layout", "wrapped")
 """How a line arrives: our envelope, a bare line, Kafka's own layout, or in another wrapper. The

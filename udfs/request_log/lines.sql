@@ -14,8 +14,11 @@ WITH line_values AS ({line_values}), stated AS (
             ELSE least(ts_us, record_us + $max_clock_skew_us) END AS event_us,
         (ts IS NOT NULL AND ts_us IS NULL AND NOT ($time_zone IS NULL AND is_zoneless(ts)))
             OR coalesce(abs(ts_us - record_us) > 86_400_000_000, false) AS implausible_time,
-        coalesce(node_id(broker), node_id(header_broker), node_id(key_broker),
-            node_id(origin)) AS broker_id,
+        -- What names the broker as such comes before what may name something else.
+        coalesce(stated_broker(broker), stated_broker(header_broker), stated_broker(origin),
+            named_broker(key, $brokers),
+            list_filter(list_transform(names, lambda name: named_broker(name, $brokers)),
+                lambda id: id IS NOT NULL)[1]) AS broker_id,
         regexp_extract(connection_id, '^.*?:[0-9]+-(.+:[0-9]+)-[0-9]+(?:-[0-9]+)?$', 1) AS remote,
         coalesce(requested_transactional_id, v3_transactional_id) AS transactional_id,
         -- INIT_PRODUCER_ID and END_TXN v5 return the id to use from now on; others name theirs.
@@ -28,6 +31,9 @@ WITH line_values AS ({line_values}), stated AS (
 ), finished AS (
     SELECT *,
         coalesce(new_id, named_id) AS producer_id,
+        broker_id IS NULL AND (name_number(key) IS NOT NULL OR coalesce(list_bool_or(
+            list_transform(names, lambda name: name_number(name) IS NOT NULL)), false))
+            AS unknown_broker,
         CASE WHEN new_id IS NOT NULL THEN answered_epoch
             WHEN named_id IS NOT NULL THEN coalesce(requested_epoch, v3_epoch) END AS producer_epoch,
         CASE WHEN api IS NULL THEN 'not_a_request_line'
@@ -97,6 +103,7 @@ SELECT
     implausible_time,
     ambiguous_time,
     unreadable_numbers OR is_odd_weight AS unreadable_numbers,
+    unknown_broker,
     has_forgotten,
     form,
     make_timestamp(ts_us) AS stated_time,

@@ -9,14 +9,14 @@ WITH shown AS (
         CASE WHEN clock_time BETWEEN TIMESTAMP '2009-12-30' AND TIMESTAMP '2100-01-03'
             THEN instants_of(clock_time, $time_zone) END AS instants
     FROM shown
-), shipped_at AS (
-    SELECT *, CASE WHEN len(instants) = 2 THEN instant_us(shipped) END AS shipped_us
+), wrapped AS (
+    SELECT *, CASE WHEN len(instants) = 2 THEN instant_us(wrapper_time) END AS wrapper_us
     FROM possible
 ), decided AS (
     SELECT *,
         CASE WHEN decides_between(instants, record_us) THEN record_us
-            WHEN decides_between(instants, shipped_us) THEN shipped_us END AS deciding_us
-    FROM shipped_at
+            WHEN decides_between(instants, wrapper_us) THEN wrapper_us END AS deciding_us
+    FROM wrapped
 ), chosen AS (
     SELECT *,
         coalesce(instants[2] <= coalesce(deciding_us, record_us) + $max_clock_skew_us, false)

@@ -20,13 +20,31 @@ CREATE OR REPLACE MACRO number(value) AS
 
 CREATE OR REPLACE MACRO flag(value) AS CASE value WHEN 'true' THEN true WHEN 'false' THEN false END;
 
--- A node id, or the number of a pod's name such as kafka-0: not that of a host such as ip-10-0-0-1.
--- Negative ids are of no broker.
-CREATE OR REPLACE MACRO node_id(value) AS CASE
-    WHEN int32(value) IS NOT NULL THEN CASE WHEN int32(value) >= 0 THEN int32(value) END
-    ELSE int32(nullif(regexp_extract(value,
-        '^(?:[A-Za-z0-9-]*-)?[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*-([0-9]{1,9})(?:\.[A-Za-z][A-Za-z0-9.-]*)?$',
-        1), ''))
+-- The number at the end of a name such as kafka-0, or of the first part of a path or a domain: not
+-- that of an address such as ip-10-0-0-1.
+CREATE OR REPLACE MACRO name_number(value) AS int32(nullif(regexp_extract(
+    value,
+    '^(?:[A-Za-z0-9-]*-)?[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*-([0-9]{1,9})(?:\.[A-Za-z][A-Za-z0-9.-]*|[_/].*)?$',
+    1), ''));
+
+-- The broker of a field that names one: its id as it is, or the number of its name. Negative ids
+-- are of no broker.
+CREATE OR REPLACE MACRO stated_broker(value) AS CASE
+    WHEN int32(value) IS NULL THEN name_number(value)
+    WHEN int32(value) >= 0 THEN int32(value)
+END;
+
+-- Whether a name is that of a machine, on which any broker may run.
+CREATE OR REPLACE MACRO is_machine(value) AS
+    regexp_matches(regexp_extract(value, '^[^._/]*'),
+        '(?i)(?:^|-)(?:worker|node|nodepool|agent|server|minion|master|plane|host|machine|instance|vm|ip|ec2)s?[0-9]*-')
+    AND NOT regexp_matches(regexp_extract(value, '^[^._/]*'), '(?i)kafka|broker|controller');
+
+-- The broker of a record key, a pod or a host: an id, or the number of a name if a snapshot has it.
+CREATE OR REPLACE MACRO named_broker(value, brokers) AS CASE
+    WHEN int32(value) IS NOT NULL THEN stated_broker(value)
+    WHEN list_contains(brokers, name_number(value)) AND NOT is_machine(value)
+        THEN name_number(value)
 END;
 
 -- Microseconds since 1970 of a number of seconds, ms, us or ns: since 2010 they differ in length.
@@ -86,7 +104,7 @@ CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
 CREATE OR REPLACE MACRO is_zoneless(value) AS regexp_full_match(value,
     '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?');
 
--- The host of a broker that syslog writes before a line: not that of another machine.
+-- The host that syslog writes before a line.
 CREATE OR REPLACE MACRO host_before(prefix) AS nullif(regexp_extract(prefix,
-    '^(?:<[0-9]{1,3}>)?(?:[0-9] )?(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9]{4}-[^ ]+) ((?:[A-Za-z0-9-]*-)?[A-Za-z0-9]*(?i:kafka|broker|controller)[A-Za-z0-9]*-[0-9]{1,9}(?:\.[A-Za-z0-9.-]*)?) ',
+    '^(?:<[0-9]{1,3}>)?(?:[0-9] )?(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9]{4}-[^ ]+) ([^ ]+) ',
     1), '');

@@ -9,6 +9,7 @@ class LineOptions:
     """How lines are read. `sampling` has n for each API of whose lines one of n is kept.
 
     `shippers` are client ids, which leave out lines only with one of `shipper_principals`.
+    The number in a name is a broker only if it is one of `brokers`, which a snapshot has.
     `time_zone` is that of times that do not name theirs; None: such a time is not read.
     """
 
@@ -21,3 +22,4 @@ class LineOptions:
     sampling: Mapping[str, int] = field(default_factory=dict)
     without_body: tuple[str, ...] = ()
     time_zone: str | None = None
+    brokers: tuple[int, ...] = ()

@@ -234,8 +234,9 @@ class _Envelopes:
             "line": pa.array(numbers, INT),
             "text": pa.array([self.envelopes[i] for i in order], STRING),
             "form": pa.array([_form(each) for each in requests], STRING),
-            "origin": pa.array([each.origin for each in requests], STRING),
-            "shipped": pa.array([each.shipped for each in requests], STRING),
+            "origin": pa.array([each.origin.broker for each in requests], STRING),
+            "names": pa.array([each.origin.names for each in requests], records.NAMES),
+            "wrapper_time": pa.array([each.wrapper_time for each in requests], STRING),
             "source_line": pa.array([outcome.source_line(n) for n in numbers], INT),
         }
         # Without the text of the record: a batch of lines would repeat it for each of them.

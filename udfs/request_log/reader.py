@@ -58,6 +58,7 @@ class Reader:
             "controller_listeners": list(options.controller_listeners),
             "raft_apis": list(events.RAFT_APIS),
             "shippers": list(options.shippers),
+            "brokers": list(options.brokers),
             "shipper_principals": list(options.shipper_principals),
         }
         has_zone = options.time_zone is not None

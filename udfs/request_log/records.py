@@ -28,6 +28,9 @@ RECORDS = pa.schema(
 FIRST_US, LAST_US = 1_262_304_000_000_000, 4_102_444_800_000_000
 """From 2010 to 2100: a time that is not between them is none. A record may have -1."""
 
+NAMES = pa.list_(STRING)
+"""The type of names of pods and hosts, the most trustworthy first."""
+
 _PART_BYTES = 32 << 20
 _PART_ROWS = 65_536
 _BROKER_ID = "broker_id"
@@ -36,8 +39,8 @@ _BROKER_ID = "broker_id"
 def numbered_texts(records: pa.RecordBatch, max_bytes: int) -> pa.Table:
     """The records with a value of at most `max_bytes`, as text, each with its place (`line`).
 
-    Only a line that was unwrapped has `source_line`, `origin` and `shipped`, as `wrappers.py` gives
-    them.
+    Only a line that was unwrapped has `source_line`, `origin`, `names` and `wrapper_time`, as
+    `wrappers.py` gives them.
     """
     sizes = pc.fill_null(pc.binary_length(records.column("value")), 0).to_numpy()
     kept = np.flatnonzero((sizes > 0) & (sizes <= max_bytes))
@@ -49,13 +52,14 @@ def numbered_texts(records: pa.RecordBatch, max_bytes: int) -> pa.Table:
             "form": pa.nulls(len(kept), STRING),
             "record_us": _epoch_us(rows.column("timestamp")),
             "header_broker": header(rows.column("headers"), _BROKER_ID),
-            "key_broker": as_text(rows.column("key")),
+            "key": as_text(rows.column("key")),
             "topic": rows.column("topic"),
             "partition": rows.column("partition"),
             "offset": rows.column("offset"),
             "source_line": pa.nulls(len(kept), INT),
             "origin": pa.nulls(len(kept), STRING),
-            "shipped": pa.nulls(len(kept), STRING),
+            "names": pa.nulls(len(kept), NAMES),
+            "wrapper_time": pa.nulls(len(kept), STRING),
         }
     )
 

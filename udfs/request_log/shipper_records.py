@@ -3,10 +3,9 @@
 Field names are those of each writer's own documentation. A record is JSON that was read.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 Record = Mapping[str, Any]
 
@@ -62,11 +61,6 @@ _WITHIN = (
 )
 _NAMING = {path.partition(".")[0] for path in (*_BROKERS, *_PODS, *_HOSTS, *_WITHIN)}
 _NAMING |= {*_BROKERS, *_PODS, *_HOSTS, *_WITHIN, "ddtags"}
-_BROKER_HOST = re.compile(
-    r"(?i)(?:[a-z0-9-]*-)?[a-z0-9]*(?:kafka|broker|controller)[a-z0-9]*-\d{1,9}(?:[._/].*)?|b-\d+\..*"
-)
-"""Hosts whose number is that of a broker: not `worker-3`, on which a pod may run."""
-
 _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (OTLP, ("resourceLogs",)),
     (OTLP, ("resource_logs",)),
@@ -103,6 +97,7 @@ _KIND_KEYS = frozenset(key for _, keys in _KINDS for key in keys)
 OTHER = "record of a shipper"
 
 _MOST_US = 1 << 63
+_NAME_CHARS = 253  # of a domain name
 _PARTS: tuple[tuple[str, str], ...] = (("_p", "P"), ("logtag", "P"), ("partial_message", "true"))
 _PARTS += (("CONTAINER_PARTIAL_MESSAGE", "true"),)
 _PART_KEYS = frozenset(key for key, _ in _PARTS)
@@ -151,14 +146,27 @@ def time(record: Record) -> Any:
     return None
 
 
-def broker(records: Iterable[Record]) -> str | None:
-    """The broker, its pod or its host in records, the innermost first; None if none names it."""
+class Origin(NamedTuple):
+    """The broker that records name as such, and names that may be of it: of pods, then of hosts."""
+
+    broker: str | None = None
+    names: tuple[str, ...] = ()
+
+
+UNNAMED = Origin()
+
+
+def origin(records: Iterable[Record]) -> Origin:
+    """What records say about their broker, the innermost first."""
     nodes = [node for each in records for node in _naming_nodes(each)]
-    for fields, pattern in ((_BROKERS, None), (_PODS, None), (_HOSTS, _BROKER_HOST)):
-        for value in (each for node in nodes for each in _values(node, fields)):
-            if pattern is None or pattern.fullmatch(value):
-                return value.replace("_", ".").replace("/", ".") if pattern else value
-    return None
+    broker = next((value for node in nodes for value in _values(node, _BROKERS)), None)
+    names = (v for fields in (_PODS, _HOSTS) for node in nodes for v in _values(node, fields))
+    return Origin(broker, tuple(name for name in names if len(name) <= _NAME_CHARS))
+
+
+def valid(text: str) -> str:
+    """The text without halves of surrogate pairs, which an escape of JSON can spell."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def logger(record: Record) -> str | None:
@@ -192,7 +200,7 @@ def _values(node: Record, fields: tuple[str, ...]) -> Iterator[str]:
     for field in _present(node, fields):
         value = at(node, field)
         if isinstance(value, int | str) and not isinstance(value, bool) and value != "":
-            yield str(value)
+            yield valid(str(value))
 
 
 def _present(node: Record, fields: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from quotaflow.udfs.request_log.columns import (
     WRAPPED_LINE,
 )
 from quotaflow.udfs.request_log.line_search import COMPLETED, HEADER, REST, Line, lines_of
+from quotaflow.udfs.request_log.shipper_records import UNNAMED, Origin
 
 MOST_LINES = 10_000
 """Lines that one record may have."""
@@ -62,24 +63,24 @@ class NoRequestError(ValueError):
     def __init__(self, reason: str, detail: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.detail = detail
+        self.detail = None if detail is None else shipper_records.valid(detail)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request as JSON, and what is around it: its time and its broker.
 
-    `broker` and `weight` are those of the line itself. `origin` is the broker, its pod or its host,
-    as `wrapper` names it. `shipped` is the time of what is around a line whose own has no zone.
+    `broker` and `weight` are those of the line itself. `origin` is what is around it says of the
+    broker. `wrapper_time` is the time of what is around a line whose own has no zone.
     """
 
     fields: Mapping[str, Any]
     time: Any = None
     broker: Any = None
-    origin: str | None = None
+    origin: Origin = UNNAMED
     wrapper: str | None = None
     weight: Any = None
-    shipped: str | None = None
+    wrapper_time: str | None = None
 
     def envelope(self) -> str:
         """The envelope as DuckDB reads it. Raises NoRequestError if it is nested too deeply."""
@@ -90,8 +91,7 @@ class Request:
             text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
         except (RecursionError, ValueError):
             raise NoRequestError(NOT_JSON, "nested too deeply") from None
-        # Half of a surrogate pair, which an escape can spell, is no text.
-        return text.encode("utf-8", "replace").decode("utf-8")
+        return shipper_records.valid(text)
 
 
 Unwrapped = Request | NoRequestError
@@ -253,8 +253,7 @@ def _of_layout(text: str, has_zone: bool, strings: int) -> Request:
         raise NoRequestError(NOT_A_REQUEST_LINE)
     prefix = text[:at]
     host = _host(prefix)
-    origin = shipper_records.broker([{"host": host}]) if host else None
-    return Request(whole, time_before(prefix), origin=origin)
+    return Request(whole, time_before(prefix), origin=Origin(names=(host,) if host else ()))
 
 
 def _no_line(text: str, is_cri: bool) -> NoRequestError:
@@ -300,7 +299,7 @@ def _of_object(whole: Mapping[str, Any], has_zone: bool, strings: int = 0) -> Re
 def _beside(whole: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
     """The request of an object that says its time and broker too."""
     broker = whole.get("broker")
-    origin = shipper_records.broker([whole]) if broker is None else None
+    origin = shipper_records.origin([whole]) if broker is None else UNNAMED
     return Request(fields, shipper_records.time(whole), broker, origin)
 
 
@@ -344,16 +343,18 @@ def _of_line(line: Line, kind: str, has_zone: bool, strings: int) -> Request:
 
 def _within(request: Request, around: tuple[Mapping[str, Any], ...], has_zone: bool) -> Request:
     """The request with the time and the broker of what is around it, the innermost first."""
-    time, shipped = request.time, request.shipped
+    time, wrapper_time = request.time, request.wrapper_time
     outer = (each for each in map(shipper_records.time, around) if each is not None)
     if time is None or (not has_zone and _is_zoneless(time)):
         time = next(outer, time)
-    elif shipped is None and _is_zoneless(time):
-        shipped = next((str(each) for each in outer if not _is_zoneless(each)), None)
+    elif wrapper_time is None and _is_zoneless(time):
+        zoned = (str(each) for each in outer if not _is_zoneless(each))
+        wrapper_time = next(map(shipper_records.valid, zoned), None)
     origin = request.origin
-    if origin is None and request.broker is None:
-        origin = shipper_records.broker(around)
-    return replace(request, time=time, origin=origin, shipped=shipped)
+    if origin.broker is None and request.broker is None:
+        outer_origin = shipper_records.origin(around)
+        origin = Origin(outer_origin.broker, origin.names + outer_origin.names)
+    return replace(request, time=time, origin=origin, wrapper_time=wrapper_time)
 
 
 def _is_zoneless(time: Any) -> bool:

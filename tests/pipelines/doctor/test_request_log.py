@@ -162,6 +162,25 @@ def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[st
     assert states == {"log lines": "ok"} | FINE | expected
 
 
+def test_names_of_brokers_need_a_snapshot() -> None:
+    lines = [record({"message": f"Completed request:{json.dumps(BODY)}", "host": host})
+             for host in ("kafka-3", "worker-3")]  # fmt: skip
+    now = datetime.fromtimestamp(MS / 1_000, UTC)
+    first = {
+        brokers: next(iter(request_log.of_records(lines[:n], INGEST, now, 3_600, brokers)))
+        for n, brokers in ((1, ()), (2, (3,)))
+    }
+    assert first[()].state == "warning"
+    assert first[()].observed.endswith("of broker unknown; 1 names a broker that no snapshot has")
+    assert first[()].remedy.startswith("`quotaflow snapshot` first: ")
+    assert "of broker 3, unknown; 1 names a broker" in first[3,].observed
+    one = next(iter(request_log.of_records(lines[:1], INGEST, now, 3_600, (3,))))
+    assert (one.state, one.observed) == (
+        "ok",
+        "of the newest 1: 1 wrapped (record of a shipper); of broker 3",
+    )
+
+
 def test_a_topic_without_records_has_no_other_finding() -> None:
     assert states_of([]) == {"log lines": "warning"}
 

@@ -2,15 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from quotaflow.pipelines import config
@@ -20,6 +21,7 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.topology import BROKERS
 
 from ...pushes import pushing
 
@@ -127,6 +129,79 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     grown = content(warehouse)
     more = {name: len(grown[name]) - len(filled[name]) for name in grown}
     assert (more["requests"], more["quarantine"], more["pipeline_progress"]) == (1, 0, 2)
+
+
+def lines_by_host(push: dict[str, Any], *hosts: str) -> list[tuple[bytes, dict[str, str]]]:
+    """A push's line by each of these hosts, which alone name its broker."""
+    line = f"Completed request:{json.dumps(push)}"
+    records = ({"message": line, "host": {"name": host}} for host in hosts)
+    return [(json.dumps(record).encode(), {}) for record in records]
+
+
+def take_snapshot(warehouse: Warehouse, rows: Iterable[tuple[str, int, int, bool]]) -> None:
+    """Rows of brokers: cluster, broker, minute, is it removed."""
+    warehouse.ensure(lambda: pytest.fail("no session is needed"), [BROKERS])
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    given = [
+        {
+            "cluster_id": cluster,
+            "broker_id": broker,
+            "event_time": at + timedelta(minutes=minute),
+            "is_removed": is_removed,
+        }
+        for cluster, broker, minute, is_removed in rows
+    ]
+    write_deltalake(
+        warehouse.folder(BROKERS.name),
+        pa.Table.from_pylist(given, schema=BROKERS.arrow),
+        mode="append",
+    )
+
+
+def brokers_by_host(rows: list[dict[str, Any]], batch: int) -> list[int | None]:
+    of_batch = (row for row in rows if row["source_partition"] == batch)
+    return [row["broker_id"] for row in sorted(of_batch, key=lambda row: row["source_offset"])]
+
+
+def test_names_give_the_brokers_of_the_last_snapshot_before_the_batch(
+    warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
+) -> None:
+    hosts = ("kafka-1", "kafka-3", "kafka-5", "kafka-7", "worker-3", "web")
+    records = lines_by_host(push_lines[0], *hosts)
+    log = ingest.of_request_log(config.Conf(), "cluster")
+    log.write(topic(records, partition=0), Batch(warehouse, "ingest", "q1", 0))
+    take_snapshot(warehouse, [("cluster", 1, 0, False), ("cluster", 5, 0, False)])
+    take_snapshot(warehouse, [("cluster", 3, 1, False), ("cluster", 5, 1, True)])
+    take_snapshot(warehouse, [("other", 7, 1, False)])
+    log.write(topic(records, partition=1), Batch(warehouse, "ingest", "q1", 1))
+
+    filled = content(warehouse)
+    for table in ("requests", "telemetry_pushes"):
+        assert brokers_by_host(filled[table], 0) == [None] * 6
+        assert brokers_by_host(filled[table], 1) == [1, 3, None, None, None, None]
+    doubtful = {
+        row["batch_id"]: row["row_count"]
+        for row in filled["pipeline_progress"]
+        if row["reason"] == "unknown_broker"
+    }
+    assert doubtful == {0: 5, 1: 3}
+
+
+def test_a_replay_that_knows_more_brokers_repeats_no_row(
+    warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
+) -> None:
+    """Tables that the first try filled keep their rows; the others have what is known now."""
+    records = topic(lines_by_host(push_lines[0], "kafka-3"))
+    log = ingest.of_request_log(config.Conf(), "cluster")
+    with pytest.raises(InterruptedError):
+        log.write(records, Interrupted(warehouse, "ingest", "q1", 0, at="telemetry_pushes"))
+    take_snapshot(warehouse, [("cluster", 3, 0, False)])
+    for _ in range(2):
+        log.write(records, Batch(warehouse, "ingest", "q1", 0, replayed=True))
+    filled = content(warehouse)
+    assert [row["broker_id"] for row in filled["requests"]] == [None]
+    assert [row["broker_id"] for row in filled["telemetry_pushes"]] == [3]
+    assert counted(filled["pipeline_progress"])["in", None, None] == 1
 
 
 def assert_lines_are_where_they_belong(

@@ -60,8 +60,8 @@ def test_a_broker_far_ahead_of_its_record_is_bounded_as_at_any_time() -> None:
 def test_a_shipper_s_time_decides_where_the_record_s_cannot(
     recorded: datetime | None, instant: datetime
 ) -> None:
-    shipped = (instant + timedelta(seconds=2)).isoformat()
-    value = json.dumps({"@timestamp": shipped, "message": line(NIGHT).decode()}).encode()
+    read_at = (instant + timedelta(seconds=2)).isoformat()
+    value = json.dumps({"@timestamp": read_at, "message": line(NIGHT).decode()}).encode()
     (row,) = parsed([value], BERLIN, time=recorded)
     assert tuple(row[name] for name in COLUMNS) == (instant, instant, False, False)
 
@@ -70,8 +70,8 @@ def test_a_record_s_time_counts_more_than_a_shipper_s() -> None:
     """A shipper may have read the line's own time, in the wrong zone or as the wrong instant."""
     message = line(NIGHT).decode()
     values = [
-        json.dumps({"@timestamp": shipped, "message": message}).encode()
-        for shipped in ("2026-10-25T02:30:00.500Z", FIRST.isoformat(), NIGHT)
+        json.dumps({"@timestamp": read_at, "message": message}).encode()
+        for read_at in ("2026-10-25T02:30:00.500Z", FIRST.isoformat(), NIGHT)
     ]
     for instant in (FIRST, SECOND):
         rows = parsed(values, BERLIN, time=instant + timedelta(seconds=2))

@@ -22,6 +22,8 @@ COMPLETED = f"Completed request:{LINE}"
 ENVELOPE = {"ts": MS, "broker": 7, "r": GOOD}
 OTHER = "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)"
 LOGGER = "kafka.request.logger"
+BROKERS = (1, 3, 5, 6, 7, 9)
+"""Brokers that a snapshot has."""
 RFC3164 = "<15>Nov 20 10:00:00 kafka-3 kafka[4711]: "
 LOG4J_INSTANT = {"epochSecond": S, "nanoOfSecond": 134_000_000}
 POD = {"pod_name": "prod-kafka-3", "namespace_name": "kafka", "host": "worker-9"}
@@ -171,7 +173,7 @@ def as_value(node: Any) -> dict[str, Any]:
 def test_a_record_is_read_with_its_time_its_broker_and_a_name(
     record: Any, form: str, broker_id: int | None
 ) -> None:
-    (row,) = parsed([json.dumps(record).encode()])
+    (row,) = parsed([json.dumps(record).encode()], brokers=BROKERS)
     assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
     assert (row["form"], row["broker_id"]) == (f"wrapped ({form})", broker_id)
     assert row["implausible_time"] is False
@@ -202,7 +204,7 @@ def test_a_record_is_read_with_its_time_its_broker_and_a_name(
 def test_a_line_is_read_behind_what_a_runtime_or_syslog_writes(
     text: str, broker_id: int | None
 ) -> None:
-    (row,) = parsed([text.encode()])
+    (row,) = parsed([text.encode()], brokers=BROKERS)
     assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
     assert row["broker_id"] == broker_id
 
@@ -223,7 +225,7 @@ def test_a_batch_of_otlp_is_a_row_for_each_line() -> None:
                json.dumps(ENVELOPE).encode(),
                protobuf(*lines, k8s_pod_name="kafka-3"),
                b""]  # fmt: skip
-    rows = parsed(batches)
+    rows = parsed(batches, brokers=BROKERS)
     several = [
         (0, "User:alice", 3, None),
         (1, None, None, "not_a_request_line"),
@@ -425,11 +427,24 @@ def test_records_of_a_real_collector_are_read(
         pytest.param(otlp(STOCK, {"intValue": "9" * 9_999}), id="an integer of OTLP"),
         pytest.param(otlp(STOCK, {"intValue": "--5"}, {"bytesValue": "?"}), id="odd values"),
         pytest.param({"logEvents": [None, 7, [], {"message": STOCK}]}, id="odd events"),
+        *(
+            pytest.param([{"log": STOCK, **odd}, ENVELOPE], id=f"half a surrogate pair: {[*odd]}")
+            for odd in (
+                {"kubernetes": {"pod_name": "\ud800"}},
+                {"fields": {"broker_id": "\ud800"}},
+                {"host": {"name": "\ud800"}},
+                {"@timestamp": "\ud800"},
+                {"logger": "\ud800"},
+            )
+        ),
+        pytest.param([{"\ud800": STOCK}, {"message": STOCK}], id="half a pair as a field"),
         pytest.param({"ddtags": 7, "tags": [None, ":"], "host": [], "log": STOCK}, id="odd tags"),
     ],
 )
-def test_odd_values_of_a_wrapper_cost_no_line_beside_it(record: Any) -> None:
-    rows = parsed([json.dumps(record).encode(), json.dumps(ENVELOPE).encode()])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_odd_values_of_a_wrapper_cost_no_line_beside_it(record: Any, zone: str | None) -> None:
+    values = [json.dumps(record).encode(), json.dumps(ENVELOPE).encode()]
+    rows = parsed(values, IngestSection(time_zone=zone))
     assert {row["principal"] for row in rows if row["reason"] is None} == {"User:alice"}
     assert [row["broker_id"] for row in rows if row["source_offset"] == 1] == [7]
     assert any(row["reason"] is None for row in rows if row["source_offset"] == 0)
