@@ -127,7 +127,11 @@ class LocalCluster:
 
     def librdkafka_properties(self, user: str) -> dict[str, str]:
         """Properties of a librdkafka client that logs in as `user`; they hold the password."""
-        return self._over_sasl() | self._credentials.librdkafka_login(user)
+        # librdkafka ignores case by the rules of the locale, and its own value is in lower case: a
+        # Turkish I is not the capital of i.
+        protocol = self._over_sasl()["security.protocol"].lower()
+        login = self._credentials.librdkafka_login(user)
+        return self._over_sasl() | {"security.protocol": protocol} | login
 
     def properties_file(self, user: str) -> Path:
         """`client_properties` as a file of mode 0600, for --command-config."""

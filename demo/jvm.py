@@ -9,7 +9,7 @@ from pathlib import Path
 from quotaflow.demo import class_archive
 from quotaflow.demo.kafka_release import KafkaRelease
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.spark.java import java
+from quotaflow.pipelines.spark.java import ENGLISH, java
 from quotaflow.pipelines.spark.java_output import first_cause
 
 BROKER_HEAP_MB = 256
@@ -86,7 +86,7 @@ class Jvm:
         files = (self.classes, *self.jars)
         class_path = ":".join(map(str, files))
         from_archive = class_archive.flags(files)
-        return [str(java()), *from_archive, *flags, "-cp", class_path, main_class, *args]
+        return [str(java()), ENGLISH, *from_archive, *flags, "-cp", class_path, main_class, *args]
 
 
 def _pipe() -> tuple[int, int]:

@@ -15,6 +15,9 @@ _INSTALL = f"install a JDK {OLDEST} or 21 and put it on PATH, or set JAVA_HOME"
 
 SHORT_RUN = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Flags of a JVM that runs for seconds: it compiles once, and collects with one thread."""
+ENGLISH = "-Duser.language=en"
+"""Kafka changes the case of names by the language of the JVM. In Turkish `classic` becomes
+`CLASSİC`, which it does not know."""
 
 
 def java() -> Path:

@@ -128,6 +128,15 @@ def _holds_a_login(path: Path) -> bool:
     return "jaas" in path.read_text(encoding="utf-8")
 
 
+def test_a_cluster_works_in_any_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Duser.language=tr")
+    with LocalCluster(tmp_path / "cluster", nodes=1) as cluster:
+        assert list(cluster.pids) == [1]
+        # librdkafka knows other spellings than its own in some locales alone.
+        values = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+        assert cluster.librdkafka_properties("alice")["security.protocol"] in values
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "end",
