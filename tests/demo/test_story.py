@@ -8,15 +8,15 @@ import pytest
 from quotaflow.demo import runs, story
 
 
-class BegunError(Exception):
+class StartedError(Exception):
     """In place of the cluster."""
 
 
 def test_conf_of_the_environment_is_not_for_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def begun(*_: object) -> None:
-        raise BegunError
+    def start(_: Path) -> None:
+        raise StartedError
 
     given = {
         "QUOTAFLOW_CONF": "/of-user.yaml",
@@ -24,10 +24,10 @@ def test_conf_of_the_environment_is_not_for_the_demo(
         "QUOTAFLOW_PLAN__LEASE_S": "60",
         "quotaflow__PLAN__LEASE_S": "60",
     }
-    kept = {"QUOTAFLOW_HOME": str(tmp_path), "QUOTAFLOW_KAFKA_PASSWORD": "x"}
-    for name, text in (given | kept).items():
+    others = {"QUOTAFLOW_HOME": str(tmp_path), "QUOTAFLOW_KAFKA_PASSWORD": "x"}
+    for name, text in (given | others).items():
         monkeypatch.setenv(name, text)
-    monkeypatch.setattr(runs, "new_run", begun)
-    with pytest.raises(BegunError):
+    monkeypatch.setattr(runs, "new_run", start)
+    with pytest.raises(StartedError):
         story.play(1, 1.0, story.Display(print, print, lambda *_: None))
-    assert {name for name in os.environ if name.upper().startswith("QUOTAFLOW")} == set(kept)
+    assert {name for name in os.environ if name.upper().startswith("QUOTAFLOW")} == set(others)

@@ -271,8 +271,8 @@ def test_a_record_under_no_key_of_ours_is_counted_and_left_alone(key: bytes, val
 def test_no_bytes_in_the_topic_keep_a_reader_from_its_end(items: list[Item]) -> None:
     written = applied("eve").topic.items
     book = read_book([*written, *items], HERE, "c1")
-    touched = {key for key, _ in items}
-    if not touched & {topic_key(EVE), b'["head","here"]'}:
+    written_keys = {key for key, _ in items}
+    if not written_keys & {topic_key(EVE), b'["head","here"]'}:
         assert (book.leases.keys(), book.problems) == ({EVE}, ())
 
 
