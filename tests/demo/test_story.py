@@ -15,7 +15,7 @@ class StartedError(Exception):
 def test_conf_of_the_environment_is_not_for_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start(_: Path) -> None:
+    def start(*_: object) -> None:
         raise StartedError
 
     given = {
