@@ -25,7 +25,9 @@ from quotaflow.udfs.counted import counted
 
 _QUALITY = "current_quality"
 _OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
-_FAILED_CHECKS = f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1"
+_FAILED_CHECKS = (
+    f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1 ORDER BY 1"
+)
 _FAILED_ANSWERS = """
     SELECT answer, event_time, error FROM answer_state WHERE error IS NOT NULL ORDER BY answer
 """
