@@ -121,17 +121,12 @@ def _capture(
     settings: "Conf", request: "CaptureRequest", apis: frozenset[str], layout: Layout
 ) -> None:
     from quotaflow.pipelines.commands import capture_preview, plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
     from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.known_brokers import known_brokers  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
-    brokers = known_brokers(open_tables(settings), request.cluster_id)
-    options = replace(settings.ingest.line_options, brokers=brokers)
-    arrivals = LineCounts(options, frozenset(request.broker_ids), apis)
+    arrivals = _line_counts(settings, request, apis)
     switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
         try:
@@ -165,6 +160,17 @@ def _capture(
         raise FeedbackError(
             "not every request log was switched on: the lines above have the reasons"
         )
+
+
+def _line_counts(settings: "Conf", request: "CaptureRequest", apis: frozenset[str]) -> "LineCounts":
+    """Counts of lines, which are read as ingest reads them."""
+    from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.known_brokers import known_brokers  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
+
+    brokers = known_brokers(open_tables(settings), request.cluster_id)
+    options = replace(settings.ingest.line_options, brokers=brokers)
+    return LineCounts(options, frozenset(request.broker_ids), apis)
 
 
 def _keep_volume(

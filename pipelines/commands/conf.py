@@ -43,9 +43,9 @@ def conf_command(
 
     check reads no cluster and no secret, and names every problem; exit code 2: there is one. show
     has the values that commands use, each from --set, from a variable of the environment, from a
-    line of the file, or by default;
-    secrets stay references. schema is for editors of YAML: write it to a file beside conf.yaml, and
-    begin conf.yaml with the line `# yaml-language-server: $schema=quotaflow.schema.json`.
+    line of the file, or by default; secrets stay references. schema is for editors of YAML: write
+    it to a file beside conf.yaml, and begin conf.yaml with the line
+    `# yaml-language-server: $schema=quotaflow.schema.json`.
 
     Example: quotaflow conf check --conf setup/conf.yaml
 
@@ -64,9 +64,8 @@ def conf_command(
     sources = config.given(conf, overrides)
     shown = list(origins.origins(config.load(*sources), *sources))
     if action is Action.CHECK:
-        given = sum(origin.source != origins.DEFAULT for origin in shown)
-        are_given = counted(given, "value is", "values are")
-        output.lines([f"conf is valid: {are_given} given, the others are defaults"])
+        given = sum(each.source != origins.DEFAULT for each in shown)
+        output.lines([_valid(given)])
         return
     rows: list[dict[str, Any]] = [
         {"key": each.key, "value": values.plain(each.value), "source": each.source}
@@ -76,6 +75,13 @@ def conf_command(
     if not rows:
         raise ConfigError(f"no key of conf begins with {prefix}: `quotaflow conf show` lists all")
     output.write(rows, _COLUMNS, layout, by_importance=False)
+
+
+def _valid(given: int) -> str:
+    """What check prints of a conf with this number of given values."""
+    return (
+        f"conf is valid: {counted(given, 'value is', 'values are')} given, the others are defaults"
+    )
 
 
 def _schema() -> str:

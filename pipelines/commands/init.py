@@ -1,8 +1,9 @@
 """The command init: conf, topics, rights and broker files for a new cluster."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,9 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
 from quotaflow.udfs.counted import counted
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.connect.cluster_discovery import Discovery
 
 Servers = Annotated[
     str | None,
@@ -64,15 +68,20 @@ def init(
     files.write(out, contents, over=force)
     output.lines(str(out / name) for name in contents)
     if not offline:
-        existing = ", ".join(sorted(cluster.topics)) or "none"
-        count = cluster.broker_count
-        output.note(
-            f"cluster {cluster.cluster_id}: {counted(count, 'broker')} of Kafka {cluster.release}; "
-            f"existing topics: {existing}"
-        )
-        if cluster.raft_listeners is None:
-            output.note(
-                "this login may not read configs of brokers: compare ingest.controller_listeners "
-                "with their controller.listener.names"
-            )
+        for line in _seen(cluster):
+            output.note(line)
     output.note(f"{out / 'NEXT.md'} says what to do next")
+
+
+def _seen(cluster: "Discovery") -> Iterator[str]:
+    """What of the cluster was read, and what its login may not read."""
+    existing = ", ".join(sorted(cluster.topics)) or "none"
+    yield (
+        f"cluster {cluster.cluster_id}: {counted(cluster.broker_count, 'broker')} of Kafka "
+        f"{cluster.release}; existing topics: {existing}"
+    )
+    if cluster.raft_listeners is None:
+        yield (
+            "this login may not read configs of brokers: compare ingest.controller_listeners with "
+            "their controller.listener.names"
+        )

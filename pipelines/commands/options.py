@@ -131,7 +131,7 @@ def seconds(duration: str) -> int:
 def since(text: str, now: datetime, option: str = "--since") -> datetime:
     """The time a duration ago, an ISO time, or the last time that a clock showed this hour.
 
-    A time without a zone is UTC, whatever the zone of the machine. Raises ConfigError.
+    A time without a zone is UTC, on a machine of any zone. Raises ConfigError.
     """
     if _DURATION.fullmatch(text.strip()):
         return _ago(text, now, option)

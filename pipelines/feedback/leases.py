@@ -79,7 +79,7 @@ class LeaseBook:
     `problems` name what does not verify, is a copy of an old lease, or is missing. `refused` are
     the keys of leases in our name that are not believed. `tags` are those of the head, null where
     there is none. `sequence` is the newest. `ignored` counts records under no key that quotaflow
-    writes: whoever may write to the topic can add them, and they mean nothing.
+    writes: everybody who may write to the topic can add them, and they mean nothing.
     """
 
     leases: Mapping[Key, Lease] = field(default_factory=dict)

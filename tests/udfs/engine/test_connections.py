@@ -1,4 +1,4 @@
-"""Each cursor takes times in UTC, whatever the zone of the machine."""
+"""Each cursor takes times in UTC, on a machine of any zone."""
 
 import subprocess
 import sys
