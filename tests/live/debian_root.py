@@ -19,7 +19,7 @@ _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _TIMEOUT_S = 1_500
 _END = "-----END CERTIFICATE-----\n"
 _FOR_REGISTRIES = ("PIP_", "JAVA_TOOL_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-# A root that is no mount has no file store: Java finds none, so a broker cannot describe its log dirs.
+# A root that is no mount has no file store for Java: a broker could not describe its log dirs.
 _IN_FOLDER = """\
 mount --bind "$0" "$0" && mount -t proc proc "$0/proc" \\
   && exec chroot "$0" sh -c "cd /context && exec sh steps.sh"
