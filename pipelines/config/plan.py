@@ -54,10 +54,10 @@ class PlanSection(Section):
     plan sets producer_ids_rate of the default of all users, alone in its plan. Exclusions and
     `max_step_factor` (downwards) limit a restore too.
 
-    A client quota of an offender is lowered by at most `max_tighten_share` in one step, never below
-    `floor_share` of its median usage, and only with `min_history_s` of usage. A step with less gain
-    than `min_gain` is given back, and none follows for `no_gain_pause_s`. `dead_time_s` is how long
-    a write takes to show in results while no dead time was measured.
+    A limit of an offender that has less gain than `min_gain` is given back, and none follows for
+    `no_gain_pause_s`. When a limit ends and its offence comes back, the next lease is twice as
+    long, up to `max_lease_s`. `dead_time_s` is how long a write takes to show in results while no
+    dead time was measured. A user gets a first quota only with `min_history_s` of usage.
 
     A row is blocked when its request log, results, telemetry or snapshot are older than
     `max_input_age_s`, or, if the measured lag of their job times `input_age_factor` is longer, than
@@ -76,10 +76,9 @@ class PlanSection(Section):
     address_history_s: Seconds = 7 * 86_400
     max_subscriptions: Positive = 50
     lease_s: LeaseSeconds = 3_600
+    max_lease_s: LeaseSeconds = 86_400
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
-    max_tighten_share: Annotated[float, Field(gt=0, le=0.5)] = 0.2
-    floor_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     min_gain: Annotated[float, Field(gt=0, lt=1)] = 0.1
     no_gain_pause_s: Seconds = 86_400
     min_history_s: Seconds = 604_800

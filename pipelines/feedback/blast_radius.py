@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.holds import DECIDED_BY_PROPOSALS
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.configs import BROKER, QUOTA_ENTITIES, TOPIC
 from quotaflow.udfs.counted import counted
-from quotaflow.udfs.rules.quota_step import GIVE_BACK
+from quotaflow.udfs.rules.limit import GIVE_BACK
 
 QUOTA_TYPES = frozenset(QUOTA_ENTITIES)
 """Entities that have client quotas."""
@@ -87,12 +87,12 @@ class Room:
                 f"at most {counted(self.radius.max_entities, 'entity', 'entities')}",
                 "plan.max_entities",
             )
-        written = len(writes_of_day(self.ledger, change.entity.cluster_id, self.now))
-        if written + planned >= self.radius.max_entities_per_day:
-            most = self.radius.max_entities_per_day
+        written = written_in_a_day(self.ledger, change.entity.cluster_id, self.now)
+        new = written.union(*(self.seen.get(each, ()) for each in QUOTA_TYPES))
+        if change.entity not in new and len(new) >= self.radius.max_entities_per_day:
             return (
-                f"{counted(written, 'entity was', 'entities were')} written in 24 hours, "
-                f"plan.max_entities_per_day is {most}"
+                f"{counted(len(written), 'entity was', 'entities were')} written in 24 hours, "
+                f"plan.max_entities_per_day is {self.radius.max_entities_per_day}"
             )
         return self.of_share(change) or self.canary_problem(change)
 
@@ -159,10 +159,10 @@ def within(
     return kept, blocked
 
 
-def writes_of_day(ledger: Ledger, cluster_id: str, now: datetime) -> set[tuple[str, ConfigEntity]]:
-    """The quota entities that plans wrote in the last 24 hours, each time that a run did."""
+def written_in_a_day(ledger: Ledger, cluster_id: str, now: datetime) -> set[ConfigEntity]:
+    """The quota entities that plans wrote in the last 24 hours, each once."""
     return {
-        (record.run_id, record.entity)
+        record.entity
         for record in ledger.applied
         if now - record.event_time < DAY
         and record.entity.cluster_id == cluster_id

@@ -22,7 +22,7 @@ from quotaflow.schemas.configs import (
     TOPIC,
     USER,
 )
-from quotaflow.udfs.rules.quota_step import GIVE_BACK
+from quotaflow.udfs.rules.limit import GIVE_BACK
 
 SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
 """Kafka's AlterConfigOp, of client quotas too."""

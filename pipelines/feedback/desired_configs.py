@@ -7,6 +7,8 @@ from datetime import datetime
 from quotaflow.schemas.configs import BROKER, BROKER_LOGGER, ENTITY_TYPES, IP
 from quotaflow.udfs.rules.address import normalized
 
+RAISE = "raise"
+"""The direction of a row that raises a quota."""
 _NULLS_FIRST = ""
 _BROKER_ID = re.compile("[0-9]{1,10}")
 
@@ -67,12 +69,11 @@ class DesiredConfig:
     of a value that we set for the same evidence, because the value fits, or, with a
     `blocked_reason`, because nothing better may be planned now.
 
-    `observed` is what was measured: of an offender, how much it offends. A row of a client quota
-    says its `direction` (TIGHTEN, RAISE or GIVE_BACK); null: it sets a first value or keeps one.
-    A plan computes the value of a row that tightens from usage at the busiest broker over the last
-    7 days (`usage_p99`, `usage_median`, in the unit of the quota), from `history_s`, the seconds of
-    known usage, and from the quota that applies by the last snapshot, own or inherited:
-    `quota_in_force` and its `quota_level`.
+    `direction`: RAISE, null, or, as a plan decides it, TIGHTEN or GIVE_BACK. Of an offender,
+    `observed` is how much it offends, in new producer ids/s, and `least_value` the floor of its
+    limit. Of a user, `usage_p99` is its usage at its busiest broker over the last 7 days, in the
+    unit of the quota, `history_s` the seconds of known usage, and `quota_in_force` the quota that
+    applies by the last snapshot, own or inherited.
     """
 
     cluster_id: str
@@ -93,10 +94,9 @@ class DesiredConfig:
     observed: float | None = None
     direction: str | None = None
     usage_p99: float | None = None
-    usage_median: float | None = None
     history_s: float | None = None
     quota_in_force: float | None = None
-    quota_level: int | None = None
+    least_value: float | None = None
 
     @property
     def entity(self) -> ConfigEntity:

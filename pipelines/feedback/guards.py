@@ -26,8 +26,8 @@ from quotaflow.schemas.configs import (
     USER,
 )
 from quotaflow.udfs.rules import lease
+from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN, LimitBounds
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
-from quotaflow.udfs.rules.quota_step import GIVE_BACK, StepLimits
 
 REQUESTS, RESULTS, TELEMETRY, SNAPSHOT = "request log", "results", "telemetry", "last snapshot"
 """The inputs of a plan: their newest times are `inputs_at` of the policy."""
@@ -80,10 +80,10 @@ class PlanPolicy:
     that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
     much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
     quotas of users from resources of its own.
-    `step_limits`: how far and how often a plan tightens a client quota, and what it must know to
-    set a first one; None: first values have no bound. `evidence_window`: without a row there was no
-    offence for at least so long. `default_quotas`: producer_ids_rate of the default of all users
-    may be written.
+    `limits`: how much a limit must help, and how long it lasts. `min_history`: how long usage must
+    be known before a first quota; None: a first quota has no bound. `default_quotas`:
+    producer_ids_rate of the default of all users may be written. `strangers`: limits of ours ->
+    somebody who uses the entity since and is not the offender.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -107,9 +107,10 @@ class PlanPolicy:
     cooldown: timedelta = timedelta(0)
     hysteresis: float = 0.0
     max_step_factor: float = 2.0
-    step_limits: StepLimits | None = None
-    evidence_window: timedelta = timedelta(hours=1)
+    limits: LimitBounds = field(default_factory=LimitBounds)
+    min_history: timedelta | None = None
     default_quotas: bool = False
+    strangers: Mapping[Key, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,7 @@ def wait_reason(
 
     Of rows that may not be planned only those come here that keep a current value of ours.
     """
-    if row.direction == GIVE_BACK:  # its rule has waited already
+    if row.direction in {TIGHTEN, GIVE_BACK}:  # their rule has waited already
         return None
     near = _is_near(row, current.value, bounds)
     return row.blocked_reason or near or _cooldown_reason(row, now, bounds, current)

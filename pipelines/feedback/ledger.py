@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.change import (
     list_entries,
 )
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.udfs.rules.quota_step import GIVE_BACK
+from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN
 
 STARTED, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
@@ -118,8 +118,8 @@ class Ledger:
     run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
     a config to somebody else, unless we wrote it since. `released`: the last release by a person.
     `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
-    each cluster that is halted. `quota_steps`: for each quota that a plan tightened, the ends of
-    our writes to it and of its leases, in time order.
+    each cluster that is halted. `limits`: for each config by which a plan limited an offender, the
+    ends of our writes to it and of its leases, in time order.
     """
 
     owned: Mapping[Key, OwnedConfig] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Ledger:
     released: Mapping[Key, Record] = field(default_factory=dict)
     applied: tuple[Record, ...] = ()
     halts: Mapping[str, Record] = field(default_factory=dict)
-    quota_steps: Mapping[Key, tuple[Record, ...]] = field(default_factory=dict)
+    limits: Mapping[Key, tuple[Record, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> "Ledger":
@@ -150,7 +150,7 @@ class Ledger:
             released=released,
             applied=tuple(record for record in made if _is_applied(record)),
             halts=_halts(in_order),
-            quota_steps=_quota_steps(in_order),
+            limits=_limits(in_order),
         )
 
     def restricted_to(self, keys: Collection[Key]) -> "Ledger":
@@ -310,19 +310,17 @@ def _is_applied(record: Record) -> bool:
     return record.purpose == APPLY and record.operation != RENEW
 
 
-def _quota_steps(
-    in_order: Iterable[Record],
-) -> dict[Key, tuple[Record, ...]]:
-    steps: dict[Key, list[Record]] = {}
+def _limits(in_order: Iterable[Record]) -> dict[Key, tuple[Record, ...]]:
+    writes: dict[Key, list[Record]] = {}
     for record in in_order:
-        is_step = record.step == DONE and record.operation != RENEW and record.direction is not None
-        # A restore or somebody else's change ends all steps before it.
-        is_end = record.step in {YIELDED, RELEASED} or (
-            record.step == DONE and record.purpose == RESTORE
-        )
-        if is_step or (is_end and record.key in steps):
-            steps.setdefault(record.key, []).append(record)
-    return {key: tuple(records) for key, records in steps.items()}
+        is_write = record.step == DONE and record.operation != RENEW
+        # A restore or somebody else's change ends a limit.
+        is_end = record.step in {YIELDED, RELEASED} or (is_write and record.purpose == RESTORE)
+        if is_write and record.direction == TIGHTEN:
+            writes.setdefault(record.key, []).append(record)
+        elif is_end and record.key in writes:
+            writes[record.key].append(record)
+    return {key: tuple(records) for key, records in writes.items()}
 
 
 def _baseline(

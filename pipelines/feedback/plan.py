@@ -27,7 +27,7 @@ from quotaflow.pipelines.feedback.guards import CurrentConfig, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC
-from quotaflow.udfs.rules.quota_step import GIVE_BACK, TIGHTEN
+from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN
 
 NOTHING = Ledger()
 
@@ -44,8 +44,7 @@ def plan(
     If two sources desire values of one config, the more urgent one wins: the lower priority, then
     the table and key of the evidence that sort first.
     """
-    desired = list(desired)
-    desired += quota_plan.given_back(desired, now, bounds, ledger)
+    desired = [*desired, *quota_plan.for_others(bounds, ledger)]
     rows, blocked = _sorted_out(_concerning(desired, ledger), now, bounds)
     groups = [tuple(entity_rows) for _, entity_rows in groupby(rows, key=_group)]
     planned: list[Change] = []
@@ -163,9 +162,9 @@ def _changes(
             change = _change(seen, now, bounds, config.ledger)
         else:
             # The lease must not end while a similar value is desired.
-            # A row that tightens names no value: its rule keeps the one that is set.
-            kept = config.value if row.direction == TIGHTEN else row.config_value
-            lease_s = _lease_s(row, kept, bounds)
+            # The rule of a limit may have set another value than its row names.
+            kept = config.value if seen.direction == TIGHTEN else row.config_value
+            lease_s = _lease_s(seen, kept, bounds)
             change = _renewal(seen, config.value, now, lease_s, config.ledger)
             blocked.append(BlockedChange(row, why))
         changes += [change] if change else []

@@ -1,20 +1,21 @@
 """What a plan reads from tables: desired configs, the age of inputs, and counts of entities."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.ledger import Key, Ledger
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, IP, PROBE, REFUSED, TOPIC, USER
 from quotaflow.udfs.rules.address import normalized
 
-_WORDED = {"reason", "blocked_reason"}
-_FIELDS = tuple(
-    name for name in DesiredConfig.__dataclass_fields__ if name not in {"entity_name", *_WORDED}
-)
+_MADE = {"entity_name", "reason", "blocked_reason", "observed"}
+_FIELDS = tuple(name for name in DesiredConfig.__dataclass_fields__ if name not in _MADE)
 MOVED = """
     SELECT DISTINCT topic, partition, broker_id
     FROM replication_throttles
@@ -34,6 +35,13 @@ ENTITY_COUNTS = {
     BROKER: "SELECT count(*) AS entities FROM current_brokers WHERE {0}",
     TOPIC: "SELECT count(*) AS entities FROM current_topics WHERE {0}",
 }
+STRANGERS = """
+    SELECT cluster_id, client_address, principal, max(event_time) AS last_seen FROM address_clients
+    WHERE client_address IN ({addresses}) AND event_time >= {since} AND requests > 0
+    GROUP BY cluster_id, client_address, principal
+    ORDER BY principal
+"""
+_EVIDENCE = re.compile("principal=(.*) client_address=(.*)")
 _PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 
 
@@ -49,6 +57,7 @@ def worded(row: dict[str, Any]) -> DesiredConfig:
         entity_name=named(row["entity_type"], row["entity_name"]),
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
+        observed=row.get("ids_per_s"),
     )
 
 
@@ -77,6 +86,33 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
         groups = [group for group in groups if group not in shared]
         groups.append(each.union(*shared))
     return [frozenset(group) for group in groups]
+
+
+def strangers(tables: Tables, ledger: Ledger, listed: Collection[str]) -> dict[Key, str]:
+    """Limits of addresses that we set -> another principal that sent requests from there since.
+
+    Addresses that conf lists to be limited have none: there others are known.
+    """
+    limits: dict[tuple[str, str], tuple[Key, str, datetime]] = {}
+    for key, owned in ledger.owned.items():
+        named = _EVIDENCE.fullmatch(owned.record.evidence_key)
+        if key[0].entity_type == IP and named is not None and key[0].entity_name not in listed:
+            # A minute that began before the write has requests from before it.
+            since = owned.first_recorded_at + timedelta(minutes=1)
+            limits[key[0].cluster_id, named[2]] = key, named[1], since
+    if not limits:
+        return {}
+    addresses = ", ".join(sorted(literal(address) for _, address in limits))
+    earliest = literal(min(since for *_, since in limits.values()))
+    seen = {}
+    for row in rows_if_made(tables, STRANGERS.format(addresses=addresses, since=earliest)):
+        limit = limits.get((row["cluster_id"], row["client_address"]))
+        if limit is None:
+            continue
+        key, principal, since = limit
+        if row["principal"] != principal and row["last_seen"] >= since:
+            seen[key] = row["principal"] or "a client without a principal"
+    return seen
 
 
 def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:

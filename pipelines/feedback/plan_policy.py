@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback import (
     cluster_watch,
     dead_time,
@@ -23,7 +24,7 @@ from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.preflight import Preflight
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, USER
-from quotaflow.udfs.rules.quota_step import StepLimits
+from quotaflow.udfs.rules.limit import LimitBounds
 
 _WATCHED = timedelta(hours=1)
 """A run of plans is watched so long at least."""
@@ -45,15 +46,14 @@ def from_conf(conf: Conf) -> PlanPolicy:
         cooldown=timedelta(seconds=section.cooldown_s),
         hysteresis=section.hysteresis,
         max_step_factor=section.max_step_factor,
-        step_limits=StepLimits(
-            median_share=section.floor_share,
-            max_tighten_share=section.max_tighten_share,
+        limits=LimitBounds(
             min_gain=section.min_gain,
-            min_history=timedelta(seconds=section.min_history_s),
+            max_step_factor=section.max_step_factor,
             pause=timedelta(seconds=section.no_gain_pause_s),
-            dead_time=timedelta(seconds=section.dead_time_s),
+            settle=_settle(section, timedelta(seconds=section.dead_time_s)),
+            max_lease=timedelta(seconds=section.max_lease_s),
         ),
-        evidence_window=timedelta(seconds=section.violation_lookback_s),
+        min_history=timedelta(seconds=section.min_history_s),
         default_quotas=section.default_quotas,
     )
 
@@ -77,8 +77,9 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
         policy,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
-        step_limits=replace(policy.step_limits or StepLimits(), dead_time=dead),
+        limits=replace(policy.limits, settle=_settle(section, dead)),
         protected=plan_inputs.protected_principals(tables, cluster),
+        strangers=plan_inputs.strangers(tables, ledger, conf.producer_ids.limited_addresses),
         inputs_at=inputs_at,
         max_input_ages=input_ages.allowed(lags, conf.plan),
         blast_radius=_blast_radius(conf, tables, dead, results_at),
@@ -99,6 +100,11 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
             if manager != operator or kind != USER
         },
     )
+
+
+def _settle(section: PlanSection, dead: timedelta) -> timedelta:
+    """The offence is measured over a period: all of it must be after the effect began to show."""
+    return dead + timedelta(seconds=section.offence_period_s)
 
 
 def _blast_radius(

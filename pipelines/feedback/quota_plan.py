@@ -1,35 +1,26 @@
-"""What a plan writes to client quotas: the value of each row, and steps back once it is well.
+"""What a plan writes to quotas and limits: the value of each row, or why nothing is written.
 
-udfs/rules/quota_step.py has the rule of rows that tighten. All other rows of such quotas only set
-a first value that slows nobody down, raise a quota, or keep it. Pure.
+udfs/rules/limit.py has the rule of rows that limit an offender. All other rows of quotas only set a
+first value that slows nobody down, raise a quota, or keep it. Pure.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.change import is_same_value
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.desired_configs import RAISE, DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.ledger import YIELDED, Ledger, OwnedConfig, Record
-from quotaflow.pipelines.reasons import quota_steps
+from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig, Record
+from quotaflow.pipelines.reasons import limits
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.schemas.configs import CONFIGS, PRODUCER_IDS_RATE, USER
-from quotaflow.udfs.rules import quota_step
-from quotaflow.udfs.rules.quota_step import (
-    GIVE_BACK,
-    RAISE,
-    TIGHTEN,
-    OffenderQuota,
-    QuotaAdvice,
-    QuotaUse,
-    QuotaWrite,
-    StepLimits,
-)
+from quotaflow.schemas.configs import CONFIGS, CONNECTION_CREATION_RATE, PRODUCER_IDS_RATE, USER
+from quotaflow.udfs.rules import limit
+from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN, LimitWrite, OffenderLimit
 
-_USER_LEVELS, _CLIENT_LEVELS, _CLIENT_ID_LEVELS = {3, 6}, {1, 2, 4, 5}, {7, 8}
-"""Levels of quotas that clients share as they share one of a user, of a user's client id, or of a
-client id. To set another one takes clients out of what they share, so that all get more or less."""
+LIMITS = frozenset({CONNECTION_CREATION_RATE.key, PRODUCER_IDS_RATE.key})
+"""The configs by which a plan limits an offender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +37,25 @@ class Decision:
 
 def decide(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Decision:
     """What to write for a row whose `prior_value` is the value of now."""
-    limits = _limits(row.config_key, bounds)
-    if row.direction == GIVE_BACK or row.renew_only or limits is None:
-        return _never_above(row)
-    if row.direction != TIGHTEN and bounds.step_limits is None:
+    if row.direction == GIVE_BACK or row.renew_only:
+        return Decision(row)
+    if row.config_key in LIMITS:
+        return _limited(replace(row, direction=TIGHTEN), now, bounds, ledger)
+    floor = _floor(row.config_key)
+    if floor is None or (bounds.min_history is None and row.direction is None):
         return Decision(row)
     if row.key not in ledger.owned and not _can_come_back(row):
-        return Decision(row, quota_steps.why(quota_steps.NOT_RESTORABLE, row, limits))
-    if row.direction == TIGHTEN:
-        return _tightened(row, now, limits, ledger)
-    return _set_or_raised(row, limits)
+        return _not(row, limits.NOT_RESTORABLE, bounds)
+    return _set_or_raised(row, bounds, floor)
 
 
-def given_back(
-    desired: Sequence[DesiredConfig], now: datetime, bounds: PlanPolicy, ledger: Ledger
-) -> Iterator[DesiredConfig]:
-    """Rows that give back one step of each quota of ours that no row tightens any more."""
-    offending = {row.key for row in desired if row.direction == TIGHTEN}
-    for key, records in ledger.quota_steps.items():
-        owned, limits = ledger.owned.get(key), _limits(key[1], bounds)
-        if owned is None or limits is None or key in offending:
-            continue
-        advice = quota_step.give_back(bounds.evidence_window, _writes(records), limits, now)
-        if advice.direction == GIVE_BACK:
-            yield _step_back(_well_row(owned), advice, owned, limits)
+def for_others(bounds: PlanPolicy, ledger: Ledger) -> Iterator[DesiredConfig]:
+    """Rows that give back our limits of entities that somebody else uses since they were set."""
+    for key, stranger in bounds.strangers.items():
+        owned = ledger.owned.get(key)
+        if owned is not None and key[1] in LIMITS:
+            words = f"{stranger} uses the address now: nobody else must be slowed down"
+            yield _returned(_own_row(owned), None, owned, words)
 
 
 def is_last_step(row: DesiredConfig, owned: OwnedConfig | None) -> bool:
@@ -77,41 +63,47 @@ def is_last_step(row: DesiredConfig, owned: OwnedConfig | None) -> bool:
     return owned is None or is_same_value(row.config_key, row.config_value, owned.prior_value)
 
 
-def _tightened(row: DesiredConfig, now: datetime, limits: StepLimits, ledger: Ledger) -> Decision:
-    owned = ledger.owned.get(row.key)
-    if row.prior_value is None and _is_shared(row):
-        return Decision(row, quota_steps.why(quota_steps.SHARED_QUOTA, row, limits))
-    use = QuotaUse(row.usage_p99, row.usage_median, row.history_s)
-    writes = _writes(ledger.quota_steps.get(row.key, ()))
-    quota = OffenderQuota(_applied(row), use, row.observed, writes)
-    advice = quota_step.tighten(quota, limits, now)
+def _limited(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Decision:
+    owned, first = ledger.owned.get(row.key), _number(row.config_value)
+    if first is None:
+        return Decision(row)
+    if owned is None and not _can_come_back(row):
+        return _not(row, limits.NOT_RESTORABLE, bounds)
+    # What was written for another reason was never a step of this limit.
+    records = ledger.limits.get(row.key, ())
+    least = first if row.least_value is None else row.least_value
+    lease, writes = timedelta(seconds=bounds.lease_s), _writes(records)
+    state = OffenderLimit(first, least, _applied(row), row.observed, lease, writes)
+    advice = limit.advise(state, bounds.limits, now)
+    words = limits.why(advice.reason, row, bounds.limits)
+    row = replace(row, lease_s=int(advice.lease.total_seconds()))
     if advice.direction is None:
-        why = quota_steps.why(advice.reason, row, limits)
-        return Decision(row, why, is_kept=owned is not None)
+        is_kept = owned is not None and advice.reason != limit.OFFENCE_UNKNOWN
+        return Decision(row, words, is_kept)
     if advice.direction == GIVE_BACK:
         assert owned is not None
-        return Decision(_step_back(row, advice, owned, limits))
-    words = quota_steps.why(advice.reason, row, limits)
+        return Decision(_returned(row, advice.value, owned, words))
     value = _text(row.config_key, advice.value)
+    if owned is not None and is_same_value(row.config_key, value, owned.value):
+        return Decision(row, limits.why(limit.AT_FLOOR, row, bounds.limits), is_kept=True)
     return Decision(replace(row, config_value=value, reason=f"{row.reason}; {words}"))
 
 
-def _step_back(
-    row: DesiredConfig, advice: QuotaAdvice, owned: OwnedConfig, limits: StepLimits
+def _returned(
+    row: DesiredConfig, value: float | None, owned: OwnedConfig, words: str
 ) -> DesiredConfig:
-    value = _text(row.config_key, advice.value)
-    if is_same_value(row.config_key, value, owned.prior_value):
-        value = owned.prior_value  # in the form in which somebody else set it
-    words = quota_steps.why(advice.reason, row, limits)
-    return replace(
-        row,
-        config_value=value,
-        direction=GIVE_BACK,
-        reason=f"{words}; it was written because {row.reason}",
-    )
+    text = _text(row.config_key, value)
+    before = _number(owned.prior_value)
+    if value is None or value == before:
+        text = owned.prior_value  # in the form in which somebody else set it
+    reason = f"{words}; it was written because {owned.record.reason}"
+    # What somebody else set since is not ours to give back: the writer compares.
+    ours = owned.value
+    return replace(row, config_value=text, prior_value=ours, direction=GIVE_BACK, reason=reason)
 
 
-def _well_row(owned: OwnedConfig) -> DesiredConfig:
+def _own_row(owned: OwnedConfig) -> DesiredConfig:
+    """The row that we wrote a config for. It has no offence: others are no sign of no gain."""
     entity, record = owned.record.entity, owned.record
     return DesiredConfig(
         cluster_id=entity.cluster_id,
@@ -125,59 +117,47 @@ def _well_row(owned: OwnedConfig) -> DesiredConfig:
         evidence_table=record.evidence_table,
         evidence_key=record.evidence_key,
         since=record.event_time,
-        priority=_GIVE_BACK_PRIORITY,
+        priority=0,
     )
 
 
-def _set_or_raised(row: DesiredConfig, limits: StepLimits) -> Decision:
+def _not(row: DesiredConfig, code: str, bounds: PlanPolicy) -> Decision:
+    return Decision(row, limits.why(code, row, bounds.limits))
+
+
+def _set_or_raised(row: DesiredConfig, bounds: PlanPolicy, floor: float) -> Decision:
     """A row that is for its entity's good: it must not lower anything."""
     value, applied = _number(row.config_value), _applied(row)
     if value is None:
         return Decision(row)
     if applied is None:
-        return _first(row, value, limits)
+        return _first(row, value, bounds, floor)
     if value < applied:
-        return Decision(row, quota_steps.why(quota_steps.LOWERS, row, limits))
+        return _not(row, limits.LOWERS, bounds)
     if value > applied and row.direction != RAISE:
-        return Decision(row, quota_steps.why(quota_steps.ABOVE_QUOTA, row, limits))
+        return _not(row, limits.ABOVE_QUOTA, bounds)
     return Decision(row)
 
 
-def _first(row: DesiredConfig, value: float, limits: StepLimits) -> Decision:
-    use = QuotaUse(row.usage_p99, row.usage_median, row.history_s)
-    why_not = quota_step.unknown_use(use, limits)
-    least = quota_step.first_value(use, limits)
-    if why_not is not None or least is None:
-        code = why_not or quota_step.USAGE_UNKNOWN
-        return Decision(row, quota_steps.why(code, row, limits))
-    if value >= least:
-        return Decision(row)
-    return Decision(replace(row, config_value=_text(row.config_key, least)))
+def _first(row: DesiredConfig, value: float, bounds: PlanPolicy, floor: float) -> Decision:
+    """A first quota, not below the p99 of its usage at its busiest broker."""
+    least_history = bounds.min_history or timedelta(0)
+    if row.history_s is None or row.history_s < least_history.total_seconds():
+        return Decision(row, limits.short_history(row, least_history))
+    if row.usage_p99 is None:
+        return _not(row, limits.USAGE_UNKNOWN, bounds)
+    least = max(row.usage_p99, floor)
+    return Decision(
+        row if value >= least else replace(row, config_value=_text(row.config_key, least))
+    )
 
 
-def _never_above(row: DesiredConfig) -> Decision:
-    """A row of another kind; if it limits, not above the quota that applies."""
-    is_limit = row.direction == TIGHTEN or row.config_key == PRODUCER_IDS_RATE.key
-    if not is_limit or row.direction == GIVE_BACK:
-        return Decision(row)
-    value, applied = _number(row.config_value), _applied(row)
-    if value is None or applied is None or value <= applied:
-        return Decision(row)
-    if not _can_come_back(row):
-        # What is set is below what may be written: nothing tightens it, and nothing sets it again.
-        return Decision(row, quota_steps.why(quota_steps.NOT_RESTORABLE, row, StepLimits()))
-    return Decision(replace(row, config_value=_text(row.config_key, applied)))
-
-
-def _limits(config_key: str, bounds: PlanPolicy) -> StepLimits | None:
-    """The limits of a key; None for a config that does not go by steps."""
+def _floor(config_key: str) -> float | None:
+    """The least value that a plan sets of a client quota; None for other configs."""
     values = CONFIGS[config_key].values if config_key in CONFIGS else None
-    if not isinstance(values, NumberValue) or values.floor is None:
+    if not isinstance(values, NumberValue) or CONFIGS[config_key].entity_type != USER:
         return None
-    if CONFIGS[config_key].entity_type != USER:
-        return None
-    limits = bounds.step_limits or StepLimits()
-    return replace(limits, min_value=values.floor, is_whole=values.whole)
+    return values.floor
 
 
 def _can_come_back(row: DesiredConfig) -> bool:
@@ -190,12 +170,6 @@ def _can_come_back(row: DesiredConfig) -> bool:
     return True
 
 
-def _is_shared(row: DesiredConfig) -> bool:
-    levels = _USER_LEVELS if row.entity_client_id is None else _CLIENT_LEVELS
-    levels = levels if row.entity_type == USER else _CLIENT_ID_LEVELS
-    return row.quota_level is not None and row.quota_level not in levels
-
-
 def _applied(row: DesiredConfig) -> float | None:
     """The quota that applies: its own, else the inherited one; None: unlimited."""
     own = _number(row.prior_value)
@@ -206,14 +180,14 @@ def _applied(row: DesiredConfig) -> float | None:
     return applied if is_limit else None
 
 
-def _writes(records: Iterable[Record]) -> list[QuotaWrite]:
+def _writes(records: Iterable[Record]) -> list[LimitWrite]:
     return [
-        QuotaWrite(
+        LimitWrite(
             record.event_time,
             _number(record.prior_value),
-            None if record.step == YIELDED else _number(record.config_value),
+            _number(record.config_value),
             record.observed,
-            TIGHTEN if record.direction == TIGHTEN and record.step != YIELDED else GIVE_BACK,
+            record.direction,
         )
         for record in records
     ]
@@ -221,13 +195,16 @@ def _writes(records: Iterable[Record]) -> list[QuotaWrite]:
 
 def _number(value: str | None) -> float | None:
     try:
-        return None if value is None else float(value)
+        number = math.nan if value is None else float(value)
     except ValueError:
         return None
+    return None if math.isnan(number) else number
 
 
 def _text(config_key: str, value: float | None) -> str | None:
-    return None if value is None else CONFIGS[config_key].plain(repr(value))
-
-
-_GIVE_BACK_PRIORITY = 10
+    if value is None:
+        return None
+    values = CONFIGS[config_key].values
+    is_whole = isinstance(values, NumberValue) and values.whole
+    # Up: no value is below its floor.
+    return CONFIGS[config_key].plain(repr(float(math.ceil(value)) if is_whole else value))

@@ -4,6 +4,7 @@ The cluster is a dictionary. Plans, guards, ledger, writer and restore are the p
 same seed gives the same run. Every write is checked when it is made: see `Simulation.check`.
 """
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,91 +25,95 @@ from quotaflow.pipelines.feedback.restore_plan import LaterWriter
 from quotaflow.pipelines.feedback.signed_journal import open_journal
 from quotaflow.pipelines.feedback.signing import Signer
 from quotaflow.pipelines.feedback.trust import TrustedLedger, judge
-from quotaflow.udfs.rules.quota_step import TIGHTEN, StepLimits
+from quotaflow.schemas.configs import CONNECTION_CREATION_RATE, PRODUCER_IDS_RATE
+from quotaflow.udfs.rules.limit import LimitBounds
 
 from ..pipelines.feedback.fake_configs import NOON, DictConfigs, ListJournal, ListTopic, applying
 
-KEY = "producer_byte_rate"
 CYCLE, DEAD_TIME = timedelta(minutes=10), timedelta(minutes=20)
+PERIOD = 3
+"""Cycles over which an offence is measured, plan.offence_period_s: in half of them it must be."""
 LEASE = timedelta(hours=1)
-EVIDENCE_WINDOW = 2 * DEAD_TIME
-"""How long after its last offence a program is still proposed."""
 DAY = timedelta(days=1)
 MAX_ENTITIES, MAX_ENTITIES_PER_DAY = 5, 20
-FLOOR_SHARE, FLOOR_BYTES = 0.5, 65_536.0
 _PLAIN = Connection("b:9092")
-_WEEK_S = 7 * 86_400.0
 
 
 @dataclass
 class Offender:
-    """A program of a user that makes producer ids, and what it uses at each broker, in bytes/s.
+    """A loop that makes producers, each with a connection and an id, at some brokers.
 
-    `offend`: the offence that the program makes under a limit of its busiest broker's usage, 1 for
-    all of it. `ends`: the cycle from which on it does no harm any more.
+    `pace`: ids/s without a limit. `offend`: ids/s of a cycle under a limit of each broker.
+    `ends`: the cycle from which on it stopped. `stranger_comes`: the cycle from which on another
+    user is at the address. `quota`: ids/s that it may take at a broker. `kind`: what limits
+    it, one of KINDS.
     """
 
     name: str
     plant: str
-    usage: dict[int, float]
-    offence: float
-    offend: Callable[["Offender", float, random.Random], float]
+    pace: float
+    offend: Callable[["Offender", float, int, random.Random], float]
     ends: int
-    inherited: float | None = None
+    quota: int = 1
+    stranger_comes: int | None = None
+    kind: str = "ip"
 
     @property
     def entity(self) -> ConfigEntity:
-        """The user and client id."""
-        return ConfigEntity("c1", "user", self.name, "loop")
+        """Its address, or, where the cluster takes a rate of ids, its user or all users."""
+        name = None if self.kind == "default" else self.name
+        return ConfigEntity("c1", "ip" if self.kind == "ip" else "user", name)
 
     @property
-    def p99(self) -> float:
-        """Usage at the busiest broker, in bytes/s."""
-        return max(self.usage.values())
+    def config_key(self) -> str:
+        """The config that limits it."""
+        return (CONNECTION_CREATION_RATE if self.kind == "ip" else PRODUCER_IDS_RATE).key
 
     @property
-    def floor(self) -> float:
-        """The least value that its quota may have, in bytes/s."""
-        return max(FLOOR_BYTES, FLOOR_SHARE * self.median)
+    def key(self) -> restore_plan.Key:
+        """Its config."""
+        return self.entity, self.config_key
 
-    @property
-    def median(self) -> float:
-        """Median usage at the busiest broker, in bytes/s."""
-        return 0.4 * self.p99
-
-    def now(self, limit: float | None, dice: random.Random) -> float:
-        """Its offence under a limit, in ids/s."""
-        allowed = 1.0 if limit is None else min(1.0, limit / self.p99)
-        return self.offend(self, allowed, dice)
+    def now(self, limit: float | None, cycle: int, dice: random.Random) -> float:
+        """Ids/s under a limit of connections, or of ids, at each broker."""
+        allowed = math.inf if limit is None else limit
+        return self.offend(self, allowed, cycle, dice)
 
 
-def _right(one: Offender, allowed: float, _: random.Random) -> float:
-    return one.offence * allowed
+def _steady(one: Offender, allowed: float, _cycle: int, _: random.Random) -> float:
+    return min(one.pace, allowed)
 
 
-def _no_effect(one: Offender, _allowed: float, _: random.Random) -> float:
-    return one.offence
+def _many_brokers(one: Offender, allowed: float, _cycle: int, _: random.Random) -> float:
+    return min(one.pace, 3 * allowed)
 
 
-def _worse(one: Offender, allowed: float, _: random.Random) -> float:
-    return one.offence / allowed
+def _no_effect(one: Offender, _allowed: float, _cycle: int, _: random.Random) -> float:
+    return one.pace
 
 
-def _intermittent(one: Offender, _allowed: float, dice: random.Random) -> float:
-    return one.offence if dice.random() < 0.3 else 0.0
+def _worse(one: Offender, allowed: float, _cycle: int, _: random.Random) -> float:
+    return one.pace if allowed == math.inf else 2 * one.pace
 
 
-def _noisy(one: Offender, allowed: float, dice: random.Random) -> float:
-    return one.offence * allowed * dice.uniform(0.7, 1.3)
+def _flapping(one: Offender, allowed: float, cycle: int, _: random.Random) -> float:
+    """Two cycles of seven."""
+    return min(one.pace, allowed) if cycle % 7 < 2 else 0.0
 
 
+def _noisy(one: Offender, allowed: float, _cycle: int, dice: random.Random) -> float:
+    return min(one.pace * dice.uniform(0.3, 1.7), allowed)
+
+
+KINDS = ("ip", "user", "default")
+"""What limits an offender: its address, its user, or the default of all users."""
 PLANTS = {
-    "right": _right,
+    "steady": _steady,
+    "at three brokers": _many_brokers,
     "no effect": _no_effect,
     "worse when limited": _worse,
-    "intermittent": _intermittent,
+    "flapping": _flapping,
     "noisy": _noisy,
-    "skewed brokers": _right,
 }
 
 
@@ -191,47 +196,39 @@ class Simulation:
 
     def step(self) -> None:
         """One cycle: plan, apply, restore."""
-        rows = [row for one in self.offenders if (row := self._row(one)) is not None]
-        self._apply(rows)
+        self._apply(self.rows())
         self._restore()
         for one in self.offenders:
-            self.limited[one.name] = self.limited.get(one.name, 0) + (self.value(one) is not None)
+            is_limited = self.value(one) is not None
+            self.limited[one.name] = self.limited.get(one.name, 0) + is_limited
         self.now += CYCLE
         self.cycle += 1
 
     def value(self, one: Offender) -> str | None:
-        """The quota that the offender has in the cluster."""
-        return self.cluster.configs.get(one.entity, {}).get(KEY)
+        """The limit that the offender has in the cluster."""
+        return self.cluster.configs.get(one.entity, {}).get(one.config_key)
+
+    def rows(self) -> list[DesiredConfig]:
+        """The rows of desired_configs after one more cycle of ids."""
+        return [row for one in self.offenders if (row := self._row(one)) is not None]
 
     def _row(self, one: Offender) -> DesiredConfig | None:
         value = self.value(one)
-        applied = one.inherited if value is None else float(value)
+        applied = None if value is None else float(value)
         offences = self.offences.setdefault(one.name, [])
-        offences.append(one.now(applied, self.dice) if self.cycle < one.ends else 0.0)
-        if max(offences[-(EVIDENCE_WINDOW // CYCLE) :]) <= 1.0:
+        goes_on = self.cycle < one.ends
+        offences.append(one.now(applied, self.cycle, self.dice) if goes_on else 0.0)
+        recent = offences[-PERIOD:]
+        offending = sum(offence > one.quota for offence in recent)
+        if not offending:
             return None
-        recent = offences[-(DEAD_TIME // CYCLE) :]
-        return DesiredConfig(
-            cluster_id="c1",
-            entity_type="user",
-            entity_name=one.name,
-            entity_client_id="loop",
-            config_key=KEY,
-            config_value=None,
-            prior_value=value,
-            reason="it makes producer ids",
-            evidence_table="producer_id_offenders",
-            evidence_key=one.name,
-            since=self.now - timedelta(hours=1),
-            priority=10,
-            direction=TIGHTEN,
-            observed=sum(recent) / len(recent),
-            usage_p99=one.p99,
-            usage_median=one.median,
-            history_s=_WEEK_S,
-            quota_in_force=applied,
-            quota_level=4 if one.inherited is not None and value is None else 1,
-        )
+        short = "offence_too_short" if 2 * offending < PERIOD else None
+        row = limit_columns(one, sum(recent) / PERIOD, value, self.now)
+        return replace(row, blocked_reason="other_principals" if self.is_shared(one) else short)
+
+    def is_shared(self, one: Offender) -> bool:
+        """Whether another user is at its address now."""
+        return one.stranger_comes is not None and self.cycle >= one.stranger_comes
 
     def _policy(self, rows: Sequence[DesiredConfig]) -> PlanPolicy:
         seen = {row.key: SeenConfig(row.prior_value, self.now) for row in rows}
@@ -242,8 +239,9 @@ class Simulation:
             blast_radius=BlastRadius(
                 MAX_ENTITIES, MAX_ENTITIES_PER_DAY, dead_time=DEAD_TIME, results_at=self.now
             ),
-            step_limits=StepLimits(dead_time=DEAD_TIME, median_share=FLOOR_SHARE),
-            evidence_window=EVIDENCE_WINDOW,
+            limits=LimitBounds(settle=DEAD_TIME + PERIOD * CYCLE),
+            default_quotas=True,
+            strangers={o.key: "User:dora" for o in self.offenders if self.is_shared(o)},
         )
 
     def _apply(self, rows: Sequence[DesiredConfig]) -> None:
@@ -294,22 +292,43 @@ class Simulation:
 
     def _check(self, write: Write) -> None:
         key = write.change.desired.key
-        (one,) = (o for o in self.offenders if o.entity == key[0])  # nobody else is ever written
-        applied = one.inherited if write.before is None else float(write.before)
+        # Nobody else is ever written.
+        assert any(each.entity == key[0] for each in self.offenders)
+        applied = None if write.before is None else float(write.before)
         self.writes.append(Write(write.at, write.change, write.before, write.after, applied))
         if write.change.purpose != APPLY:
             return
         assert write.after is not None
         value = float(write.after)
-        assert applied is None or value <= applied, "a plan loosened a quota"
-        assert value >= one.floor or value == applied, "a value below the floor"
+        assert applied is None or value <= applied, "a plan loosened a limit"
+        assert value >= 1, "a value below the floor"
         assert key not in self.cluster.of_people, "a plan wrote what a person set"
         entities = {
-            (w.at, w.change.entity)
+            w.change.entity
             for w in self.writes
             if w.change.purpose == APPLY and self.now - w.at < DAY
         }
         assert len(entities) <= MAX_ENTITIES_PER_DAY, "more than the budget of a day"
+
+
+def limit_columns(one: Offender, offence: float, value: str | None, now: datetime) -> DesiredConfig:
+    """A row that limits an offender, with the columns that the view gives it."""
+    table = "default_quota_proposals" if one.kind == "default" else "producer_id_offenders"
+    return DesiredConfig(
+        cluster_id="c1",
+        entity_type=one.entity.entity_type,
+        entity_name=one.entity.entity_name,
+        config_key=one.config_key,
+        config_value=f"{one.quota}",
+        prior_value=value,
+        reason="it makes producer ids",
+        evidence_table=table,
+        evidence_key=f"principal=User:{one.name} client_address={one.name}",
+        since=now - timedelta(hours=1),
+        priority=10,
+        observed=offence,
+        least_value=1.0 if one.kind == "ip" else None,
+    )
 
 
 def _yielded(record: Record, now: datetime, number: int) -> Record:
@@ -318,14 +337,11 @@ def _yielded(record: Record, now: datetime, number: int) -> Record:
 
 def offender(dice: random.Random, plant: str, number: int, ends: int) -> Offender:
     """An offender of a plant, with drawn magnitudes."""
-    busiest = 10 ** dice.uniform(4.0, 8.0)
-    others = 1e-4 if plant == "skewed brokers" else dice.uniform(0.2, 1.0)
     return Offender(
-        name=f"{plant.replace(' ', '-')}-{number}",
+        name=f"10.0.{[*PLANTS].index(plant)}.{number}",
         plant=plant,
-        usage={1: busiest * others, 2: busiest, 3: busiest * others},
-        offence=10 ** dice.uniform(0.5, 3.0),
+        pace=10 ** dice.uniform(1.4, 3.0),
         offend=PLANTS[plant],
         ends=ends,
-        inherited=dice.choice([None, None, busiest * dice.uniform(0.5, 4.0)]),
+        quota=dice.choice([1, 1, 4, 10]),
     )

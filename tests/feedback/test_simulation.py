@@ -6,7 +6,6 @@ Each run of the tests draws new seeds. A failure names its seed: put it into SEE
 import random
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from ..pipelines.feedback.fake_configs import forged
 from . import summary
 from .simulator import (
     CYCLE,
-    DAY,
-    KEY,
+    KINDS,
+    PERIOD,
     PLANTS,
     Offender,
     Simulation,
@@ -27,12 +26,12 @@ from .simulator import (
 )
 
 SEEDS = [random.SystemRandom().randrange(2**32) for _ in range(6)]
-CYCLES, CALM = 60, 40
-"""Cycles with offences, and after them: long enough to give back in steps, and by lease."""
-GIVEN_BACK = 24
-"""Cycles in which the steps of twelve cycles are given back."""
-_SURRENDER = 6
-"""Decisions after which a limit without effect has ended. Each takes two dead times."""
+CYCLES, CALM = 60, 110
+"""Cycles with offences, and after them: longer than the longest lease of ten hours of relapses."""
+GIVEN_BACK = 30
+"""Cycles in which the leases of twelve cycles end."""
+_SETTLE = 2 + PERIOD
+"""Cycles after which the effect of a limit is judged."""
 
 
 def played(seed: int, plants: list[str], **others: object) -> Simulation:
@@ -51,9 +50,7 @@ def changed(simulation: Simulation, one: Offender) -> list[str | None]:
 def test_whatever_plants_do_everything_is_given_back(seed: int) -> None:
     simulation = played(seed, [*PLANTS] * 3)
     simulation.run(CYCLES + CALM)
-    assert {one.name: simulation.value(one) for one in simulation.offenders} == dict.fromkeys(
-        (one.name for one in simulation.offenders), None
-    )
+    assert all(simulation.value(one) is None for one in simulation.offenders)
     assert simulation.ledger.owned == {}
     assert simulation.writes
 
@@ -66,39 +63,63 @@ def test_a_limit_without_effect_surrenders_and_is_not_tried_again_for_a_day(
     simulation = played(seed, [plant])
     (one,) = simulation.offenders
     simulation.run(CYCLES)
-    first = [w.at for w in simulation.writes]
-    if not first:  # its quota is at its floor from the beginning
-        return
+    set_at, back_at = (w.at for w in simulation.writes)
     assert simulation.value(one) is None
-    per_decision = 2 * 2  # cycles: two dead times of two cycles each
-    assert simulation.limited[one.name] <= _SURRENDER * per_decision
-    assert simulation.writes[-1].at - first[0] <= _SURRENDER * per_decision * CYCLE
-    assert simulation.writes[-1].at - first[0] < DAY
+    assert back_at - set_at == _SETTLE * CYCLE
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
-def test_a_limit_that_helps_goes_on_and_never_below_the_floor(seed: int) -> None:
-    simulation = played(seed, ["right"])
-    (one,) = simulation.offenders
-    one.offence = 100.0  # so it offends at its floor too, and nothing is given back
+def test_a_limit_that_helps_goes_on_in_steps_and_never_below_the_floor(seed: int) -> None:
+    one = Offender(
+        "10.0.0.7", "at three brokers", 150.0, PLANTS["at three brokers"], CYCLES, quota=8
+    )
+    simulation = Simulation([one], random.Random(seed), is_signed=False)
     simulation.run(CYCLES)
-    values = [float(value) for value in changed(simulation, one) if value is not None]
-    assert all(value >= one.floor for value in values)
-    assert values == sorted(values, reverse=True)
-    if values:
-        assert all(new >= 0.8 * old - 1 for old, new in pairwise(values))
+    assert changed(simulation, one)[:3] == ["8", "4", "2"]
+
+
+def test_a_limit_ends_at_once_when_another_user_comes_to_the_address() -> None:
+    one = Offender("10.0.0.7", "steady", 20.0, PLANTS["steady"], CYCLES)
+    simulation = Simulation([one], random.Random(1), is_signed=False)
+    simulation.run(4)
+    assert simulation.value(one) == "1"
+    one.stranger_comes = simulation.cycle
+    simulation.run(1)
+    assert simulation.value(one) is None
+    simulation.run(20)
+    assert changed(simulation, one) == ["1", None]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_limit_has_the_same_rule(kind: str) -> None:
+    for plant, values in (("steady", ["4", None, "4"]), ("no effect", ["4", None])):
+        one = Offender("10.0.0.7", plant, 20.0, PLANTS[plant], CYCLES, quota=4, kind=kind)
+        simulation = Simulation([one], random.Random(1), is_signed=False)
+        simulation.run(CYCLES)
+        actual = [value and str(int(float(value))) for value in changed(simulation, one)]
+        assert actual[:3] == values
+        simulation.run(CALM)
+        assert simulation.ledger.owned == {}
+
+
+def test_one_that_flaps_leaves_room_for_others() -> None:
+    simulation = played(1, ["flapping", *["steady"] * 19])
+    simulation.run(3 * CYCLES)
+    assert {w.change.entity for w in simulation.writes} == {
+        one.entity for one in simulation.offenders
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_hand_of_an_operator_survives_every_cycle(seed: int) -> None:
-    simulation = played(seed, ["right", "noisy", "no effect", "worse when limited"])
+    simulation = played(seed, ["steady", "noisy", "no effect", "worse when limited"])
     dice = random.Random(seed)
 
     def operator(now: Simulation) -> None:
         if dice.random() < 0.2:
             one = dice.choice(now.offenders)
-            value = dice.choice([None, str(int(one.p99 * dice.uniform(0.1, 10.0)))])
-            now.cluster.by_hand((one.entity, KEY), value, now.now + timedelta(seconds=1))
+            value = dice.choice([None, str(dice.randint(1, 100))])
+            now.cluster.by_hand(one.key, value, now.now + timedelta(seconds=1))
             now.now += timedelta(seconds=2)
 
     simulation.run(CYCLES + CALM, operator)
@@ -111,7 +132,7 @@ def attack(dice: random.Random, simulation: Simulation) -> None:
     rows = simulation.journal.records
     one = dice.choice(simulation.offenders)
     now = simulation.value(one)
-    claim = forged(one.entity, KEY, now, dice.choice(["1", None, "9000000000"]))
+    claim = forged(one.entity, one.config_key, now, dice.choice(["1", None, "9000000000"]))
     claim = replace(claim, event_time=simulation.now - timedelta(hours=2))
     if rows and dice.random() < 0.5:
         n = dice.randrange(len(rows))
@@ -124,7 +145,7 @@ def attack(dice: random.Random, simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:1])
 def test_a_writer_of_tables_can_stop_changes_and_not_make_one(seed: int) -> None:
-    simulation = played(seed, ["right", "noisy"], is_signed=True)
+    simulation = played(seed, ["steady", "noisy"], is_signed=True)
     simulation.run(6)
     dice = random.Random(seed)
     simulation.run(6, lambda now: attack(dice, now))
@@ -132,14 +153,14 @@ def test_a_writer_of_tables_can_stop_changes_and_not_make_one(seed: int) -> None
         one.ends = simulation.cycle
     simulation.run(GIVEN_BACK)
     # Each write was checked when it was made. What was ours comes back by the leases.
-    assert {simulation.value(one) for one in simulation.offenders} == {None}
+    assert all(simulation.value(one) is None for one in simulation.offenders)
     assert simulation.book.ledger.owned == {}
 
 
 @pytest.mark.parametrize("seed", SEEDS[:1])
 def test_of_two_deployments_one_changes_a_config_at_a_time(seed: int) -> None:
-    first = played(seed, ["right", "noisy", "no effect"], is_signed=True)
-    second = played(seed, ["right", "noisy", "no effect"], is_signed=True, deployment="two")
+    first = played(seed, ["steady", "noisy", "no effect"], is_signed=True)
+    second = played(seed, ["steady", "noisy", "no effect"], is_signed=True, deployment="two")
     second.cluster, second.topic = first.cluster, first.topic
     for _ in range(12):
         for each in random.Random(f"{seed} {first.cycle}").sample([first, second], 2):
@@ -152,21 +173,19 @@ def test_of_two_deployments_one_changes_a_config_at_a_time(seed: int) -> None:
     for _ in range(GIVEN_BACK):
         first.step()
         second.step()
-    assert first.writes
-    assert {first.value(one) for one in first.offenders} == {None}
+    assert first.writes or second.writes
+    assert all(first.value(one) is None for one in first.offenders)
 
 
 def test_what_a_person_released_is_planned_again_until_somebody_alters_it() -> None:
-    simulation = played(1, ["right"])
-    (one,) = simulation.offenders
-    one.inherited, one.usage = None, {1: 1e7}
-    value = str(int(one.p99))
-    simulation.cluster.by_hand((one.entity, KEY), value, simulation.now)
+    one = Offender("10.0.0.7", "steady", 20.0, PLANTS["steady"], CYCLES)
+    simulation = Simulation([one], random.Random(1), is_signed=False)
+    simulation.cluster.by_hand(one.key, "4", simulation.now)
     simulation.now += CYCLE
     simulation.run(3)
     assert simulation.writes == []
     simulation.store().add([released(one, simulation)])
-    del simulation.cluster.of_people[one.entity, KEY]
+    del simulation.cluster.of_people[one.key]
     simulation.now += CYCLE
     simulation.run(2)
     assert changed(simulation, one) != []
@@ -183,7 +202,7 @@ def released(one: Offender, simulation: Simulation) -> Record:
         purpose="release",
         step=RELEASED,
         entity=one.entity,
-        config_key=KEY,
+        config_key=one.config_key,
         operation="release",
         operand=None,
         prior_value=None,
@@ -198,7 +217,7 @@ def released(one: Offender, simulation: Simulation) -> Record:
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
 def test_many_offenders_stay_within_the_budget_of_a_plan_and_a_day(seed: int) -> None:
-    simulation = played(seed, ["right"] * 60)
+    simulation = played(seed, ["steady"] * 60)
     simulation.run(CYCLES)  # each write is checked when it is made
     applied = [w for w in simulation.writes if w.change.purpose == APPLY]
     assert applied[0].at < applied[1].at  # the first alone: its effect is watched
@@ -212,20 +231,20 @@ def test_hundreds_of_runs_give_everything_back(first: int) -> None:
         simulation = played(seed, [*PLANTS] * 2)
         simulation.run(CYCLES + CALM)
         assert simulation.ledger.owned == {}, seed
-        assert {simulation.value(one) for one in simulation.offenders} == {None}, seed
+        assert all(simulation.value(one) is None for one in simulation.offenders), seed
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])
 @pytest.mark.parametrize("jump", [timedelta(hours=-3), timedelta(hours=3), timedelta(days=2)])
 def test_a_clock_that_jumps_leaves_nothing_behind(seed: int, jump: timedelta) -> None:
-    simulation = played(seed, ["right", "no effect"])
+    simulation = played(seed, ["steady", "no effect"])
     simulation.run(12)
     simulation.now += jump
     simulation.run(3)
     simulation.now -= jump
     simulation.run(CYCLES + CALM + int(abs(jump) / CYCLE))
     assert simulation.ledger.owned == {}
-    assert [simulation.value(one) for one in simulation.offenders] == [None, None]
+    assert all(simulation.value(one) is None for one in simulation.offenders)
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
@@ -240,3 +259,4 @@ def test_the_same_seed_gives_the_same_run() -> None:
 def test_the_page_has_the_table_of_the_simulation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "feedback.md").read_text(encoding="utf-8")
     assert "\n".join(summary.lines()) in page
+    assert "\n".join(summary.crowd_lines()) in page

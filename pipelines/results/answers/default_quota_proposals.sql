@@ -62,6 +62,7 @@ counted AS (
     SELECT
         cluster_id,
         count(DISTINCT principal) AS offenders,
+        sum(producer_ids / (period_minutes * 60e0)) AS ids_per_s,
         min(since) AS since
     FROM harmful
     GROUP BY cluster_id
@@ -105,6 +106,7 @@ SELECT
     worst.quota_per_s,
     own_default.quota AS prior_value,
     counted.offenders,
+    counted.ids_per_s,
     worst.max_entities,
     worst.principal,
     worst.source,

@@ -47,10 +47,8 @@ advised AS (
     SELECT
         advice.*,
         baselines.usage_p99,
-        baselines.usage_median,
         baselines.history_s,
         baselines.quota AS quota_in_force,
-        baselines.quota_level AS level_in_force,
         coalesce(baselines.is_estimated, advice.quota_type = 'request_percentage') AS is_estimated,
         -- A quota holds at each broker, so the smallest one must carry it.
         CASE
@@ -113,10 +111,8 @@ SELECT
     throttled_windows,
     since,
     usage_p99,
-    usage_median,
     history_s,
     quota_in_force,
-    level_in_force AS quota_level,
     CASE WHEN advice = 'raise' THEN 'raise' END AS direction,
     CASE
         WHEN advice IN ('keep', 'wait') THEN NULL

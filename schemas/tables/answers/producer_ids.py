@@ -209,6 +209,7 @@ DEFAULT_QUOTA_PROPOSALS = Table(
         Column("quota_per_s", DOUBLE, "producer_ids_rate that is asked for, per user and broker"),
         Column("prior_value", STRING, "the default that is set in the last snapshot; null: none"),
         Column("offenders", LONG, "principals under the default that a plan may limit now"),
+        Column("ids_per_s", DOUBLE, "new producer ids per second that they all took"),
         Column("max_entities", LONG, "how many a plan may limit one by one (plan.max_entities)"),
         *PRODUCER_ID_OFFENDERS.same("principal", "source", "cause"),
         Column("since", TIMESTAMP, "first second of an offender over the quota"),

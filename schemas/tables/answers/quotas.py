@@ -183,9 +183,8 @@ QUOTA_PROPOSALS = Table(
             "throttled_windows",
         ),
         Column("since", TIMESTAMP, "start of its first window"),
-        *QUOTA_BASELINES.same("usage_p99", "usage_median", "history_s"),
+        *QUOTA_BASELINES.same("usage_p99", "history_s"),
         Column("quota_in_force", DOUBLE, "quota that applied in its last window, own or inherited"),
-        *QUOTA_BASELINES.same("quota_level"),
         Column("direction", STRING, "raise; null: a first quota, or none to change"),
         Column(
             "blocked_reason",

@@ -114,11 +114,15 @@ def test_so_many_quotas_change(
     assert re.search(why, made.blocked[-1].reason)
 
 
-def test_every_change_of_a_day_counts_also_of_one_user() -> None:
+def test_one_that_changes_all_day_takes_one_place_of_the_day() -> None:
     journal = ListJournal()
     for n in range(20):
         journal = written(["x"], -60 - n, journal)
+    assert len(planned(USERS, SEEN, journal).changes) == 5
+    for n in range(19):
+        journal = written([f"y{n}"], -90 - n, journal)
     assert "20 entities were written in 24 hours" in planned(USERS, SEEN, journal).blocked[0].reason
+    assert planned([desired("x")], SEEN, journal).blocked == ()
 
 
 def test_users_client_ids_and_both_share_one_bound() -> None:

@@ -38,6 +38,7 @@ def desired(name: str = "mallory", **others: object) -> DesiredConfig:
         "evidence_key": f"principal=User:{name}",
         "since": NOW - timedelta(minutes=1),
         "priority": 10,
+        "observed": 10.0,
     }
     return DesiredConfig(**(row | others))  # type: ignore[arg-type]
 

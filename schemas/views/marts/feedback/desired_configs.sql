@@ -41,11 +41,12 @@
 --   from replication_proposals: lease_s
 --   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
 --     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)
---   from quota_proposals: usage_p99, usage_median, history_s
+--   from quota_proposals: usage_p99, history_s
 --   quota_in_force: quota that applied in the last window of its usage, own or inherited, in the unit of
 --     the config; null: none, or not asked
---   quota_level: level of the entity that sets it, 1 to 8
---   direction: tighten (a plan computes the value), raise, or null: a first value, or no client quota
+--   ids_per_s: of an offender, new producer ids per second over plan.offence_period_s; null: no offender
+--   least_value: least value of the limit of an offender; null: config_value
+--   direction: raise; null: another row
 WITH address_quotas AS (
     SELECT cluster_id, ip, CAST(CAST(quota AS BIGINT) AS STRING) AS config_value
     FROM current_client_quotas
@@ -132,10 +133,10 @@ proposals AS (
         10 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        limits.ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM default_quota_proposals AS limits
@@ -188,10 +189,10 @@ proposals AS (
         10 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        limits.producer_ids / (limits.period_minutes * 60e0) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM producer_id_offenders AS limits
@@ -216,7 +217,14 @@ proposals AS (
         limits.client_address AS entity_name,
         CAST(NULL AS STRING) AS entity_client_id,
         'connection_creation_rate' AS config_key,
-        '1' AS config_value,
+        -- So many connections as the quota of ids needs: its source opens one for an id or two.
+        CAST(
+            CAST(
+                greatest(
+                    ceil(limits.quota_per_s * limits.allocating_connections / limits.producer_ids), 1
+                ) AS BIGINT
+            ) AS STRING
+        ) AS config_value,
         address_quotas.config_value AS prior_value,
         CASE
             WHEN limits.harm = 'heap' THEN 'producer_ids_fill_heap'
@@ -254,10 +262,10 @@ proposals AS (
         10 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        limits.producer_ids / (limits.period_minutes * 60e0) AS ids_per_s,
+        1e0 AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM producer_id_offenders AS limits
@@ -310,10 +318,10 @@ proposals AS (
         10 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM producer_id_offenders AS limits
@@ -350,10 +358,10 @@ proposals AS (
         15 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         blocked_reason
     FROM expiration_proposals
@@ -389,10 +397,10 @@ proposals AS (
         40 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         blocked_reason
     FROM leftover_proposals
@@ -428,10 +436,10 @@ proposals AS (
         20 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         CAST(NULL AS STRING) AS blocked_reason
     FROM subscriptions
@@ -474,10 +482,10 @@ proposals AS (
         20 AS priority,
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
-        CAST(NULL AS DOUBLE) AS usage_median,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS INT) AS quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         CAST(NULL AS STRING) AS blocked_reason
     FROM existing
@@ -530,10 +538,10 @@ proposals AS (
         30 AS priority,
         proposed.advice IN ('keep', 'wait') AS renew_only,
         proposed.usage_p99,
-        proposed.usage_median,
         proposed.history_s,
         proposed.quota_in_force,
-        proposed.quota_level,
+        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS least_value,
         proposed.direction,
         proposed.blocked_reason
     FROM quota_proposals AS proposed
@@ -580,10 +588,10 @@ SELECT
     CAST(NULL AS BIGINT) AS lease_s,
     renew_only,
     usage_p99,
-    usage_median,
     history_s,
     quota_in_force,
-    quota_level,
+    ids_per_s,
+    least_value,
     direction
 FROM proposals
 UNION ALL
@@ -622,9 +630,9 @@ SELECT
     lease_s,
     renew_only,
     CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS usage_median,
     CAST(NULL AS DOUBLE) AS history_s,
     CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS INT) AS quota_level,
+    CAST(NULL AS DOUBLE) AS ids_per_s,
+    CAST(NULL AS DOUBLE) AS least_value,
     CAST(NULL AS STRING) AS direction
 FROM replication_proposals
