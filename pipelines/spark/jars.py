@@ -47,9 +47,13 @@ def kafka_jars(progress: Progress = lambda _: None) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """The folder of this user's fetched and built files: in $XDG_CACHE_HOME or ~/.cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or expanded("~/.cache", "XDG_CACHE_HOME")
-    return Path(base, "quotaflow")
+    """The folder of this user's fetched and built files: in $XDG_CACHE_HOME or ~/.cache.
+
+    By the XDG Base Directory Specification a relative folder is ignored, as an empty one is.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = base if os.path.isabs(base) else expanded("~/.cache", "XDG_CACHE_HOME")
+    return Path(folder, "quotaflow")
 
 
 @contextmanager

@@ -26,6 +26,15 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "quotaflow" / "jars"
 
 
+@pytest.mark.parametrize("base", ["", "cache", "./cache"])
+def test_a_relative_cache_folder_is_ignored(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", base)
+    assert jars.cache_folder() == tmp_path / ".cache" / "quotaflow"
+
+
 @pytest.fixture
 def small_set(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """Two jars that a stand-in for Ivy writes: what is fetched is the test's to change."""
