@@ -181,6 +181,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
                 broker_heap_bytes=BROKER_HEAP_MB * 2**20,
                 max_heap_share=0.02,
                 default_quota_per_s=1.0,
+                # All its clients are on this machine, and no plan limits that unasked.
+                limited_addresses=["127.0.0.5"],
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},

@@ -1,7 +1,6 @@
 """Sections of conf that results use: lateness, prices, racks, quotas and producer-id quotas."""
 
 import re
-from ipaddress import ip_network
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
@@ -16,7 +15,7 @@ from quotaflow.pipelines.config.base import (
     bare,
     matches,
 )
-from quotaflow.udfs.rules.address import normalized
+from quotaflow.udfs.rules import address
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -40,12 +39,7 @@ class PricesSection(Section):
 def _by_network(racks: dict[str, str]) -> dict[str, str]:
     rack_by_network = dict[str, str]()
     for cidr, rack in racks.items():
-        try:
-            network = str(ip_network(cidr, strict=False))
-        except ValueError:
-            raise ValueError(f"{cidr!r} is no network such as 10.1.0.0/16") from None
-        if "/" in cidr and network != cidr.lower():
-            raise ValueError(f"write {network} instead of {cidr}")
+        network = address.network(cidr)
         if network in rack_by_network:
             raise ValueError(f"{network} is listed twice")
         rack_by_network[network] = rack
@@ -107,14 +101,17 @@ _ALL = "*"
 _User = Annotated[str, AfterValidator(bare), matches(r"[^\n]+", "write a name, in one line")]
 
 
-def _address(text: str) -> str:
-    address = normalized(text)
-    if address is None:
-        raise ValueError(f"{text!r} is no IPv4 or IPv6 address such as 10.0.0.7")
-    return address
+def _addresses(text: str) -> str:
+    if "/" in text:
+        return address.network(text)
+    usual = address.normalized(text)
+    if usual is None:
+        raise ValueError(f"{text!r} is no IPv4 or IPv6 address or network such as 10.0.0.7")
+    return usual
 
 
-Address = Annotated[str, AfterValidator(_address)]
+Addresses = Annotated[str, AfterValidator(_addresses)]
+"""One address, or a network of them (CIDR)."""
 
 
 class ProducerIdsSection(Section):
@@ -128,7 +125,8 @@ class ProducerIdsSection(Section):
     A plan limits an offender only where its ids do harm. Forecast producer ids may take
     `max_heap_share` of a broker's heap of `broker_heap_bytes`, or `max_heap_bytes` if that is null.
     A plan limits an address that other clients use only if `limited_addresses` has it, and never
-    one of `protected_addresses`. With `manage_expiration` a plan sets producer.id.expiration.ms.
+    one of `protected_addresses`: both take addresses and networks. With `manage_expiration` a plan
+    sets producer.id.expiration.ms.
     """
 
     default_quota_per_s: PositiveRate | None = None
@@ -140,8 +138,8 @@ class ProducerIdsSection(Section):
     broker_heap_bytes: Positive | None = None
     max_heap_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     max_heap_bytes: Positive = 64 * 1024 * 1024
-    limited_addresses: list[Address] = Field(default_factory=list)
-    protected_addresses: list[Address] = Field(default_factory=list)
+    limited_addresses: list[Addresses] = Field(default_factory=list)
+    protected_addresses: list[Addresses] = Field(default_factory=list)
     manage_expiration: bool = False
 
     @field_validator("quotas")

@@ -146,7 +146,8 @@ BLOCKED_REASONS = tuple(
             "no_harm",
             "Neither the heap of a broker nor its clients suffer, or not from this source.",
             "no harm is measured: the heap forecast fits (producer_ids.max_heap_share), and no "
-            "broker's clients wait longer than usual; or its part in that is under a tenth",
+            "broker's clients waited longer than usual while it took ten ids per second there; or "
+            "its part in that is under a tenth",
         ),
         (
             "clients_hidden",
@@ -166,9 +167,10 @@ BLOCKED_REASONS = tuple(
         ),
         (
             "protected_address",
-            "The address is a broker's, quotaflow's own, a shipper's, or conf protects it.",
-            "the address is that of a broker, of a principal that no plan touches, or of "
-            "producer_ids.protected_addresses",
+            "The address is a broker's, quotaflow's own, a shipper's, or one that each machine has, or "
+            "conf protects it.",
+            "the address is that of a broker, of a principal that no plan limits, or of "
+            "producer_ids.protected_addresses, or each machine has it (such as 127.0.0.1)",
         ),
         (
             "other_principals",
@@ -178,8 +180,9 @@ BLOCKED_REASONS = tuple(
         ),
         (
             "other_programs",
-            "Other programs of the principal use the address.",
-            f"other programs of the principal use the address too: {_SEE}; to limit it all the "
+            "Other programs of the principal move records from the address, or it moves far more than "
+            "its ids explain.",
+            f"other programs of the principal move records from the address too: {_SEE}; to limit it all the "
             "same, list it in producer_ids.limited_addresses",
         ),
         (

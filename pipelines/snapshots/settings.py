@@ -8,6 +8,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.schemas.configs import PROBE, PRODUCER_IDS_RATE, REFUSED
+from quotaflow.udfs.rules.address import bounds
 from quotaflow.udfs.rules.pseudonym import COLUMNS
 
 KEYS = (
@@ -49,6 +50,8 @@ KEYS = (
     "producer_ids.protected_addresses",
     "producer_ids.manage_expiration",
 )
+ADDRESSES = ("producer_ids.limited_addresses", "producer_ids.protected_addresses")
+"""Lists of addresses and networks. SQL finds an address in them by its hex digits."""
 OWN_PRINCIPAL = "own_principal"
 """The setting with the principal of this conf's login, if conf has it."""
 
@@ -56,7 +59,7 @@ OWN_PRINCIPAL = "own_principal"
 def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
     """Each of KEYS that has a value, as text, and what conf lists by name. None may be a secret."""
     for key in KEYS:
-        value = attrgetter(key)(conf)
+        value = _value(conf, key)
         if value is not None:
             yield {"setting": key, "setting_value": _text(value)}
     for column in COLUMNS:
@@ -77,6 +80,13 @@ def of_conf(conf: Conf) -> Iterator[dict[str, Any]]:
         yield {"setting": f"replication.cleanup.{principal}", "setting_value": source}
     for principal, source in conf.excluded_principals.items():
         yield {"setting": f"excluded.{principal}", "setting_value": source}
+
+
+def _value(conf: Conf, key: str) -> object:
+    value: object = attrgetter(key)(conf)
+    if key in ADDRESSES and isinstance(value, list):
+        return [" ".join((each, *bounds(each))) for each in value]
+    return value
 
 
 def _text(value: object) -> str:

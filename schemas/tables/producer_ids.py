@@ -136,7 +136,12 @@ ADDRESS_CLIENTS = Table(
             STRING,
             "client_id with * for numbers and random parts: what instances of one program share",
         ),
-        Column("is_follower", BOOLEAN, "fetches of a follower that its broker answered"),
+        Column(
+            "replica_id",
+            INT,
+            "node id of a follower, by its fetches that moved bytes; null: of all other requests, "
+            "fetches of a follower that brought nothing among them",
+        ),
         Column("first_seen", TIMESTAMP, "first such request"),
         Column("last_seen", TIMESTAMP, "last such request"),
         Column("requests", LONG, "such requests"),
@@ -146,6 +151,13 @@ ADDRESS_CLIENTS = Table(
             LONG,
             "connections on which those ids were given; fewer than ids: a connection is kept",
         ),
+        Column(
+            "data_requests",
+            LONG,
+            "PRODUCE and FETCH requests that moved bytes, on connections with more than ten of "
+            "them for each id that came on it in this minute or the one before",
+        ),
+        Column("data_bytes", LONG, "bytes that these moved"),
         Column(
             "max_weight",
             LONG,
@@ -159,7 +171,7 @@ ADDRESS_CLIENTS = Table(
         "client_address",
         "principal",
         "client_pattern",
-        "is_follower",
+        "replica_id",
     ),
     time="event_time",
     partitioning=("event_date",),

@@ -1,6 +1,6 @@
-"""Addresses of clients: one text for each. Names of hosts are none."""
+"""Addresses of clients: one text for each, and networks of them. Names of hosts are none."""
 
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 
 
 def normalized(text: str) -> str | None:
@@ -30,3 +30,23 @@ def texts(text: str) -> tuple[str, ...]:
         return (usual,)
     groups = IPv6Address(usual).exploded.split(":")
     return (usual, ":".join(f"{int(group, 16):x}" for group in groups))
+
+
+def network(text: str) -> str:
+    """A network as CIDR, of its text or of one address. Raises ValueError for any other text."""
+    try:
+        usual = str(ip_network(text, strict=False))
+    except ValueError:
+        raise ValueError(f"{text!r} is no network such as 10.1.0.0/16") from None
+    if "/" in text and usual != text.lower():
+        raise ValueError(f"write {usual} instead of {text}")
+    return usual
+
+
+def bounds(of_network: str) -> tuple[str, str]:
+    """The first and the last address of a network as hex digits: 8 of IPv4, 32 of IPv6.
+
+    Texts of one length compare as addresses do.
+    """
+    addresses = ip_network(of_network)
+    return addresses.network_address.packed.hex(), addresses.broadcast_address.packed.hex()

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
+from quotaflow.udfs.rules.address import bounds
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Addresses of a network, from the first to the last, and the rack they are in.
-
-    As hex digits: 8 of IPv4, 32 of IPv6, so that texts of one length compare as addresses do.
-    """
+    """Addresses of a network, from first to last as hex digits, and the rack they are in."""
 
     first: str
     last: str
@@ -21,8 +20,7 @@ def ranges(racks: Mapping[str, str]) -> Iterator[Range]:
     """The networks of a map from CIDR to rack, the narrowest first."""
     networks = [(ip_network(cidr), rack) for cidr, rack in racks.items()]
     for network, rack in sorted(networks, key=lambda pair: -pair[0].prefixlen):
-        first, last = network.network_address, network.broadcast_address
-        yield Range(first.packed.hex(), last.packed.hex(), rack)
+        yield Range(*bounds(str(network)), rack)
 
 
 def rack(address: str, racks: Mapping[str, str]) -> str | None:

@@ -1,78 +1,11 @@
 WITH thresholds AS (
     SELECT
-        3600000 AS longest_gap_ms,    -- what is known of addresses begins after a longer one
-        168 AS history_parts,         -- a program of its own is seen for one of them: an hour
-        10e0 AS least_s_per_id,       -- of a week, and takes fewer ids than one in so many seconds
-        1e-1 AS least_share,          -- of the ids of the period, or of the bound of the heap
+        20 AS least_requests,          -- another program moved records so often,
+        65536 AS least_bytes,          -- and so much: a few requests are no second program
+        1e-1 AS least_share,           -- of the ids of slow minutes, or of the bound of the heap
+        10e0 AS least_ids_per_s,       -- fewer at a broker cost its clients no time
+        2 AS least_slow_minutes,       -- with so many ids
         2e0 AS most_ids_per_connection -- more: the loop keeps its connection
-),
-stored AS (
-    SELECT
-        cluster_id,
-        setting AS name,
-        coalesce(setting_value, '') AS value
-    FROM current_settings
-),
-policy AS (
-    SELECT
-        cluster_id,
-        max(CASE WHEN name = 'plan.offence_period_s' THEN CAST(value AS DOUBLE) END)
-            AS offence_period_s,
-        max(CASE WHEN name = 'plan.offence_share' THEN CAST(value AS DOUBLE) END) AS offence_share,
-        max(CASE WHEN name = 'plan.address_history_s' THEN CAST(value AS DOUBLE) END)
-            AS address_history_s,
-        max(CASE WHEN name = 'producer_ids.limited_addresses' THEN value END) AS limited_addresses,
-        max(CASE WHEN name = 'producer_ids.protected_addresses' THEN value END)
-            AS protected_addresses,
-        max(CASE WHEN name = 'probe.producer_ids_rate' AND value = 'accepted' THEN 1 ELSE 0 END)
-            AS takes_producer_ids_rate,
-        max(CASE WHEN name LIKE 'privacy.hides.%' AND lower(value) = 'true' THEN 1 ELSE 0 END)
-            AS hides_clients
-    FROM stored
-    GROUP BY cluster_id
-),
-seen_minutes AS (
-    SELECT
-        cluster_id,
-        event_time,
-        unix_millis(event_time) AS minute_ms,
-        lag(unix_millis(event_time)) OVER (PARTITION BY cluster_id ORDER BY event_time) AS before_ms
-    FROM (SELECT DISTINCT cluster_id, event_time FROM address_clients) AS minutes
-),
-known AS (
-    SELECT
-        cluster_id,
-        max(
-            CASE
-                WHEN before_ms IS NULL OR minute_ms - before_ms > longest_gap_ms THEN minute_ms
-            END
-        ) AS known_since_ms
-    FROM seen_minutes
-    CROSS JOIN thresholds
-    GROUP BY cluster_id
-),
-newest AS (
-    SELECT
-        addresses.cluster_id,
-        max(unix_millis(last_seen)) AS newest_ms
-    FROM address_clients AS addresses
-    GROUP BY addresses.cluster_id
-),
-bounds AS (
-    SELECT
-        newest.cluster_id,
-        newest_ms,
-        newest_ms - known_since_ms AS history_ms,
-        coalesce(offence_period_s, 1800e0) AS offence_period_s,
-        coalesce(offence_share, 5e-1) AS offence_share,
-        coalesce(address_history_s, 604800e0) AS address_history_s,
-        coalesce(limited_addresses, '') AS limited_addresses,
-        coalesce(protected_addresses, '') AS protected_addresses,
-        coalesce(takes_producer_ids_rate, 0) = 1 AS takes_producer_ids_rate,
-        coalesce(hides_clients, 0) = 1 AS hides_clients
-    FROM newest
-    INNER JOIN known ON newest.cluster_id = known.cluster_id
-    LEFT JOIN policy ON newest.cluster_id = policy.cluster_id
 ),
 accused AS (
     SELECT
@@ -93,7 +26,7 @@ minutes AS (
         sum(addresses.producer_ids) AS producer_ids,
         sum(addresses.allocating_connections) AS allocating_connections
     FROM address_clients AS addresses
-    INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN offence_bounds AS bounds ON addresses.cluster_id = bounds.cluster_id
     WHERE unix_millis(addresses.event_time) > newest_ms - offence_period_s * 1e3 - 60000
     GROUP BY
         addresses.cluster_id, addresses.client_address, addresses.principal, addresses.event_time
@@ -112,7 +45,9 @@ offences AS (
         sum(producer_ids) AS producer_ids,
         sum(allocating_connections) AS allocating_connections,
         max(all_producer_ids) AS all_producer_ids,
-        count(CASE WHEN producer_ids > 60 * accused.quota_per_s THEN 1 END) AS offending_minutes
+        count(CASE WHEN producer_ids > 60 * accused.quota_per_s THEN 1 END) AS offending_minutes,
+        min(CASE WHEN producer_ids > 60 * accused.quota_per_s THEN unix_millis(taken.event_time) END)
+            AS began_ms
     FROM taken
     INNER JOIN accused
         ON taken.cluster_id = accused.cluster_id
@@ -120,36 +55,15 @@ offences AS (
             AND accused.worst = 1
     GROUP BY taken.cluster_id, taken.principal, taken.client_address
 ),
-programs AS (
-    SELECT
+followers AS (
+    SELECT DISTINCT
         addresses.cluster_id,
-        addresses.client_address,
-        coalesce(addresses.principal, '?') AS principal,
-        coalesce(addresses.client_pattern, '') AS client_pattern,
-        sum(addresses.producer_ids) AS producer_ids,
-        max(addresses.max_weight) AS max_weight,
-        max(CASE WHEN addresses.is_follower THEN 1 ELSE 0 END) AS is_follower,
-        (max(unix_millis(addresses.last_seen)) - min(unix_millis(addresses.first_seen))) / 1e3
-            AS lasted_s
+        addresses.client_address
     FROM address_clients AS addresses
-    INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN offence_bounds AS bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN broker_history AS brokers
+        ON addresses.cluster_id = brokers.cluster_id AND addresses.replica_id = brokers.broker_id
     WHERE unix_millis(addresses.last_seen) >= newest_ms - address_history_s * 1e3
-    GROUP BY
-        addresses.cluster_id,
-        addresses.client_address,
-        coalesce(addresses.principal, '?'),
-        coalesce(addresses.client_pattern, '')
-),
-ranked AS (
-    SELECT
-        programs.*,
-        row_number() OVER (
-            PARTITION BY cluster_id, client_address, principal
-            ORDER BY producer_ids DESC, client_pattern
-        ) AS nth,
-        max(max_weight) OVER (PARTITION BY cluster_id) AS most_weight,
-        count(*) OVER (PARTITION BY cluster_id, principal, client_pattern) AS program_addresses
-    FROM programs
 ),
 neighbours AS (
     SELECT
@@ -162,37 +76,103 @@ neighbours AS (
         max(ranked.most_weight) AS most_weight,
         count(DISTINCT CASE WHEN NOT is_own THEN ranked.principal END) AS other_principals,
         min(CASE WHEN NOT is_own THEN ranked.principal END) AS other_principal,
-        count(
-            CASE
-                WHEN is_own AND ranked.nth > 1 AND ranked.lasted_s * history_parts >= address_history_s
-                    AND ranked.producer_ids * least_s_per_id < ranked.lasted_s
-                    THEN 1
-            END
-        ) AS other_programs,
-        max(CASE WHEN protected.principal IS NOT NULL OR ranked.is_follower = 1 THEN 1 ELSE 0 END)
-            AS is_excluded
+        count(CASE WHEN is_own AND is_other THEN 1 END) AS moving_programs,
+        sum(CASE WHEN is_own AND is_other THEN ranked.other_requests ELSE 0 END) AS other_requests,
+        sum(CASE WHEN is_own AND is_other THEN ranked.other_bytes ELSE 0 END) AS other_bytes,
+        max(CASE WHEN protected.principal IS NOT NULL THEN 1 ELSE 0 END) AS is_excluded
     FROM offences
     INNER JOIN (
         SELECT
             of_address.*,
+            row_number() OVER (
+                PARTITION BY
+                    of_address.cluster_id,
+                    of_address.client_address,
+                    of_address.principal,
+                    of_principal.principal
+                ORDER BY of_address.producer_ids DESC, of_address.client_pattern
+            ) AS nth,
+            -- A name that took ids, and moved little more, is one of the many of a loop.
+            of_address.other_requests >= CASE
+                WHEN of_address.producer_ids > 0 THEN least_requests ELSE 1
+            END AS is_other,
             of_principal.principal AS offender,
             of_address.principal = of_principal.principal AS is_own
-        FROM ranked AS of_address
+        FROM address_programs AS of_address
         INNER JOIN offences AS of_principal
             ON of_address.cluster_id = of_principal.cluster_id
                 AND of_address.client_address = of_principal.client_address
+        CROSS JOIN thresholds
     ) AS ranked
         ON offences.cluster_id = ranked.cluster_id
             AND offences.client_address = ranked.client_address
             AND offences.principal = ranked.offender
     LEFT JOIN protected_principals AS protected
         ON ranked.cluster_id = protected.cluster_id AND ranked.principal = protected.principal
-    INNER JOIN bounds ON offences.cluster_id = bounds.cluster_id
-    CROSS JOIN thresholds
     GROUP BY offences.cluster_id, offences.principal, offences.client_address
 ),
+-- The advertised host of a broker is a name for the most part, and then only followers show it.
 broker_addresses AS (
-    SELECT DISTINCT cluster_id, host AS client_address FROM current_brokers
+    SELECT cluster_id, host AS client_address FROM current_brokers
+    UNION
+    SELECT cluster_id, client_address FROM followers
+),
+-- Java prints all eight groups of an IPv6 address, and its zone.
+located AS (
+    SELECT DISTINCT
+        cluster_id,
+        client_address,
+        CASE
+            WHEN position(':' IN client_address) > 0
+                THEN concat(
+                    lpad(lower(split_part(client_address, ':', 1)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 2)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 3)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 4)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 5)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 6)), 4, '0'),
+                    lpad(lower(split_part(client_address, ':', 7)), 4, '0'),
+                    lpad(lower(split_part(split_part(client_address, ':', 8), '%', 1)), 4, '0')
+                )
+            ELSE concat(
+                lpad(lower(hex(try_cast(split_part(client_address, '.', 1) AS BIGINT))), 2, '0'),
+                lpad(lower(hex(try_cast(split_part(client_address, '.', 2) AS BIGINT))), 2, '0'),
+                lpad(lower(hex(try_cast(split_part(client_address, '.', 3) AS BIGINT))), 2, '0'),
+                lpad(lower(hex(try_cast(split_part(client_address, '.', 4) AS BIGINT))), 2, '0')
+            )
+        END AS digits
+    FROM offences
+),
+places AS (
+    SELECT
+        located.cluster_id,
+        located.client_address,
+        max(CASE WHEN networks.list = 'limited' THEN 1 ELSE 0 END) = 1 AS is_listed,
+        max(CASE WHEN networks.list = 'protected' THEN 1 ELSE 0 END) = 1 AS is_protected,
+        -- All clients of a demo are on its machine, so conf may list one of its addresses by itself.
+        max(
+            CASE networks.list
+                WHEN 'special' THEN 2
+                WHEN 'loopback' THEN 1
+                ELSE 0
+            END
+        ) > max(
+            CASE
+                WHEN networks.list = 'limited' AND networks.network = located.client_address THEN 1
+                ELSE 0
+            END
+        ) AS is_special
+    FROM located
+    LEFT JOIN address_networks AS networks
+        ON located.cluster_id = networks.cluster_id
+            AND (
+                networks.network = located.client_address
+                OR (
+                    length(networks.first_digits) = length(located.digits)
+                    AND located.digits BETWEEN networks.first_digits AND networks.last_digits
+                )
+            )
+    GROUP BY located.cluster_id, located.client_address
 ),
 heaps AS (
     SELECT
@@ -202,18 +182,53 @@ heaps AS (
         ) AS nth
     FROM producer_id_heap
 ),
+given AS (
+    SELECT
+        uses.cluster_id,
+        uses.principal,
+        uses.client_address,
+        uses.broker_id,
+        uses.event_time,
+        sum(uses.allocations) AS producer_ids,
+        sum(sum(uses.allocations)) OVER (
+            PARTITION BY uses.cluster_id, uses.broker_id, uses.event_time
+        ) AS all_producer_ids
+    FROM producer_id_uses AS uses
+    INNER JOIN broker_degradation AS degraded
+        ON uses.cluster_id = degraded.cluster_id
+            AND uses.broker_id = degraded.broker_id
+            AND uses.event_time = degraded.event_time
+            AND degraded.is_degraded
+    GROUP BY
+        uses.cluster_id, uses.principal, uses.client_address, uses.broker_id, uses.event_time
+),
+-- What is slow before the offence, at a broker that gave no ids, or with few of them, has another
+-- cause.
 slow AS (
     SELECT
+        given.principal,
+        given.client_address,
         degraded.*,
         row_number() OVER (
-            PARTITION BY degraded.cluster_id
-            ORDER BY degraded.event_time DESC, degraded.broker_id
-        ) AS nth
-    FROM broker_degradation AS degraded
-    INNER JOIN bounds ON degraded.cluster_id = bounds.cluster_id
+            PARTITION BY given.cluster_id, given.principal, given.client_address
+            ORDER BY given.event_time DESC, given.broker_id
+        ) AS nth,
+        count(*) OVER (PARTITION BY given.cluster_id, given.principal, given.client_address)
+            AS minutes
+    FROM given
+    INNER JOIN offences
+        ON given.cluster_id = offences.cluster_id
+            AND given.principal = offences.principal
+            AND given.client_address = offences.client_address
+            AND unix_millis(given.event_time) > offences.began_ms
+    INNER JOIN broker_degradation AS degraded
+        ON given.cluster_id = degraded.cluster_id
+            AND given.broker_id = degraded.broker_id
+            AND given.event_time = degraded.event_time
+    CROSS JOIN thresholds
     WHERE
-        degraded.is_degraded
-        AND unix_millis(degraded.event_time) > newest_ms - offence_period_s * 1e3 - 60000
+        given.producer_ids >= 60 * least_ids_per_s
+        AND given.producer_ids >= least_share * given.all_producer_ids
 ),
 judged AS (
     SELECT
@@ -230,6 +245,7 @@ judged AS (
         concat(coalesce(neighbours.client_pattern, ''), ' at ', offences.client_address) AS source,
         accused.since,
         offences.producer_ids,
+        offences.producer_ids / (60e0 * ceil(bounds.offence_period_s / 60)) AS ids_per_s,
         offences.producer_ids * 1e0 / offences.all_producer_ids AS ids_share,
         offences.allocating_connections,
         offences.producer_ids > most_ids_per_connection * offences.allocating_connections
@@ -239,18 +255,19 @@ judged AS (
         bounds.offence_share,
         neighbours.other_principals,
         neighbours.other_principal,
-        neighbours.other_programs,
+        CASE
+            WHEN
+                neighbours.other_requests >= least_requests
+                AND neighbours.other_bytes >= least_bytes
+                THEN neighbours.moving_programs
+            ELSE 0
+        END AS other_programs,
         neighbours.program_addresses,
         neighbours.is_excluded = 1
         OR broker_addresses.client_address IS NOT NULL
-        OR position(
-            concat(chr(10), offences.client_address, chr(10))
-            IN concat(chr(10), bounds.protected_addresses, chr(10))
-        ) > 0 AS is_protected,
-        position(
-            concat(chr(10), offences.client_address, chr(10))
-            IN concat(chr(10), bounds.limited_addresses, chr(10))
-        ) > 0 AS is_listed,
+        OR places.is_protected
+        OR places.is_special AS is_protected,
+        places.is_listed,
         bounds.hides_clients OR offences.client_address LIKE 'hmac.%' AS is_hidden,
         neighbours.most_weight > 1 AS is_sampled,
         bounds.history_ms / 1e3 AS history_s,
@@ -262,10 +279,7 @@ judged AS (
                 AND heaps.forecast_bytes * 1e0 * offences.producer_ids
                 >= least_share * heaps.bound_bytes * offences.all_producer_ids
                 THEN 'heap'
-            WHEN
-                slow.broker_id IS NOT NULL
-                AND offences.producer_ids >= least_share * offences.all_producer_ids
-                THEN 'latency'
+            WHEN slow.minutes >= least_slow_minutes THEN 'latency'
         END AS harm,
         heaps.forecast_bytes,
         heaps.bound_bytes,
@@ -281,7 +295,7 @@ judged AS (
         ON offences.cluster_id = accused.cluster_id
             AND offences.principal = accused.principal
             AND accused.worst = 1
-    INNER JOIN bounds ON offences.cluster_id = bounds.cluster_id
+    INNER JOIN offence_bounds AS bounds ON offences.cluster_id = bounds.cluster_id
     INNER JOIN neighbours
         ON offences.cluster_id = neighbours.cluster_id
             AND offences.principal = neighbours.principal
@@ -294,7 +308,14 @@ judged AS (
         ON offences.cluster_id = broker_addresses.cluster_id
             AND offences.client_address = broker_addresses.client_address
     LEFT JOIN heaps ON offences.cluster_id = heaps.cluster_id AND heaps.nth = 1
-    LEFT JOIN slow ON offences.cluster_id = slow.cluster_id AND slow.nth = 1
+    LEFT JOIN slow
+        ON offences.cluster_id = slow.cluster_id
+            AND offences.principal = slow.principal
+            AND offences.client_address = slow.client_address
+            AND slow.nth = 1
+    INNER JOIN places
+        ON offences.cluster_id = places.cluster_id
+            AND offences.client_address = places.client_address
     CROSS JOIN thresholds
     WHERE offences.offending_minutes > 0
 ),
@@ -348,6 +369,7 @@ SELECT
         ) AS INT
     ) AS nth_of_principal,
     producer_ids,
+    ids_per_s,
     ids_share,
     allocating_connections,
     offending_minutes,

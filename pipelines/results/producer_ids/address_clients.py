@@ -14,5 +14,6 @@ def result() -> Result:
         facts=REQUESTS,
         relevant="client_address IS NOT NULL",
         bucket_s=60,
-        lookback_s=0,
+        # Records of a minute may follow an id of the minute before.
+        lookback_s=60,
     )

@@ -118,7 +118,7 @@ PRODUCER_ID_OFFENDERS = Table(
         "One row per principal and address that take new producer ids faster than their quota for "
         "an accused cause (recent_violations): which limit would stop them, whom else it would "
         "reach, what harm they do, and why no plan may set it. Names that a client chose decide "
-        "nothing alone: guilt is by principal, address and ids."
+        "nothing alone: guilt is by principal, address, ids, connections and bytes."
     ),
     columns=(
         CLUSTER_ID,
@@ -143,8 +143,9 @@ PRODUCER_ID_OFFENDERS = Table(
             "harm",
             STRING,
             "heap (the forecast of producer ids exceeds its bound), latency (clients of a broker "
-            "wait longer than usual); null: none is measured, or its part in it is small: under a "
-            "tenth of the bound of the heap, or of all ids",
+            "waited longer than usual in two minutes or more in which it gave the address ten ids "
+            "or more per second, after the offence began); null: none is measured, or its part in "
+            "it is small: under a tenth of the bound of the heap, or of the broker's ids then",
         ),
         Column("quota_per_s", DOUBLE, "producer_ids_rate of the principal by conf, per broker"),
         Column("rate_per_s", DOUBLE, "rate in its worst second over that quota, at one broker"),
@@ -156,6 +157,7 @@ PRODUCER_ID_OFFENDERS = Table(
             "1 for the address of its principal that a plan may limit, or that took most ids",
         ),
         Column("producer_ids", LONG, "ids it took in the period of conf (plan.offence_period_s)"),
+        Column("ids_per_s", DOUBLE, "new ids per second over the period: producer_ids / its length"),
         Column("ids_share", DOUBLE, "its share of all ids given in the period, 0 to 1"),
         Column("allocating_connections", LONG, "connections it took them on, counted by minute"),
         Column("offending_minutes", LONG, "minutes of the period with more ids than its quota"),
@@ -165,8 +167,9 @@ PRODUCER_ID_OFFENDERS = Table(
         Column(
             "other_programs",
             LONG,
-            "other programs of the principal there, seen over an hour or more of a week (so many "
-            "parts of address_history_s), which took less than an id in ten seconds",
+            "programs of the principal there that moved records beyond the work of ids within "
+            "address_history_s, also under the loop's client id (see address_programs); 0: they "
+            "moved under 64 KiB, or in fewer than 20 requests",
         ),
         Column("history_s", DOUBLE, "how long requests have been recorded without a gap, in s"),
         Column("address_history_s", DOUBLE, "how long that must be by conf, in s"),
@@ -175,7 +178,7 @@ PRODUCER_ID_OFFENDERS = Table(
         ),
         Column("bound_bytes", DOUBLE, "its bound, in bytes"),
         Column("broker_id", INT, "broker with the harm; without harm that of rate_per_s"),
-        Column("produce_p99_ms", DOUBLE, "p99 of PRODUCE in the worst minute, in ms"),
+        Column("produce_p99_ms", DOUBLE, "p99 of PRODUCE in the last such minute, in ms"),
         Column("usual_produce_p99_ms", DOUBLE, "usual p99 of PRODUCE there, in ms"),
         Column("fetch_p99_ms", DOUBLE, "the same of consumer FETCH without its wait, in ms"),
         Column("usual_fetch_p99_ms", DOUBLE, "its usual p99, in ms"),

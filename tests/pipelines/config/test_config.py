@@ -140,6 +140,16 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
         pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
         pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),
+        pytest.param(
+            "producer_ids: {protected_addresses: [10.1.2.3/16]}",
+            "write 10.1.0.0/16 instead",
+            id="bits of a protected host",
+        ),
+        pytest.param(
+            "producer_ids: {limited_addresses: [app-1]}",
+            "no IPv4 or IPv6 address or network",
+            id="a host",
+        ),
         pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice", id="a network twice"),
         pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
         pytest.param("rack_patterns: ['az=x']", "no regular expression of RE2", id="no group"),

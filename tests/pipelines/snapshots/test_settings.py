@@ -94,3 +94,14 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
 def test_whose_quotas_are_never_advised(conf: config.Conf, expected: dict[str, str]) -> None:
     values = {key: value for key, value in settings_of(conf).items() if key.startswith("excluded.")}
     assert values == expected
+
+
+def test_addresses_and_networks_are_told_with_their_bounds() -> None:
+    listed = ["10.0.0.7", "10.1.0.0/16", "2001:db8::/126"]
+    conf = config.Conf(producer_ids=config.ProducerIdsSection(protected_addresses=listed))
+    assert settings_of(conf)["producer_ids.protected_addresses"].splitlines() == [
+        "10.0.0.7 0a000007 0a000007",
+        "10.1.0.0/16 0a010000 0a01ffff",
+        "2001:db8::/126 " + "20010db8" + 24 * "0" + " 20010db8" + 23 * "0" + "3",
+    ]
+    assert settings_of(config.Conf())["producer_ids.protected_addresses"] == ""

@@ -381,9 +381,9 @@ FILLED: dict[str, list[Row]] = {
     "address_clients": [
         {"cluster_id": "c1", "event_time": at(n), "event_date": at(n).date()}
         | {"client_address": "10.0.0.7", "principal": "User:" + HOSTILE}
-        | {"client_pattern": HOSTILE, "is_follower": False, "first_seen": at(n)}
+        | {"client_pattern": HOSTILE, "replica_id": None, "first_seen": at(n)}
         | {"last_seen": at(n + 59), "requests": 300, "producer_ids": 120}
-        | {"allocating_connections": 120, "max_weight": 1}
+        | {"allocating_connections": 120, "max_weight": 1, "data_requests": 0, "data_bytes": 0}
         for n in (0, 60)
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],

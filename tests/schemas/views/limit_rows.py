@@ -7,8 +7,10 @@ from typing import Any
 
 from ...delta_tables import NOON, violation
 from .view_rows import Row, active, at, setting, use
+from .view_tables import by_case, picked
 
 ADDRESS, OFFENDER = "10.0.0.5", "User:erin"
+NO_IDS: Row = {"producer_ids": 0, "allocating_connections": 0}
 HISTORY_S = 7 * 86_400
 OFFENCE_S = 600
 """How long an offender has been at it."""
@@ -21,13 +23,14 @@ def seen(second: float, **others: Any) -> Row:
     row |= {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
     row |= {"first_seen": minute, "last_seen": minute + timedelta(seconds=59), "requests": 500}
     row |= {"producer_ids": 120, "allocating_connections": 120, "max_weight": 1}
-    return row | {"is_follower": False} | others
+    row |= {"replica_id": None, "data_requests": 0, "data_bytes": 0}
+    return row | others
 
 
 def quiet(second: float, **others: Any) -> Row:
     """A minute of another client somewhere else."""
     one: Row = {"principal": "User:dora", "client_address": "10.0.9.9", "client_pattern": "app"}
-    return seen(second, **one | {"producer_ids": 0, "allocating_connections": 0} | others)
+    return seen(second, **one | NO_IDS | others)
 
 
 def history(length_s: int = HISTORY_S + 3_600, every_s: int = 3_600) -> list[Row]:
@@ -133,3 +136,19 @@ def offenders(principals: Iterable[str], when: datetime) -> dict[str, list[Row]]
         "active_producers": [active(0, 1)],
         "settings": [setting(name, value) for name, value in stored.items()],
     }
+
+
+Offender = tuple[dict[str, list[Row]], str, str | None]
+"""A cluster with one offender, the step that stops it, and what forbids that."""
+
+
+def steps(offenders: dict[str, Offender]) -> dict[str, list[tuple[Any, ...]]]:
+    """The step of each offender, and what forbids it."""
+    cases = {case: content for case, (content, *_) in offenders.items()}
+    actual = by_case(cases, "SELECT * FROM producer_id_offenders")
+    return {case: picked(rows, "step", "blocked_reason") for case, rows in actual.items()}
+
+
+def expected(offenders: dict[str, Offender]) -> dict[str, list[tuple[Any, ...]]]:
+    """What each case says of its offender."""
+    return {case: [tuple(of_case)] for case, (_, *of_case) in offenders.items()}

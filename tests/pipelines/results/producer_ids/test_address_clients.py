@@ -1,5 +1,6 @@
 """Who sends requests from which address, by minute."""
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.producer_ids import address_clients
+from quotaflow.schemas.tables.requests import REQUESTS
 
 from ....examples import EXPENSIVE
+from ....record_batches import parsed
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
@@ -21,6 +24,11 @@ REQUEST |= {"client_address": "10.0.0.1", "error_code": 0, "connection_id": "a"}
 def request(second: float, api: str = "METADATA", **others: Any) -> dict[str, Any]:
     time = {"event_time": NOON + timedelta(seconds=second), "record_time": NOON}
     return REQUEST | time | {"api": api} | others
+
+
+def moved(size: int, **others: Any) -> dict[str, Any]:
+    """A partition of a PRODUCE or FETCH request."""
+    return {"topic": "t", "partition": 0, "bytes": size, "error_code": 0} | others
 
 
 def addresses(requests: Rows) -> Rows:
@@ -60,13 +68,114 @@ def test_each_client_of_an_address_is_apart_and_so_is_a_follower() -> None:
             request(61),
             request(1, client_address="10.0.0.2"),
             request(1, client_address=None),
-            request(1, "FETCH", replica_id=2),
-            # Who may not fetch as a follower is none.
-            request(1, "FETCH", replica_id=2, error_code=31),
+            request(1, "FETCH", replica_id=2, partitions=[moved(500)]),
+            # Who may not fetch as a follower is none: brokers say so by partition.
+            request(1, "FETCH", replica_id=3, error_code=31),
+            request(1, "FETCH", replica_id=3, partitions=[moved(0, error_code=29)]),
+            request(1, "FETCH", replica_id=3, partitions=[moved(700, error_code=29)]),
+            request(1, "FETCH", replica_id=3, partitions=[moved(0)]),
+            request(1, "FETCH", replica_id=3, partitions=[]),
+            request(1, "FETCH", replica_id=3, partitions=None),
+            request(1, "PRODUCE", replica_id=3, partitions=[moved(500)]),
         ]
     )
     assert len(rows) == 6
-    assert [row["requests"] for row in rows if row["is_follower"]] == [1]
+    assert {row["replica_id"]: row["requests"] for row in rows if row["replica_id"]} == {2: 1}
+
+
+def data(rows: Rows) -> dict[str, tuple[int, int]]:
+    """What each program moved beyond the work of its ids."""
+    return {row["client_pattern"]: (row["data_requests"], row["data_bytes"]) for row in rows}
+
+
+PRODUCED = {"api": "PRODUCE", "partitions": [moved(90), moved(10)]}
+REFUSED = {"api": "PRODUCE", "partitions": [moved(90, error_code=29)]}
+
+
+def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it() -> None:
+    rows = addresses(
+        [
+            *(request(n, client_id="calm", connection_id="c", **PRODUCED) for n in range(4)),
+            request(5, client_id="calm", connection_id="c", **REFUSED),
+            request(6, client_id="calm", connection_id="c"),
+            request(7, "FETCH", client_id="calm", connection_id="c", partitions=[moved(50)]),
+            # A loop that writes its records under another name is still the loop.
+            given_id(58, 5, "a", client_id="loop"),
+            *(request(59, client_id="decoy", connection_id="a", **PRODUCED) for _ in range(2)),
+            *(request(61, client_id="late", connection_id="a", **PRODUCED) for _ in range(10)),
+            request(121, client_id="later", connection_id="a", **PRODUCED),
+            # One id is no licence for all that its connection moves.
+            given_id(1, 9, "d", client_id="busy"),
+            *(request(2, client_id="busy", connection_id="d", **PRODUCED) for _ in range(11)),
+            # The id of another broker's connection of that name.
+            request(2, client_id="same", connection_id="a", broker_id=2, **PRODUCED),
+        ]
+    )
+    assert data(rows) == {
+        "calm": (5, 450),
+        "loop": (0, 0),
+        "decoy": (0, 0),
+        "late": (0, 0),
+        "later": (1, 100),
+        "busy": (11, 1_100),
+        "same": (1, 100),
+    }
+
+
+def fetch_line(replica_id: int, at_top: bool, name: str, answered: list[dict[str, Any]]) -> bytes:
+    """A FETCH as a follower, as a broker logs it: the client wrote all but what is answered."""
+    header = {"requestApiKey": 1, "requestApiVersion": 12 if at_top else 16, "correlationId": 1}
+    header |= {"clientId": name, "requestApiKeyName": "FETCH"}
+    replica = {"replicaId": replica_id}
+    body = {"sessionId": 0, "sessionEpoch": -1, "rackId": name, "forgottenTopicsData": []}
+    asked = [{"partition": n, "partitionMaxBytes": 1_048_576} for n in range(len(answered))]
+    body |= {"topics": [{"topic": "t", "partitions": asked}]}
+    body |= replica if at_top else {"replicaState": replica | {"replicaEpoch": 1}}
+    whole = {"isForwarded": False, "requestHeader": header, "request": body}
+    parts = [part | {"partitionIndex": n} for n, part in enumerate(answered)]
+    responses = [{"topic": "t", "partitions": parts}]
+    whole |= {"response": {"errorCode": 0, "responses": responses}, "totalTimeMs": 1.0}
+    whole |= {"clientInformation": {"softwareName": name, "softwareVersion": name}}
+    whole |= {"principal": "User:erin", "connection": "10.0.0.1:9092-10.0.0.5:4711-0-1"}
+    return json.dumps(whole).encode()
+
+
+ANSWERED = st.sampled_from(
+    [
+        {"errorCode": 29, "recordsSizeInBytes": 0},
+        {"errorCode": 29, "recordsSizeInBytes": -1},
+        {"errorCode": 0, "recordsSizeInBytes": 0},
+        {"errorCode": 6, "recordsSizeInBytes": 0},
+    ]
+)
+
+
+@EXPENSIVE
+@given(
+    st.lists(
+        st.builds(
+            fetch_line,
+            st.integers(0, 2**31 - 1),
+            st.booleans(),
+            st.text(max_size=9) | st.just("broker-2-fetcher-0"),
+            st.lists(ANSWERED, max_size=3),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_no_line_of_a_fetch_that_brought_nothing_makes_a_follower(lines: list[bytes]) -> None:
+    rows = [row | {"cluster_id": "c"} for row in parsed(lines, headers={"broker_id": "1"})]
+    assert [row["replica_id"] for row in rows if row["api"] == "FETCH"] != []
+    asked = [{name: row.get(name) for name in REQUESTS.column_names} for row in rows]
+    assert {row["replica_id"] for row in addresses(asked)} == {None}
+
+
+def test_the_line_of_a_fetch_that_brought_records_does() -> None:
+    brought = {"errorCode": 0, "recordsSizeInBytes": 90}
+    (row,) = parsed([fetch_line(2, False, "broker-2", [brought])], headers={"broker_id": "1"})
+    asked = {name: row.get(name) for name in REQUESTS.column_names} | {"cluster_id": "c"}
+    assert [row["replica_id"] for row in addresses([asked])] == [2]
 
 
 def test_sampling_shows() -> None:
@@ -84,6 +193,7 @@ ANY_REQUESTS = st.lists(
         producer_id=st.sampled_from([None, 1, 2]),
         replica_id=st.sampled_from([None, 2]),
         weight=st.sampled_from([None, 1.0, 3.0]),
+        partitions=st.sampled_from([None, [moved(0)], [moved(70)]]),
     ),
     max_size=30,
 )

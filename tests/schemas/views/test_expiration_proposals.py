@@ -1,0 +1,53 @@
+"""When producer ids expire earlier, and for whom they must not."""
+
+from .limit_rows import cluster, heap, settings
+from .view_rows import Row, active, config
+from .view_tables import by_case, picked
+
+
+def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> dict[str, list[Row]]:
+    """With `pauses`, snapshots show two writes of one id."""
+    again = [active(400, 1)] if pauses else []
+    stored = [config(0, *pair, entity_type="broker", entity_name="1") for pair in EXPIRES]
+    return cluster(
+        address_clients=[],
+        active_producers=[*heap(2_000), *again, *more],
+        configs=stored,
+        settings=settings(**settings_of),
+    )
+
+
+EXPIRES = (("producer.id.expiration.ms", "86400000"), ("transaction.max.timeout.ms", "900000"))
+_MANAGED = {"producer_ids__manage_expiration": "true"}
+EXPIRATIONS = {
+    "conf does not let plans": (_expiring(), [("31655124", "expiration_not_managed")]),
+    "what fits": (_expiring(**_MANAGED), [("31655124", None)]),
+    "not under six hours": (
+        _expiring(**_MANAGED, producer_ids__max_heap_bytes=2**20),
+        [("21600000", None)],
+    ),
+    "no pause is known": (_expiring(pauses=False, **_MANAGED), []),
+    "nor under three times a pause": (
+        _expiring(
+            *(active(n, 7, wrote_s=wrote) for n, wrote in ((10, -12_000), (390, 300))),
+            **_MANAGED,
+            producer_ids__max_heap_bytes=2**20,
+        ),
+        [("36900000", None)],
+    ),
+    "a pause for which no shorter one is safe": (
+        _expiring(
+            *(active(n, 7, wrote_s=wrote) for n, wrote in ((10, -40_000), (390, 300))),
+            **_MANAGED,
+        ),
+        [],
+    ),
+}
+
+
+def test_ids_expire_earlier_only_where_nobody_needs_them() -> None:
+    cases = {case: content for case, (content, _) in EXPIRATIONS.items()}
+    actual = by_case(cases, "SELECT * FROM desired_configs")
+    assert {case: picked(r, "config_value", "blocked_reason") for case, r in actual.items()} == {
+        case: expected for case, (_, expected) in EXPIRATIONS.items()
+    }
