@@ -157,7 +157,9 @@ PRODUCER_ID_OFFENDERS = Table(
             "1 for the address of its principal that a plan may limit, or that took most ids",
         ),
         Column("producer_ids", LONG, "ids it took in the period of conf (plan.offence_period_s)"),
-        Column("ids_per_s", DOUBLE, "new ids per second over the period: producer_ids / its length"),
+        Column(
+            "ids_per_s", DOUBLE, "new ids per second over the period: producer_ids / its length"
+        ),
         Column("ids_share", DOUBLE, "its share of all ids given in the period, 0 to 1"),
         Column("allocating_connections", LONG, "connections it took them on, counted by minute"),
         Column("offending_minutes", LONG, "minutes of the period with more ids than its quota"),

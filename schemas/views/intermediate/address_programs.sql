@@ -14,7 +14,19 @@
 --   other_bytes: data_bytes of these minutes
 --   most_weight: requests that one line of the cluster counts as, at most
 --   program_addresses: addresses where the principal runs the program
-WITH minutes AS (
+WITH bounds AS (
+    SELECT
+        newest.cluster_id,
+        newest.newest_ms - coalesce(CAST(lengths.setting_value AS DOUBLE), 604800e0) * 1e3 AS since_ms
+    FROM (
+        SELECT cluster_id, max(unix_millis(last_seen)) AS newest_ms
+        FROM address_clients
+        GROUP BY cluster_id
+    ) AS newest
+    LEFT JOIN current_settings AS lengths
+        ON newest.cluster_id = lengths.cluster_id AND lengths.setting = 'plan.address_history_s'
+),
+minutes AS (
     SELECT
         addresses.cluster_id,
         addresses.client_address,
@@ -26,8 +38,8 @@ WITH minutes AS (
         coalesce(sum(addresses.data_bytes), 0) AS data_bytes,
         max(addresses.max_weight) AS max_weight
     FROM address_clients AS addresses
-    INNER JOIN offence_bounds AS bounds ON addresses.cluster_id = bounds.cluster_id
-    WHERE unix_millis(addresses.last_seen) >= bounds.newest_ms - bounds.address_history_s * 1e3
+    INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
+    WHERE unix_millis(addresses.last_seen) >= bounds.since_ms
     GROUP BY
         addresses.cluster_id,
         addresses.client_address,

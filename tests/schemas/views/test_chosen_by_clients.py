@@ -43,7 +43,7 @@ def given(chosen: dict[str, Any]) -> list[Row]:
     made = []
     for n in range(10 * PER_MINUTE):
         second = n * 60 / PER_MINUTE
-        of_one = [names[(n + turn) % len(names)] for turn in range(3)]
+        of_one = [names[(n + place) % len(names)] for place in range(3)]
         if chosen["is_numbered"]:
             of_one = [name + "x" * (n % 97) for name in of_one]
         same = owner | {"connection_id": f"c{n}", "broker_id": 1}

@@ -131,7 +131,7 @@ OFFENDERS: dict[str, Offender] = {
     ),
     "a cluster that takes producer_ids_rate": (
         cluster(
-            quiet(-60, client_address=ADDRESS, is_follower=True),
+            quiet(-60, client_address=ADDRESS, replica_id=2),
             settings=settings(probe__producer_ids_rate="accepted"),
         ),
         *("producer_ids_rate", None),

@@ -88,8 +88,8 @@ def data(rows: Rows) -> dict[str, tuple[int, int]]:
     return {row["client_pattern"]: (row["data_requests"], row["data_bytes"]) for row in rows}
 
 
-PRODUCED = {"api": "PRODUCE", "partitions": [moved(90), moved(10)]}
-REFUSED = {"api": "PRODUCE", "partitions": [moved(90, error_code=29)]}
+PRODUCED: dict[str, Any] = {"api": "PRODUCE", "partitions": [moved(90), moved(10)]}
+REFUSED: dict[str, Any] = {"api": "PRODUCE", "partitions": [moved(90, error_code=29)]}
 
 
 def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it() -> None:
@@ -124,14 +124,23 @@ def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it()
 
 def fetch_line(replica_id: int, at_top: bool, name: str, answered: list[dict[str, Any]]) -> bytes:
     """A FETCH as a follower, as a broker logs it: the client wrote all but what is answered."""
-    header = {"requestApiKey": 1, "requestApiVersion": 12 if at_top else 16, "correlationId": 1}
+    header: dict[str, Any] = {
+        "requestApiKey": 1,
+        "requestApiVersion": 12 if at_top else 16,
+        "correlationId": 1,
+    }
     header |= {"clientId": name, "requestApiKeyName": "FETCH"}
-    replica = {"replicaId": replica_id}
-    body = {"sessionId": 0, "sessionEpoch": -1, "rackId": name, "forgottenTopicsData": []}
-    asked = [{"partition": n, "partitionMaxBytes": 1_048_576} for n in range(len(answered))]
-    body |= {"topics": [{"topic": "t", "partitions": asked}]}
+    replica: dict[str, Any] = {"replicaId": replica_id}
+    body: dict[str, Any] = {
+        "sessionId": 0,
+        "sessionEpoch": -1,
+        "rackId": name,
+        "forgottenTopicsData": [],
+    }
+    fetched = [{"partition": n, "partitionMaxBytes": 1_048_576} for n in range(len(answered))]
+    body |= {"topics": [{"topic": "t", "partitions": fetched}]}
     body |= replica if at_top else {"replicaState": replica | {"replicaEpoch": 1}}
-    whole = {"isForwarded": False, "requestHeader": header, "request": body}
+    whole: dict[str, Any] = {"isForwarded": False, "requestHeader": header, "request": body}
     parts = [part | {"partitionIndex": n} for n, part in enumerate(answered)]
     responses = [{"topic": "t", "partitions": parts}]
     whole |= {"response": {"errorCode": 0, "responses": responses}, "totalTimeMs": 1.0}
@@ -167,15 +176,15 @@ ANSWERED = st.sampled_from(
 def test_no_line_of_a_fetch_that_brought_nothing_makes_a_follower(lines: list[bytes]) -> None:
     rows = [row | {"cluster_id": "c"} for row in parsed(lines, headers={"broker_id": "1"})]
     assert [row["replica_id"] for row in rows if row["api"] == "FETCH"] != []
-    asked = [{name: row.get(name) for name in REQUESTS.column_names} for row in rows]
-    assert {row["replica_id"] for row in addresses(asked)} == {None}
+    requests = [{name: row.get(name) for name in REQUESTS.column_names} for row in rows]
+    assert {row["replica_id"] for row in addresses(requests)} == {None}
 
 
 def test_the_line_of_a_fetch_that_brought_records_does() -> None:
     brought = {"errorCode": 0, "recordsSizeInBytes": 90}
     (row,) = parsed([fetch_line(2, False, "broker-2", [brought])], headers={"broker_id": "1"})
-    asked = {name: row.get(name) for name in REQUESTS.column_names} | {"cluster_id": "c"}
-    assert [row["replica_id"] for row in addresses([asked])] == [2]
+    fetch = {name: row.get(name) for name in REQUESTS.column_names} | {"cluster_id": "c"}
+    assert [row["replica_id"] for row in addresses([fetch])] == [2]
 
 
 def test_sampling_shows() -> None:
