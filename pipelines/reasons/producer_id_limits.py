@@ -167,8 +167,8 @@ BLOCKED_REASONS = tuple(
         ),
         (
             "protected_address",
-            "The address is a broker's, quotaflow's own, a shipper's, or one that each machine has, "
-            "or conf protects it.",
+            "The address is a broker's, quotaflow's own, a shipper's, or one that each machine "
+            "has, or conf protects it.",
             "the address is that of a broker, of a principal that no plan limits, or of "
             "producer_ids.protected_addresses, or each machine has it (such as 127.0.0.1)",
         ),
