@@ -1,8 +1,8 @@
 """What a plan reads from tables: desired configs, the age of inputs, and counts of entities."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from quotaflow.pipelines import reasons
@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, IP, PROBE, REFUSED, TOPIC, USER
-from quotaflow.udfs.rules.address import normalized
+from quotaflow.udfs.rules.address import is_within, normalized
 
 _MADE = {"entity_name", "reason", "blocked_reason", "observed"}
 _FIELDS = tuple(name for name in DesiredConfig.__dataclass_fields__ if name not in _MADE)
@@ -35,12 +35,19 @@ ENTITY_COUNTS = {
     BROKER: "SELECT count(*) AS entities FROM current_brokers WHERE {0}",
     TOPIC: "SELECT count(*) AS entities FROM current_topics WHERE {0}",
 }
+# What is beyond the work of producer ids is as in the view address_programs.
 STRANGERS = """
-    SELECT cluster_id, client_address, principal, max(event_time) AS last_seen FROM address_clients
-    WHERE client_address IN ({addresses}) AND event_time >= {since} AND requests > 0
+    SELECT cluster_id, client_address, principal,
+        sum(CASE WHEN data_requests > 10 * producer_ids THEN data_requests ELSE 0 END) AS requests,
+        sum(CASE WHEN data_requests > 10 * producer_ids THEN data_bytes ELSE 0 END) AS bytes
+    FROM address_clients
+    WHERE requests > 0 AND ({0})
     GROUP BY cluster_id, client_address, principal
     ORDER BY principal
 """
+_OF_LIMIT = "(cluster_id = {} AND client_address = {} AND event_time >= {})"
+_LEAST_REQUESTS, _LEAST_BYTES = 20, 65_536
+"""Another program of the same principal moved so much, as in producer_id_offenders."""
 _EVIDENCE = re.compile("principal=(.*) client_address=(.*)")
 _PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 
@@ -88,30 +95,31 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
     return [frozenset(group) for group in groups]
 
 
-def strangers(tables: Tables, ledger: Ledger, listed: Collection[str]) -> dict[Key, str]:
-    """Limits of addresses that we set -> another principal that sent requests from there since.
+def strangers(tables: Tables, ledger: Ledger, listed: Iterable[str]) -> dict[Key, str]:
+    """Limits of addresses that we set -> who else worked from there since, in words.
 
-    Addresses that conf lists to be limited have none: there others are known.
+    Addresses in the networks that conf lists to be limited have none: there others are known.
     """
-    limits: dict[tuple[str, str], tuple[Key, str, datetime]] = {}
+    limits: dict[tuple[str, str], tuple[Key, str]] = {}
+    times = []
     for key, owned in ledger.owned.items():
         named = _EVIDENCE.fullmatch(owned.record.evidence_key)
-        if key[0].entity_type == IP and named is not None and key[0].entity_name not in listed:
-            # A minute that began before the write has requests from before it.
-            since = owned.first_recorded_at + timedelta(minutes=1)
-            limits[key[0].cluster_id, named[2]] = key, named[1], since
+        entity = key[0]
+        if entity.entity_type != IP or named is None or is_within(entity.entity_name, listed):
+            continue
+        limits[entity.cluster_id, named[2]] = key, named[1]
+        # A minute that began before the write has requests from before it.
+        since = owned.first_recorded_at + timedelta(minutes=1)
+        times.append(_OF_LIMIT.format(*map(literal, (entity.cluster_id, named[2], since))))
     if not limits:
         return {}
-    addresses = ", ".join(sorted(literal(address) for _, address in limits))
-    earliest = literal(min(since for *_, since in limits.values()))
-    seen = {}
-    for row in rows_if_made(tables, STRANGERS.format(addresses=addresses, since=earliest)):
-        limit = limits.get((row["cluster_id"], row["client_address"]))
-        if limit is None:
-            continue
-        key, principal, since = limit
-        if row["principal"] != principal and row["last_seen"] >= since:
+    seen: dict[Key, str] = {}
+    for row in rows_if_made(tables, STRANGERS.format(" OR ".join(times))):
+        key, principal = limits[row["cluster_id"], row["client_address"]]
+        if row["principal"] != principal:
             seen[key] = row["principal"] or "a client without a principal"
+        elif row["requests"] >= _LEAST_REQUESTS and row["bytes"] >= _LEAST_BYTES:
+            seen.setdefault(key, f"another program of {principal}")
     return seen
 
 

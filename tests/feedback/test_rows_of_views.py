@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from quotaflow.pipelines.feedback import plan_inputs
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig
@@ -67,4 +69,20 @@ def test_a_stranger_at_a_limited_address_is_seen_although_nobody_offends() -> No
     assert strangers(quiet(480)) == []
     assert strangers(quiet(480, **there)) == ["User:dora"]
     assert strangers(quiet(480, **there, requests=0)) == []
-    assert strangers(quiet(480, **there), listed=(ADDRESS,)) == []
+    assert strangers(quiet(480, **there), listed=(f"{ADDRESS}/32",)) == []
+    assert strangers(quiet(480, **there), listed=("10.0.0.0/24",)) == []
+
+
+@pytest.mark.parametrize(
+    ("work", "seen"),
+    [
+        ({"data_requests": 20, "data_bytes": 65_536}, True),
+        ({"data_requests": 19, "data_bytes": 65_536}, False),
+        ({"data_requests": 20, "data_bytes": 65_535}, False),
+        ({"data_requests": 20, "data_bytes": 65_536, "producer_ids": 2}, False),
+        ({"data_requests": 21, "data_bytes": 65_536, "producer_ids": 2}, True),
+    ],
+)
+def test_another_program_of_the_offender_counts_by_what_it_moves(work: Row, seen: bool) -> None:
+    there = quiet(480, client_address=ADDRESS, principal=OFFENDER, **work)
+    assert strangers(there) == ([f"another program of {OFFENDER}"] if seen else [])

@@ -1,5 +1,6 @@
 """Addresses of clients: one text for each, and networks of them. Names of hosts are none."""
 
+from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 
 
@@ -50,3 +51,9 @@ def bounds(of_network: str) -> tuple[str, str]:
     """
     addresses = ip_network(of_network)
     return addresses.network_address.packed.hex(), addresses.broadcast_address.packed.hex()
+
+
+def is_within(address: str | None, networks: Iterable[str]) -> bool:
+    """Whether an address is in one of the networks; False for a text that is no address."""
+    usual = normalized(address or "")
+    return usual is not None and any(ip_address(usual) in ip_network(each) for each in networks)

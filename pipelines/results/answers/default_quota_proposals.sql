@@ -62,7 +62,7 @@ counted AS (
     SELECT
         cluster_id,
         count(DISTINCT principal) AS offenders,
-        sum(producer_ids / (period_minutes * 60e0)) AS ids_per_s,
+        sum(ids_per_s) AS ids_per_s,
         min(since) AS since
     FROM harmful
     GROUP BY cluster_id

@@ -191,7 +191,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        limits.producer_ids / (limits.period_minutes * 60e0) AS ids_per_s,
+        limits.ids_per_s,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
@@ -264,7 +264,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        limits.producer_ids / (limits.period_minutes * 60e0) AS ids_per_s,
+        limits.ids_per_s,
         1e0 AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
