@@ -95,20 +95,23 @@ def rows(
             evidence_key="live",
             since=datetime.now(UTC) - timedelta(hours=1),
             priority=20,
-            **({"prior_value": None} | others),  # type: ignore[arg-type]
+            **({"prior_value": None, "observed": 10.0} | others),  # type: ignore[arg-type]
         )
         for key, value in values.items()
     ]
 
 
 def apply(
-    conf: Conf, desired: list[DesiredConfig], passed: Callable[[str], None] = lambda _: None
+    conf: Conf,
+    desired: list[DesiredConfig],
+    passed: Callable[[str], None] = lambda _: None,
+    policy: PlanPolicy | None = None,
 ) -> list[Outcome]:
     """Plan these rows on what was done before, and write it."""
     with exclusive_section.acquired(conf, lambda _: None, on_step=passed) as taken:
-        seen = PlanPolicy(lease_s=3_600)
+        bounds = policy or PlanPolicy(lease_s=3_600)
         connection = Connection.from_conf(conf)
-        made = plan(desired, datetime.now(UTC), seen, connection, taken.ledger)
+        made = plan(desired, datetime.now(UTC), bounds, connection, taken.ledger)
         assert made.blocked == ()
         return taken.apply.run(made.plan_id, made.changes)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event, Thread
 
 import pytest
@@ -13,6 +14,8 @@ from quotaflow.demo.raw_producer import RawProducer
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.udfs.rules.limit import LimitBounds
 
 from .test_feedback import apply, current, give_back, rows
 
@@ -136,5 +139,23 @@ def test_a_loop_is_limited_and_an_innocent_of_its_user_keeps_its_p99(
     assert max(limited) <= 1.2
     assert p99_s <= 3 * usual_s
     assert [outcome.step for outcome in given_back] == ["done"]
+    with current(conf) as read:
+        assert read(address) == {}
+
+
+def test_a_limit_without_effect_is_reverted_with_the_first_plan_that_can_see_it(
+    conf: Conf, cluster: LocalCluster
+) -> None:
+    address = ConfigEntity(cluster.cluster_id, "ip", "127.0.0.78")
+    policy = PlanPolicy(limits=LimitBounds(settle=timedelta(seconds=SETTLES_S)))
+    wanted = rows(cluster.cluster_id, address, LIMIT)
+    assert [o.step for o in apply(conf, wanted, policy=policy)] == ["done"]
+    with current(conf) as read:
+        assert read(address) == LIMIT
+    time.sleep(SETTLES_S)
+    in_place = rows(cluster.cluster_id, address, LIMIT, prior_value="1")
+    assert [(o.step, o.change.purpose) for o in apply(conf, in_place, policy=policy)] == [
+        ("done", "restore")
+    ]
     with current(conf) as read:
         assert read(address) == {}
