@@ -127,12 +127,16 @@ class BlockedChange:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run of plans whose effect on the cluster is watched: when it wrote, and to what."""
+    """A run of plans whose effect on the cluster is watched: when it wrote, and to what.
+
+    `principals`: whom it limits, by name or at an address.
+    """
 
     run_id: str
     started_at: datetime
     ended_at: datetime
     entities: frozenset[ConfigEntity]
+    principals: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

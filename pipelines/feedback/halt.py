@@ -14,9 +14,11 @@ from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.holds import Key
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import HALTED, RELEASED, Ledger, Record
+from quotaflow.schemas.configs import USER
 
 HALT = "halt"
 PLAN_ID = PURPOSE = OPERATION = HALT
+_OF_PRINCIPAL = "principal="
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -42,8 +44,23 @@ def trial(ledger: Ledger, cluster_id: str, now: datetime, period: timedelta) -> 
     released = ledger.released.get(key(cluster_id))
     if released is not None and released.event_time > max(times):
         return None
-    entities = frozenset(record.entity for record in writes if record.run_id == run_id)
-    return Trial(run_id, min(times), max(times), entities)
+    records = [record for record in writes if record.run_id == run_id]
+    entities = frozenset(record.entity for record in records)
+    principals = frozenset(name for each in records if (name := _principal(each)))
+    return Trial(run_id, min(times), max(times), entities, principals)
+
+
+def _principal(record: Record) -> str | None:
+    """Whom a write limits: the user, or the principal at an address that is its evidence."""
+    entity = record.entity
+    if entity.entity_type == USER:
+        # A default changes all users, and none of them may have more errors.
+        return None if entity.is_default else f"User:{entity.entity_name}"
+    if not record.evidence_key.startswith(_OF_PRINCIPAL):
+        return None
+    # A principal may have any text in its name, an address has no blank.
+    evidence = record.evidence_key.removeprefix(_OF_PRINCIPAL)
+    return evidence.rpartition(" client_address=")[0] or evidence
 
 
 def reason(trial: Trial, why: str) -> str:
@@ -114,6 +131,6 @@ def record(
         config_value=None,
         expires_at=None,
         reason=why,
-        evidence_table="broker_degradation",
+        evidence_table="requests",
         evidence_key=trial_run,
     )

@@ -90,6 +90,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
             now,
             period=max(_WATCHED, 3 * dead),
             results_at=results_at,
+            limits=conf.replication,
         ),
         user_operator=operator,
         other_managers={

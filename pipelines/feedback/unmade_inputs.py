@@ -19,7 +19,7 @@ _BY_NAME = {answer.name: answer for answer in ANSWERS}
 _READ = """
     desired_configs protected_principals quota_usage address_clients current_brokers current_topics
     current_settings config_writers throttle_changes other_config_managers client_instances
-    current_quality broker_degradation feedback_dead_times replication_throttles
+    current_quality feedback_dead_times replication_throttles
 """
 """Tables and views that the queries of a plan name."""
 _SNAPSHOT = "snapshot"

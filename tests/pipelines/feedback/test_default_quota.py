@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.config.plan import ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import (
     cluster_watch,
@@ -266,9 +267,6 @@ def test_no_record_lowers_it_where_conf_does_not_allow_it(
     assert (guards.return_problem(row, bounds) is not None) == is_refused
 
 
-_BEFORE = written(default()).applied[0].event_time - cluster_watch.BEFORE
-
-
 class Windows:
     """Tables of a cluster whose users have more errors after noon than before."""
 
@@ -279,9 +277,11 @@ class Windows:
         return True
 
     def rows(self, sql: str) -> list[dict[str, object]]:
-        errors = 0 if literal(_BEFORE) in sql else 90
-        counts = {"requests": 100, "errors": errors, "minutes": 9, "degraded_minutes": 0}
-        return [{"principal": each, "replicas": 0} | counts for each in self.principals]
+        if "error_names" not in sql:
+            return []
+        counts = {"before_requests": 100, "before_errors": 0, "requests": 100, "errors": 90}
+        seen = [each for each in self.principals if literal(each) not in sql]
+        return [{"part": 0, "principal": each, "principals": 1} | counts for each in seen]
 
 
 def test_a_user_by_the_name_of_none_is_no_default() -> None:
@@ -291,12 +291,13 @@ def test_a_user_by_the_name_of_none_is_no_default() -> None:
     )
     assert names(planned(default(), bounds=bounds)) == [None]
     halt = cluster_watch.halted(
-        Windows("User:None"),  # type: ignore[arg-type]
+        Windows("User:None", "User:a", "User:b", "User:c", "User:d"),  # type: ignore[arg-type]
         written(default()),
         "c1",
         NOON + HOUR / 2,
         period=HOUR,
         results_at=NOON + HOUR / 2,
+        limits=ReplicationSection(),
     )
     assert halt is not None
     assert "user (the default of all users)" in halt.reason

@@ -1,5 +1,6 @@
 """The halt: where the cluster is worse after a change of ours, plans only give back."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback import apply_run, cluster_watch, halt, release_run
 from quotaflow.pipelines.feedback.change import RESTORE, Halt, Plan
+from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import HALTED, RELEASED, Ledger
@@ -105,57 +107,158 @@ def test_a_person_ends_a_halt(scene: Scene) -> None:
     assert halt.trial(scene.journal.ledger, "c1", NOON + MINUTE, HOUR) is None
 
 
-def degraded(minute: float, is_degraded: bool) -> Row:
-    row = {"cluster_id": "c1", "event_time": NOON + minute * MINUTE, "broker_id": 1}
-    return row | {"is_degraded": is_degraded, "shrunk_partitions": 0}
-
-
-def minutes(first: int, last: int, *, is_degraded: bool) -> list[Row]:
-    return [degraded(n, is_degraded) for n in range(first, last)]
-
-
-def failing(principal: str, first: int, last: int, error_code: int) -> list[Row]:
-    return [
-        request(60 * n + k, "FETCH", principal=principal, error_code=error_code, weight=1)
-        for n in range(first, last)
+def served(names: range, minutes: range, code: int = 0, **others: Any) -> list[Row]:
+    """Three answers a minute to each of some users."""
+    rows = [
+        request(60 * minute + 15 * k, "PRODUCE", principal=f"User:{name}", error_code=code)
+        for minute in minutes
+        for name in names
         for k in range(3)
+    ]
+    return [row | others for row in rows]
+
+
+def late(names: range, minutes: range, **others: Any) -> list[Row]:
+    return served(names, minutes, total_time_ms=2_000.0, **others)
+
+
+def replicas(minute: float, in_sync: dict[int, bool]) -> list[Row]:
+    """What a snapshot saw of 40 partitions, each with a replica at some brokers."""
+    row = {"cluster_id": "c1", "event_time": NOON + minute * MINUTE, "topic_id": "t1"}
+    row |= {"topic": "orders", "is_removed": False}
+    return [
+        row | {"partition": partition, "broker_id": broker, "is_in_sync": is_in_sync}
+        for partition in range(40)
+        for broker, is_in_sync in in_sync.items()
     ]
 
 
-WELL = minutes(-30, 20, is_degraded=False)
-WORSE = [*minutes(-30, 5, is_degraded=False), *minutes(5, 20, is_degraded=True)]
-WELL_AGAIN = [*minutes(0, 5, is_degraded=True), *minutes(5, 20, is_degraded=False)]
+BEFORE, AFTER = range(-30, 0), range(1, 20)
+ALL, SOME, FEW = range(12), range(6), range(2)
+WELL = served(ALL, BEFORE)
+DOWN = {1: True, 2: True, 3: False}
+UP = dict.fromkeys(DOWN, True)
+NOT_ENOUGH_REPLICAS, REBALANCE_IN_PROGRESS, DENIED = 19, 27, 29
+REQUESTS: dict[str, tuple[list[Row], str | None]] = {
+    "well": (served(ALL, AFTER), None),
+    "slow": (late(ALL, AFTER), "slow in 15 of 15 minutes, and were in 0 of 30"),
+    "slow for a few clients": (late(FEW, AFTER) + served(ALL, AFTER), None),
+    "slow for one more": (late(range(1), AFTER), None),
+    "well again": (late(ALL, range(1, 5)) + served(ALL, range(5, 20)), None),
+    "slow followers": (served(ALL, AFTER) + late(ALL, AFTER, replica_id=2), None),
+    "consumers wait for records": (late(ALL, AFTER, api="FETCH", remote_time_ms=1_999.0), None),
+    "consumers wait for a broker": (late(ALL, AFTER, api="FETCH", remote_time_ms=1.0), "15 of 15"),
+    "errors of half of the others": (
+        served(SOME, AFTER, NOT_ENOUGH_REPLICAS) + served(range(6, 12), AFTER),
+        "6 of 12 other principals have more errors that brokers cause, such as User:0: 100%",
+    ),
+    "errors of two": (
+        served(FEW, AFTER, NOT_ENOUGH_REPLICAS) + served(range(2, 12), AFTER),
+        None,
+    ),
+    "errors that a deploy makes": (served(ALL, AFTER, REBALANCE_IN_PROGRESS), None),
+    "errors that a client makes": (served(ALL, AFTER, DENIED), None),
+    "few lines, each of many requests": (
+        served(ALL, range(5, 8), NOT_ENOUGH_REPLICAS, weight=100.0),
+        None,
+    ),
+}
+
+
+def cluster_halt(
+    warehouse: Warehouse, content: dict[str, list[Row]], journal: ListJournal | None = None
+) -> Halt | None:
+    """The halt at 12:20, after a run at noon that limited User:mallory."""
+    make_tables(warehouse, content)
+    conf, until = config.Conf(warehouse=warehouse.conf), NOON + 20 * MINUTE
+    ledger = (journal or written()).ledger
+    return cluster_watch.halted(
+        open_tables(conf),
+        ledger,
+        "c1",
+        until,
+        period=HOUR,
+        results_at=until,
+        limits=conf.replication,
+    )
+
+
+@pytest.mark.parametrize("case", REQUESTS)
+def test_the_cluster_is_compared_with_itself_before_the_run(
+    warehouse: Warehouse, case: str
+) -> None:
+    after, why = REQUESTS[case]
+    actual = cluster_halt(warehouse, {"requests": WELL + after})
+    assert (actual is None) if why is None else (actual and why in actual.reason)
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("snapshots", "why"),
     [
-        pytest.param({"broker_degradation": WELL}, None, id="well"),
-        pytest.param({"broker_degradation": WORSE}, "degraded in 15 of", id="worse"),
-        pytest.param({"broker_degradation": WELL_AGAIN}, None, id="well again"),
-        pytest.param(
-            {"requests": [*failing("User:a", -30, 0, 0), *failing("User:a", 1, 20, 7)]},
-            "such as User:a",
-            id="errors of others",
-        ),
-        pytest.param(
-            {"requests": [*failing("User:mallory", -30, 0, 0), *failing("User:mallory", 1, 20, 7)]},
-            None,
-            id="errors of the one that was limited",
-        ),
-        pytest.param({}, None, id="no table"),
+        pytest.param(replicas(-60, UP) + replicas(5, DOWN), "40 of 120 replicas are", id="lost"),
+        pytest.param(replicas(-60, UP) + replicas(5, {3: False})[:2], None, id="only two"),
+        pytest.param(replicas(-60, UP) + replicas(5, {4: False}), None, id="added by a move"),
+        pytest.param(replicas(-60, DOWN) + replicas(5, DOWN), None, id="lost before"),
+        pytest.param(replicas(5, DOWN), None, id="no snapshot before"),
     ],
 )
-def test_the_cluster_is_compared_with_itself_before_the_run(
-    warehouse: Warehouse, content: dict[str, list[Row]], why: str | None
+def test_replicas_that_fell_out_of_sync(
+    warehouse: Warehouse, snapshots: list[Row], why: str | None
 ) -> None:
-    make_tables(warehouse, content)
-    tables = open_tables(config.Conf(warehouse=warehouse.conf))
-    until = NOON + 20 * MINUTE
-    actual = cluster_watch.halted(
-        tables, written().ledger, "c1", until, period=HOUR, results_at=until
-    )
+    actual = cluster_halt(warehouse, {"replicas": snapshots})
     assert (actual is None) if why is None else (actual and why in actual.reason)
+
+
+def test_without_tables_no_plan_halts(warehouse: Warehouse) -> None:
+    assert cluster_halt(warehouse, {}) is None
+
+
+def hourly(minutes: range, hours: int) -> range:
+    """The same minutes of earlier hours, as one range of each."""
+    return range(minutes.start - 60 * hours, minutes.stop - 60 * hours)
+
+
+@pytest.mark.parametrize("share", ["usual", "unusual"])
+@pytest.mark.parametrize("sign", ["slow", "errors", "replicas"])
+def test_the_cluster_is_compared_with_its_own_week(
+    warehouse: Warehouse, sign: str, share: str
+) -> None:
+    """Two days in which each hour ends as bad as now, or two good ones and a bad hour."""
+    bad_hours = range(1, 60) if share == "usual" else range(5, 6)
+    before, after, content = range(-45, -15), range(-15, 0), dict[str, list[Row]]()
+    if sign == "replicas":
+        lines = replicas(-3_700, UP)
+        lines += [row for n in bad_hours for row in replicas(-60 * n - 5, DOWN)]
+        lines += [row for n in bad_hours for row in replicas(-60 * n + 5, UP)]
+        content["replicas"] = lines + replicas(-4, UP) + replicas(5, DOWN)
+    else:
+        bad: Row = {"code": NOT_ENOUGH_REPLICAS} if sign == "errors" else {"total_time_ms": 2_000.0}
+        lines = WELL + served(SOME, range(1, 20), **bad) + served(range(6, 12), range(1, 20))
+        for n in range(1, 60):
+            made = bad if n in bad_hours else {}
+            lines += served(ALL, hourly(before, n)) + served(range(6, 12), hourly(after, n))
+            lines += served(SOME, hourly(after, n), **made)
+        content["requests"] = lines
+    assert (cluster_halt(warehouse, content) is None) is (share == "usual")
+
+
+@pytest.mark.parametrize(
+    ("entity", "evidence"),
+    [
+        pytest.param(("user", "0"), "user=0 quota_type=producer_byte_rate", id="user"),
+        pytest.param(("ip", "10.0.0.7"), "principal=User:0 client_address=10.0.0.7", id="address"),
+        pytest.param(("broker", "1"), "principal=User:0", id="another config"),
+    ],
+)
+def test_errors_of_the_one_that_was_limited_do_not_count(
+    warehouse: Warehouse, entity: tuple[str, str], evidence: str
+) -> None:
+    """Five principals are enough for a halt, and four are not."""
+    requests = served(range(5), BEFORE) + served(range(5), AFTER, NOT_ENOUGH_REPLICAS)
+    named = ConfigEntity("c1", *entity, None)
+    limited = [replace(r, entity=named, evidence_key=evidence) for r in written().records]
+    assert cluster_halt(warehouse, {"requests": requests}) is not None
+    assert cluster_halt(warehouse, {}, ListJournal(limited)) is None
 
 
 def test_apply_records_the_halt_and_writes_only_what_gives_back(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from quotaflow.pipelines.config.plan import ReplicationSection
 from quotaflow.pipelines.feedback import (
     cluster_watch,
     dead_time,
@@ -33,13 +34,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SINCE = NOON - timedelta(days=3)
+WINDOWS = {
+    "part": "CAST(floor(unix_micros(event_time) / 3600000000e0) AS BIGINT)",
+    "is_after": "unix_micros(event_time) % 3600000000 < 900000000",
+    "is_in_range": f"event_time >= {literal(SINCE)}",
+    "is_other": "principal NOT IN ('User:mallory')",
+}
+MOMENTS = [(0, False, SINCE), (0, True, NOON)]
 QUERIES_OF_PLANS = (
     input_ages.NEWEST.format("true"),
     input_ages.LAGS.format("true", literal(SINCE), input_ages.ENDS),
     input_ages.LAGS.format("true", literal(SINCE), input_ages.NO_ENDS),
-    cluster_watch.MINUTES.format("'c1'", literal(SINCE), literal(NOON)),
-    cluster_watch.ERRORS.format("'c1'", literal(SINCE), literal(NOON)),
-    cluster_watch.OUT_OF_SYNC.format("'c1'", literal(NOON)),
+    *(sql for _, sql in cluster_watch.queries(WINDOWS, MOMENTS, "c1", ReplicationSection())),
     plan_inputs.PROTECTED.format("cluster_id = 'c1'"),
     plan_inputs.MOVED.format("cluster_id = 'c1'"),
     other_writers.LAST_ALTERATIONS,
