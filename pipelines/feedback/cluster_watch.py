@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
-from quotaflow.pipelines.config.plan import ReplicationSection
+from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.feedback import halt
 from quotaflow.pipelines.feedback.change import Halt, Trial
 from quotaflow.pipelines.feedback.ledger import Ledger

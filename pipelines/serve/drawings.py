@@ -304,7 +304,7 @@ _DEGRADED = Listing(
         number("partitions at min.insync.replicas", "shrunk_partitions"),
     ),
     "SELECT *, count(*) OVER () AS of_all FROM broker_degradation WHERE cluster_id = {cluster} "
-    "AND {is} AND is_degraded AND event_time >= {since} ORDER BY event_time DESC "
+    "AND {is} AND is_slow AND event_time >= {since} ORDER BY event_time DESC "
     f"LIMIT {MAX_ROWS}",
 )
 _CHECKS = Listing(

@@ -50,7 +50,7 @@ _SHRINKS = (
     "ORDER BY event_time DESC, topic, partition"
 )
 _DEGRADED = (
-    "SELECT * FROM broker_degradation WHERE {of_cluster} AND {in_range} AND is_degraded "
+    "SELECT * FROM broker_degradation WHERE {of_cluster} AND {in_range} AND is_slow "
     "AND broker_id IN (SELECT broker_id FROM quota_usage WHERE {of_cluster} AND {is_client} "
     "AND {in_range}) ORDER BY event_time DESC, broker_id"
 )

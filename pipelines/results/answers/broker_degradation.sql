@@ -62,7 +62,7 @@ judged AS (
         AND minutes.p99_ms > CASE
             WHEN minutes.api = 'PRODUCE' THEN coalesce(bounds.produce_p99_ms, 1e3)
             ELSE coalesce(bounds.fetch_p99_ms, 5e2)
-        END AS is_slow
+        END AS is_high
     FROM minutes
     INNER JOIN usual
         ON minutes.cluster_id = usual.cluster_id
@@ -73,7 +73,7 @@ judged AS (
 followed AS (
     SELECT
         *,
-        lag(is_slow) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS was_slow,
+        lag(is_high) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS was_high,
         lag(minute) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS before
     FROM judged
 ),
@@ -100,10 +100,10 @@ signs AS (
         CASE WHEN api = 'FETCH' THEN usual_p99_ms END AS usual_fetch_p99_ms,
         CAST(0 AS BIGINT) AS shrunk_partitions,
         CASE
-            WHEN is_slow AND was_slow AND unix_micros(minute) - unix_micros(before) = 60000000
+            WHEN is_high AND was_high AND unix_micros(minute) - unix_micros(before) = 60000000
                 THEN 1
             ELSE 0
-        END AS is_any_degraded
+        END AS is_any_slow
     FROM followed
     UNION ALL
     SELECT
@@ -115,7 +115,7 @@ signs AS (
         CAST(NULL AS DOUBLE) AS fetch_p99_ms,
         CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
         count(*) AS shrunk_partitions,
-        1 AS is_any_degraded
+        CAST(NULL AS INT) AS is_any_slow
     FROM shrunk
     GROUP BY cluster_id, minute, broker_id
 )
@@ -129,6 +129,6 @@ SELECT
     max(fetch_p99_ms) AS fetch_p99_ms,
     max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
     max(shrunk_partitions) AS shrunk_partitions,
-    max(is_any_degraded) = 1 AS is_degraded
+    max(is_any_slow) = 1 AS is_slow
 FROM signs
 GROUP BY cluster_id, minute, broker_id

@@ -198,7 +198,7 @@ given AS (
         ON uses.cluster_id = degraded.cluster_id
             AND uses.broker_id = degraded.broker_id
             AND uses.event_time = degraded.event_time
-            AND degraded.is_degraded
+            AND degraded.is_slow
     GROUP BY
         uses.cluster_id, uses.principal, uses.client_address, uses.broker_id, uses.event_time
 ),

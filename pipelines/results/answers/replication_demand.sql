@@ -81,7 +81,7 @@ capacities AS (
         ) / 60e0 AS other,
         min(
             CASE
-                WHEN degradation.is_degraded
+                WHEN degradation.is_slow
                     AND carried.bytes > carried.other_bytes
                     AND carried.event_time < newest.event_time THEN carried.bytes
             END
@@ -100,7 +100,7 @@ recent_latency AS (
         sides.cluster_id,
         sides.broker_id,
         sides.side,
-        max(CASE WHEN degradation.is_degraded THEN 1 ELSE 0 END) AS is_any_degraded,
+        max(CASE WHEN degradation.is_slow THEN 1 WHEN NOT degradation.is_slow THEN 0 END) AS is_any_slow,
         max(degradation.produce_p99_ms) AS produce_p99_ms,
         max(degradation.usual_produce_p99_ms) AS usual_produce_p99_ms,
         max(degradation.fetch_p99_ms) AS fetch_p99_ms,
@@ -144,7 +144,7 @@ inputs AS (
         recent_latency.fetch_p99_ms,
         recent_latency.usual_fetch_p99_ms,
         coalesce(recent_latency.shrunk_partitions, 0) AS shrunk_partitions,
-        recent_latency.is_any_degraded = 0 AS are_clients_healthy,
+        recent_latency.is_any_slow = 0 AS are_clients_healthy,
         bounds.share,
         bounds.hysteresis,
         bounds.max_step_factor,

@@ -33,12 +33,13 @@ PARTITION_WRITE_RATES = Table(
 BROKER_DEGRADATION = Table(
     name="broker_degradation",
     comment=(
-        "One row per minute and broker, in the last hour with replication. Whether the clients of "
-        "a broker are degraded, which means that a replication throttle is too high. A minute "
-        "with 20 or more requests is slow if its p99 is above conf's limit "
-        "(replication.produce_p99_ms, replication.fetch_p99_ms) and above "
-        "replication.p99_rise_factor times the usual p99. The p99 of PRODUCE is the whole time "
-        "from receive to sent; that of a consumer's FETCH leaves out the wait for records."
+        "One row per minute and broker, in the last hour with replication. Whether clients wait "
+        "for a broker, which means that a replication throttle is too high, and how many "
+        "partitions came down to min.insync.replicas, which it may be too low for. A p99 of 20 or "
+        "more requests is high if it is above conf's limit (replication.produce_p99_ms, "
+        "replication.fetch_p99_ms) and above replication.p99_rise_factor times the usual one. "
+        "The p99 of PRODUCE is the whole time from receive to sent; that of a consumer's FETCH "
+        "leaves out the wait for records."
     ),
     columns=(
         CLUSTER_ID,
@@ -77,9 +78,10 @@ BROKER_DEGRADATION = Table(
             "min.insync.replicas or below",
         ),
         Column(
-            "is_degraded",
+            "is_slow",
             BOOLEAN,
-            "a partition shrank, or this minute and the one before it are slow",
+            "clients wait: p99s of this minute and of the one before it are high; null: no client "
+            "sent requests in the minute",
         ),
     ),
     key=("cluster_id", "event_time", "broker_id"),
@@ -123,7 +125,7 @@ REPLICATION_DEMAND = Table(
             "capacity_source",
             STRING,
             "conf (its settings) or latency (the least it carried in a minute of the hour in which "
-            "its clients were degraded, if that is less than conf's); null: conf has none",
+            "its clients waited, if that is less than conf's); null: conf has none",
         ),
         Column(
             "carried_at_most_bytes_per_s",
@@ -156,7 +158,7 @@ REPLICATION_DEMAND = Table(
         Column(
             "are_clients_healthy",
             BOOLEAN,
-            "no minute of the last three since the rate was set is degraded (broker_degradation); "
+            "no minute of the last three since the rate was set is slow (broker_degradation); "
             "null: none has requests of clients",
         ),
         Column(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config.plan import ReplicationSection
+from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback import (
     cluster_watch,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quotaflow.pipelines.config.plan import ReplicationSection
+from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.feedback import (
     cluster_watch,
     dead_time,
@@ -40,7 +40,7 @@ WINDOWS = {
     "is_in_range": f"event_time >= {literal(SINCE)}",
     "is_other": "principal NOT IN ('User:mallory')",
 }
-MOMENTS = [(0, False, SINCE), (0, True, NOON)]
+MOMENTS = [(0, False, NOON), (0, True, NOON + timedelta(days=1))]
 QUERIES_OF_PLANS = (
     input_ages.NEWEST.format("true"),
     input_ages.LAGS.format("true", literal(SINCE), input_ages.ENDS),

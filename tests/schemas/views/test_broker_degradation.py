@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
 from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
-from .view_tables import rows
+from .view_tables import picked, rows
 
 
 def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:
@@ -108,18 +108,28 @@ IN_SYNC = {"topic_id": "t1", "topic": None}
 
 
 @pytest.mark.parametrize(
-    ("changes", "least", "is_well"),
+    ("changes", "least", "shrunk"),
     [
-        pytest.param([(NOW - 50, 2)], "2", False, id="down to its least"),
-        pytest.param([(NOW - 50, 1)], "2", False, id="under its least"),
-        pytest.param([(NOW - 50, 2)], "1", None, id="more than its least"),
-        pytest.param([(NOW - 300, 2)], "2", None, id="a while ago"),
-        pytest.param([(NOW - 900, 1), (NOW - 50, 2)], "2", None, id="it grows again"),
+        pytest.param([(NOW - 50, 2)], "2", [1, 1], id="down to its least"),
+        pytest.param([(NOW - 50, 1)], "2", [1, 1], id="under its least"),
+        pytest.param([(NOW - 50, 2)], "1", [0, 0], id="more than its least"),
+        pytest.param([(NOW - 300, 2)], "2", [0, 0], id="a while ago"),
+        pytest.param([(NOW - 900, 1), (NOW - 50, 2)], "2", [0, 0], id="it grows again"),
     ],
 )
+@pytest.mark.parametrize(
+    "seen",
+    [([], None), (QUIET + answered(0, 20.0), True)],
+    ids=["no requests", "well"],
+)
 def test_partitions_at_their_least_in_sync_replicas(
-    warehouse: Warehouse, changes: list[tuple[int, int]], least: str, is_well: bool | None
+    warehouse: Warehouse,
+    changes: list[tuple[int, int]],
+    least: str,
+    shrunk: list[int],
+    seen: tuple[list[Row], bool | None],
 ) -> None:
+    """They need bandwidth: no client waits for them, and no rate is halved."""
     replica = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
     replica |= {"partition": 0, "is_in_sync": True, "is_removed": False}
     least_of = {"cluster_id": "c1", "event_time": at(0), "is_removed": False} | {
@@ -145,8 +155,12 @@ def test_partitions_at_their_least_in_sync_replicas(
             least_of | {"entity_type": "broker", "entity_name": "1"} | {"config_value": "3"},
         ],
         reassignment_changes=shrinks,
+        requests=seen[0],
     )
-    assert [row["are_clients_healthy"] for row in actual.values()] == [is_well, is_well]
+    assert [row["shrunk_partitions"] for row in actual.values()] == shrunk
+    assert actual[1, "leader"]["are_clients_healthy"] == seen[1]
+    advice = rows(warehouse, "SELECT reason FROM replication_rate_advice")
+    assert picked(advice, "reason") == [("capacity_unknown",), ("capacity_unknown",)]
 
 
 NAMED = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
