@@ -13,7 +13,7 @@ from quotaflow.pipelines.feedback.change import Halt, Trial
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.udfs.rules.cluster_health import BROKER_ERRORS, LEAST_REQUESTS, Pair, Window, worse
+from quotaflow.udfs.rules.cluster_health import LEAST_REQUESTS, Pair, Window, worse
 
 BEFORE, NOW = timedelta(minutes=30), timedelta(minutes=15)
 """How long before a run, and up to now, the cluster is looked at: it may be well again since."""
@@ -62,16 +62,13 @@ ERRORS = """
     FROM (
         SELECT part, principal,
             sum(CASE WHEN is_after THEN 0 ELSE weight END) AS before_requests,
-            sum(CASE WHEN is_after OR NOT is_error THEN 0 ELSE weight END) AS before_errors,
+            sum(CASE WHEN is_after OR NOT is_broker_error THEN 0 ELSE weight END) AS before_errors,
             sum(CASE WHEN is_after THEN weight ELSE 0 END) AS requests,
-            sum(CASE WHEN is_after AND is_error THEN weight ELSE 0 END) AS errors
+            sum(CASE WHEN is_after AND is_broker_error THEN weight ELSE 0 END) AS errors
         FROM (
             SELECT {part} AS part, {is_after} AS is_after, principal,
-                coalesce(weight, 1) AS weight, failures.error_code IS NOT NULL AS is_error
-            FROM requests AS answered
-            LEFT JOIN error_names AS failures
-                ON answered.error_code = failures.error_code
-                    AND failures.error_name IN ({error_names})
+                coalesce(weight, 1) AS weight, is_broker_error
+            FROM client_answers
             WHERE {is_seen}
         ) AS seen
         GROUP BY part, principal
@@ -144,7 +141,7 @@ def queries(
     return (
         ("requests", MINUTES.format(**values, **wait)),
         ("replicas", OUT_OF_SYNC.format(cluster=literal(cluster_id), moments=times)),
-        ("requests", ERRORS.format(**values, error_names=", ".join(map(literal, BROKER_ERRORS)))),
+        ("requests", ERRORS.format(**values)),
     )
 
 
@@ -161,7 +158,7 @@ class _Watch:
     def worse(self) -> str | None:
         """Why the cluster is worse since the trial; None if it is not."""
         start, since = self.trial.started_at, max(self.trial.ended_at, self.until - NOW)
-        until = self.until + _MICROSECOND
+        until = max(self.until, since) + _MICROSECOND
         seen = {
             "part": "0",
             "is_after": f"event_time >= {literal(since)}",

@@ -11,24 +11,6 @@ from statistics import median
 
 from quotaflow.udfs.counted import counted, noun
 
-BROKER_ERRORS = (
-    "UNKNOWN_SERVER_ERROR",
-    "REQUEST_TIMED_OUT",
-    "BROKER_NOT_AVAILABLE",
-    "REPLICA_NOT_AVAILABLE",
-    "NETWORK_EXCEPTION",
-    "COORDINATOR_LOAD_IN_PROGRESS",
-    "COORDINATOR_NOT_AVAILABLE",
-    "NOT_ENOUGH_REPLICAS",
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-    "KAFKA_STORAGE_ERROR",
-)
-"""Errors that count: a broker, a disk or a follower failed."""
-# Left out is what a client can cause alone: a wrong request (INVALID_*), a missing permission, a
-# topic that is not there, a quota that it exceeds (THROTTLING_QUOTA_EXCEEDED). Left out too is what
-# each deploy or election brings: REBALANCE_IN_PROGRESS, NOT_LEADER_OR_FOLLOWER, NOT_COORDINATOR.
-# A client can ask for a timeout that is too short, but that is REQUEST_TIMED_OUT for it alone.
-
 LEAST_REQUESTS = 20
 """Requests of a principal in each window from which on its share of errors says something."""
 _RISE_OF_ERRORS, _FACTOR_OF_ERRORS = 0.05, 2.0
@@ -46,9 +28,9 @@ class Window:
     """What was seen of a cluster in a time range.
 
     `slow_minutes` of its `minutes` had a broker that was slow for its clients. `errors`: principal
-    -> requests and errors of it. `well`: so many principals more have enough requests in both
-    windows that are compared, and no error in this one. `out_of_sync` of its `replicas` were not
-    in sync at its end; None where no snapshot shows them.
+    -> requests of it, and those with an error that a broker caused. `well`: so many principals more
+    have enough requests in both windows that are compared, and no such error in this one.
+    `out_of_sync` of its `replicas` were not in sync at its end; None where no snapshot shows them.
     """
 
     minutes: int = 0

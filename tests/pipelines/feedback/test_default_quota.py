@@ -277,7 +277,7 @@ class Windows:
         return True
 
     def rows(self, sql: str) -> list[dict[str, object]]:
-        if "error_names" not in sql:
+        if "client_answers" not in sql:
             return []
         counts = {"before_requests": 100, "before_errors": 0, "requests": 100, "errors": 90}
         seen = [each for each in self.principals if literal(each) not in sql]

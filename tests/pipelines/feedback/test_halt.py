@@ -138,12 +138,15 @@ ALL, SOME, FEW = range(12), range(6), range(2)
 WELL = served(ALL, BEFORE)
 DOWN = {1: True, 2: True, 3: False}
 UP = dict.fromkeys(DOWN, True)
+STORED = {"topic": "orders", "partition": 0, "error_code": 0}
+REFUSED = {"topic": "orders", "partition": 1, "error_code": 19}
 NOT_ENOUGH_REPLICAS, REBALANCE_IN_PROGRESS, DENIED = 19, 27, 29
 REQUESTS: dict[str, tuple[list[Row], str | None]] = {
     "well": (served(ALL, AFTER), None),
     "slow": (late(ALL, AFTER), "slow in 15 of 15 minutes, and were in 0 of 30"),
     "slow for a few clients": (late(FEW, AFTER) + served(ALL, AFTER), None),
     "slow for one more": (late(range(1), AFTER), None),
+    "slow for three of many": (late(range(3), AFTER) + served(range(3, 33), AFTER), None),
     "well again": (late(ALL, range(1, 5)) + served(ALL, range(5, 20)), None),
     "slow followers": (served(ALL, AFTER) + late(ALL, AFTER, replica_id=2), None),
     "consumers wait for records": (late(ALL, AFTER, api="FETCH", remote_time_ms=1_999.0), None),
@@ -158,6 +161,11 @@ REQUESTS: dict[str, tuple[list[Row], str | None]] = {
     ),
     "errors that a deploy makes": (served(ALL, AFTER, REBALANCE_IN_PROGRESS), None),
     "errors that a client makes": (served(ALL, AFTER, DENIED), None),
+    "errors of partitions": (
+        served(ALL, AFTER, error_code=None, partitions=[REFUSED, STORED]),
+        "12 of 12 other principals have more errors",
+    ),
+    "errors of followers": (served(ALL, AFTER, NOT_ENOUGH_REPLICAS, replica_id=2), None),
     "few lines, each of many requests": (
         served(ALL, range(5, 8), NOT_ENOUGH_REPLICAS, weight=100.0),
         None,
