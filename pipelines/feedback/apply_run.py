@@ -18,18 +18,21 @@ from quotaflow.pipelines.feedback import (
     planning,
     restore_run,
     strimzi,
+    trusted_bounds,
 )
 from quotaflow.pipelines.feedback.blast_radius import Room
 from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
-from quotaflow.pipelines.feedback.change_writer import Configs, preview
+from quotaflow.pipelines.feedback.change_writer import Configs, Distrust, preview
 from quotaflow.pipelines.feedback.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.recheck import Recheck
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
+from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.schemas.configs import QUOTA_ENTITIES
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted, noun
 
@@ -44,7 +47,8 @@ def dry_run(
     plan = _plan(conf, tables, approved_plan, now)
     with exclusive_section.open_cluster(conf) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
-        seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
+        distrust = distrusting(conf, configs, journal.read_ledger(tables))
+        seen = [outcome for group in _groups(plan) for outcome in preview(configs, group, distrust)]
         return plan, [replace(o, step=ACCEPTED) if o.step == STARTED else o for o in seen]
 
 
@@ -75,7 +79,10 @@ def apply_plan(
             )
             return plan, _run(conf, taken, plan, plan.changes, None)
         altered = _altered(conf, taken.tables, approved_plan)
-        left, ended = still_fitting(approved_plan, taken.apply.configs, taken.ledger, altered)
+        distrust = distrusting(conf, taken.apply.configs, taken.ledger)
+        left, ended = still_fitting(
+            approved_plan, taken.apply.configs, taken.ledger, altered, distrust
+        )
         radius = plan_policy.for_plan(conf, taken.tables, now, taken.ledger).blast_radius
         room = None if radius is None else Room(radius, taken.ledger, now)
         return plan, [*ended, *_run(conf, taken, plan, left, room)]
@@ -98,7 +105,21 @@ def _run(
         return planning.make(conf, tables, datetime.now(UTC), ledger, is_bounded=False)
 
     recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
-    return replace(apply, veto=recheck).run(plan.plan_id, changes)
+    distrust = distrusting(conf, apply.configs, section.ledger)
+    return replace(apply, veto=recheck, distrust=distrust).run(plan.plan_id, changes)
+
+
+def distrusting(conf: Conf, configs: Configs, ledger: Ledger) -> Distrust:
+    """What asks conf, the cluster and our ledger about changes, and no table."""
+    bounds = trusted_bounds.of_conf(conf)
+
+    def why(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
+        is_quota = changes[0].entity.entity_type in QUOTA_ENTITIES
+        facts = configs.facts() if is_quota else ClusterFacts()
+        now = datetime.now(UTC)
+        return trusted_bounds.problem(changes, actual, bounds, ledger, now, facts=facts)
+
+    return why
 
 
 def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
@@ -168,7 +189,11 @@ def _check_cluster(plan: Plan, cluster_id: str) -> None:
 
 
 def still_fitting(
-    approved_plan: FrozenPlan, configs: Configs, ledger: Ledger, altered: Mapping[Key, LaterWriter]
+    approved_plan: FrozenPlan,
+    configs: Configs,
+    ledger: Ledger,
+    altered: Mapping[Key, LaterWriter],
+    distrust: Distrust = lambda *_: None,
 ) -> tuple[list[Change], list[Outcome]]:
     """The changes of a frozen plan that are still to be made, and the outcomes of the others.
 
@@ -176,7 +201,7 @@ def still_fitting(
     change no longer fits: then nothing of the plan may be written.
     """
     plan = approved_plan.plan
-    seen = [outcome for group in _groups(plan) for outcome in preview(configs, group)]
+    seen = [outcome for group in _groups(plan) for outcome in preview(configs, group, distrust)]
     moved = [_unless_altered(each, altered) for each in seen]
     moved = [outcome for outcome in moved if outcome.step not in {STARTED, ALREADY_SET}]
     if moved:

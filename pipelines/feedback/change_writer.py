@@ -32,6 +32,7 @@ from quotaflow.pipelines.feedback.outcome import (
     previewed,
     resolve,
 )
+from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
@@ -55,6 +56,15 @@ class Configs(Protocol):
     def write(self, changes: Sequence[Change]) -> str | None:
         """Make changes of one entity. Returns why they were refused; None if they were made."""
 
+    def facts(self) -> ClusterFacts:
+        """What the cluster says of itself now."""
+        ...
+
+
+Distrust = Callable[[Sequence[Change], Mapping[str, str]], str | None]
+"""Why changes of an entity break a bound that no table can move, by what it has now; None if not.
+Raises UnansweredError."""
+
 
 class Journal(Protocol):
     """Stores records."""
@@ -68,7 +78,8 @@ class ChangeWriter:
     """One run of apply or restore.
 
     `stop_reason` says why nothing more may be written, `veto` why changes of one entity may not be
-    written any more. `on_step` is called after each step.
+    written any more, and `distrust` the same by what the entity has just before its write.
+    `on_step` is called after each step.
     `leased_elsewhere`: configs that another deployment has a lease of, and which.
     """
 
@@ -78,6 +89,7 @@ class ChangeWriter:
     clock: Callable[[], datetime]
     stop_reason: Callable[[], str | None] = lambda: None
     veto: Callable[[Sequence[Change]], str | None] = lambda _: None
+    distrust: Distrust = lambda *_: None
     on_step: Callable[[str], None] = lambda _: None
     sleep: Callable[[float], None] = time.sleep
     leased_elsewhere: Mapping[Key, str] = field(default_factory=dict)
@@ -98,7 +110,7 @@ class ChangeWriter:
         outcomes: list[Outcome] = []
         writable: list[list[Change]] = []
         for _, changed in groupby(changes, key=lambda change: change.entity):
-            seen = preview(self.configs, list(changed))
+            seen = preview(self.configs, list(changed), self.distrust)
             now, later = _parted([self._unless_leased(each) for each in seen])
             outcomes += now
             writable += [later] if later else []
@@ -143,8 +155,11 @@ class ChangeWriter:
         try:
             # A write that somebody else made since the preview must not be overwritten.
             actual = self.configs.read(group[0].entity)
+            stopped = self.distrust(group, actual)
         except UnansweredError as error:
             return [Outcome(change, UNDONE, _unreached(error)) for change in group]
+        if stopped is not None:
+            return [Outcome(change, UNDONE, stopped) for change in group]
         ended, writable = _parted([previewed(change, actual) for change in group])
         return [*ended, *(self._send(writable) if writable else [])]
 
@@ -196,10 +211,15 @@ def resolve_open(configs: Configs, ledger: Ledger, clock: Callable[[], datetime]
     return ended
 
 
-def preview(configs: Configs, group: Sequence[Change]) -> list[Outcome]:
+def preview(
+    configs: Configs, group: Sequence[Change], distrust: Distrust = lambda *_: None
+) -> list[Outcome]:
     """BEGUN for each change of an entity that can be made, else why not. Nothing is written."""
     try:
         actual = configs.read(group[0].entity)
+        why = distrust(group, actual)
+        if why is not None:
+            return [Outcome(change, REFUSED, why) for change in group]
         seen = [previewed(change, actual) for change in group]
         writable = [
             o.change for o in seen if o.step == STARTED and o.change.operation.name != RENEW

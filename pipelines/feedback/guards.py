@@ -13,6 +13,7 @@ from quotaflow.pipelines.feedback.change import Halt, is_same_value
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.holds import Key
 from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.trusted_bounds import TrustedBounds
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
     BROKER,
@@ -83,7 +84,8 @@ class PlanPolicy:
     `limits`: how much a limit must help, and how long it lasts. `min_history`: how long usage must
     be known before a first quota; None: a first quota has no bound. `default_quotas`:
     producer_ids_rate of the default of all users may be written. `strangers`: limits of ours ->
-    somebody who uses the entity since and is not the offender.
+    somebody who uses the entity since and is not the offender. `trusted`: bounds that no table can
+    move; None: there are none.
     """
 
     excluded_principals: frozenset[str] = frozenset()
@@ -111,6 +113,7 @@ class PlanPolicy:
     min_history: timedelta | None = None
     default_quotas: bool = False
     strangers: Mapping[Key, str] = field(default_factory=dict)
+    trusted: TrustedBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)

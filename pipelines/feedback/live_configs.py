@@ -13,8 +13,10 @@ from kafka import errors as kafka_errors
 from kafka.admin import AlterConfigOp, ConfigResourceType, ConfigSourceType
 from kafka.protocol import admin as requests
 
+from quotaflow.pipelines.feedback import cluster_facts
 from quotaflow.pipelines.feedback.change import DELETE, Change
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import (
     UNKNOWN_TOPIC,
@@ -76,6 +78,10 @@ class LiveConfigs:
         After an UnansweredError it is unknown whether they were made.
         """
         return self._alter(changes, validate_only=False)
+
+    def facts(self) -> ClusterFacts:
+        """The addresses of brokers, and the defaults of quotas."""
+        return cluster_facts.read(self.state)
 
     def _alter(self, changes: Sequence[Change], *, validate_only: bool) -> str | None:
         entity = changes[0].entity

@@ -9,7 +9,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.feedback import blast_radius, guards, halt, quota_plan, strimzi
+from quotaflow.pipelines.feedback import (
+    blast_radius,
+    guards,
+    halt,
+    quota_plan,
+    strimzi,
+    trusted_bounds,
+)
 from quotaflow.pipelines.feedback.change import (
     RENEW,
     SUBTRACT,
@@ -169,9 +176,26 @@ def _changes(
             blocked.append(BlockedChange(row, why))
         changes += [change] if change else []
     first = group[0]
+    distrusted = _distrusted(changes, now, bounds, current)
+    if distrusted is not None:
+        return [], [BlockedChange(row, distrusted) for row in group]
     written = {c.desired.config_key: c.value for c in changes if c.operation.name != RENEW}
     line = command(first.entity, written, connection) if written else ""
     return [replace(c, command=line if c.operation.name != RENEW else "") for c in changes], blocked
+
+
+def _distrusted(
+    changes: Sequence[Change],
+    now: datetime,
+    bounds: PlanPolicy,
+    current: Mapping[str, CurrentConfig],
+) -> str | None:
+    """Why these changes break a bound that no table can move. Apply asks the cluster, too."""
+    if bounds.trusted is None or not changes:
+        return None
+    actual = {key: config.value for key, config in current.items() if config.value is not None}
+    ledger = next(iter(current.values())).ledger
+    return trusted_bounds.problem(changes, actual, bounds.trusted, ledger, now)
 
 
 def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Change | None:

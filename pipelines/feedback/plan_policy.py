@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback import (
     other_writers,
     plan_inputs,
     preflight,
+    trusted_bounds,
 )
 from quotaflow.pipelines.feedback.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
@@ -75,6 +76,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
     operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
+        trusted=trusted_bounds.of_conf(conf),
         harm=checks.harm,
         without_harmed=checks.without_harmed,
         limits=replace(policy.limits, settle=_settle(section, dead)),

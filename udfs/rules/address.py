@@ -1,7 +1,10 @@
 """Addresses of clients: one text for each, and networks of them. Names of hosts are none."""
 
 from collections.abc import Iterable
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+LOOPBACK = "loopback"
+_BROADCAST = IPv4Address("255.255.255.255")
 
 
 def normalized(text: str) -> str | None:
@@ -57,3 +60,19 @@ def is_within(address: str | None, networks: Iterable[str]) -> bool:
     """Whether an address is in one of the networks; False for a text that is no address."""
     usual = normalized(address or "")
     return usual is not None and any(ip_address(usual) in ip_network(each) for each in networks)
+
+
+def special_kind(text: str) -> str | None:
+    """The kind of an address that no one client has, such as multicast; None for other texts."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    kinds = {
+        "unspecified": address.is_unspecified,
+        "multicast": address.is_multicast,
+        "broadcast": address == _BROADCAST,
+        "link-local": address.is_link_local,
+        LOOPBACK: address.is_loopback,
+    }
+    return next((kind for kind, is_of_kind in kinds.items() if is_of_kind), None)

@@ -23,6 +23,7 @@ from quotaflow.pipelines.feedback.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.leases import Item
 from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
+from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -92,6 +93,7 @@ class DictConfigs:
     refuses: dict[ConfigEntity, str] = field(default_factory=dict)
     away: set[ConfigEntity] = field(default_factory=set)
     writes: int = 0
+    says: ClusterFacts = field(default_factory=ClusterFacts)
 
     def read(self, entity: ConfigEntity) -> dict[str, str]:
         if entity in self.away:
@@ -100,6 +102,9 @@ class DictConfigs:
 
     def refusal(self, changes: Sequence[Change]) -> str | None:
         return self.refuses.get(changes[0].entity)
+
+    def facts(self) -> ClusterFacts:
+        return self.says
 
     def write(self, changes: Sequence[Change]) -> str | None:
         entity = changes[0].entity

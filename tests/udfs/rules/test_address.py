@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.address import normalized, texts
+from quotaflow.udfs.rules.address import normalized, special_kind, texts
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,23 @@ def test_an_address_has_the_texts_of_users_and_of_brokers(
     text: str, expected: tuple[str, ...]
 ) -> None:
     assert texts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("10.0.0.7", None),
+        ("2001:db8::1", None),
+        ("localhost", None),
+        ("::", "unspecified"),
+        ("127.8.0.1", "loopback"),
+        ("::1", "loopback"),
+        ("255.255.255.255", "broadcast"),
+        ("224.0.0.1", "multicast"),
+        ("ff05::2", "multicast"),
+        ("169.254.169.254", "link-local"),
+        ("fe80::1", "link-local"),
+    ],
+)
+def test_special_addresses_are_of_no_one_client(text: str, kind: str | None) -> None:
+    assert special_kind(text) == kind
