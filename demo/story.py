@@ -32,6 +32,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import BROKER_HEAP_MB
 from quotaflow.demo.late_clients import LateClients
 from quotaflow.demo.shipper import Shipper
+from quotaflow.demo.traffic_ids import PROCESSOR_ADDRESS
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import (
@@ -181,8 +182,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
                 broker_heap_bytes=BROKER_HEAP_MB * 2**20,
                 max_heap_share=0.02,
                 default_quota_per_s=1.0,
-                # All its clients are on this machine, and no plan limits that unasked.
-                limited_addresses=["127.0.0.5"],
+                # Loopback, as all clients of the demo: no plan limits such an address by itself.
+                limited_addresses=[PROCESSOR_ADDRESS],
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
             "racks": {"127.0.0.1/32": "az-a"},

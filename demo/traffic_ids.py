@@ -12,7 +12,10 @@ RESTARTS_PER_S = 2
 CHECKPOINTS_PER_S, SUBTASKS = 1, 6
 PODS = 24
 _FIRST_POD_ADDRESS = 10
-_PROCESSOR_ADDRESS = 5
+PROCESSOR_ADDRESS = "127.0.0.5"
+"""Where the stream processor runs."""
+_HAS_ADDRESSES = sys.platform == "linux"
+"""Only Linux answers for all of 127.0.0.0/8 without setup."""
 
 
 def restart_loop(
@@ -51,7 +54,7 @@ def deploy(stage: Stage, user: str, client_id: str, *, after: Future[ClientRepor
     after.result()
     ids = set[int | None]()
     for pod in range(PODS):
-        host = _host(_FIRST_POD_ADDRESS + pod)
+        host = f"127.0.0.{_FIRST_POD_ADDRESS + pod}" if _HAS_ADDRESSES else ""
         name = client_id.replace("*", str(pod))
         with RawProducer(stage.cluster, user, name, host=host) as producer:
             ids.add(producer.init())
@@ -62,18 +65,13 @@ def at_its_coordinator(
     cluster: LocalCluster, user: str, client_id: str, transactional_id: str
 ) -> int | None:
     """A producer id for a transactional id, by a connection to each broker until one gives it."""
-    host = _host(_PROCESSOR_ADDRESS)
+    host = PROCESSOR_ADDRESS if _HAS_ADDRESSES else ""
     for broker in range(len(cluster.bootstrap_servers.split(","))):
         with RawProducer(cluster, user, client_id, broker, host) as producer:
             given = producer.init(transactional_id)
         if given is not None:
             return given
     return None
-
-
-def _host(number: int) -> str:
-    """A source address: only Linux answers for all of 127.0.0.0/8 without setup."""
-    return f"127.0.0.{number}" if sys.platform == "linux" else ""
 
 
 def _report(user: str, client_id: str, ids: set[int | None]) -> ClientReport:

@@ -95,7 +95,8 @@ class TrustedBounds:
 
 def of_conf(conf: Conf) -> TrustedBounds:
     """The bounds that conf sets."""
-    ids, quotas, moves, rules = conf.producer_ids, conf.quotas, conf.replication, conf.alerts.rules
+    ids, quotas, moves = conf.producer_ids, conf.quotas, conf.replication
+    rules, own = conf.alerts.rules, conf.kafka.own_principal
     most = moves.capacity_bytes_per_s
     least = None if most is None else min([most, *moves.brokers.values()])
     return TrustedBounds(
@@ -107,7 +108,7 @@ def of_conf(conf: Conf) -> TrustedBounds:
         max_step_factor=conf.plan.max_step_factor,
         capacity=moves.capacity,
         manages_replication=moves.manage,
-        removes_throttles=bool(moves.cleanup_principals) or moves.remove_leftovers,
+        removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
         manages_expiration=ids.manage_expiration,
         max_lease_s=max(conf.plan.lease_s, moves.lease_s),
         metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
@@ -349,7 +350,7 @@ def _throttled_list(write: _Write) -> str | None:
 def _removed_throttle(write: _Write) -> str | None:
     if write.bounds.removes_throttles or write.change.desired.key in write.ledger.owned:
         return None
-    return "neither replication.cleanup_principals nor remove_leftovers of conf lets a plan"
+    return "replication.cleanup_principals of conf names nobody whose throttles a plan removes"
 
 
 def _resource(write: _Write) -> str | None:

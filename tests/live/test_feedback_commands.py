@@ -38,6 +38,7 @@ class Operator:
         on_cluster = {
             "kafka": {"properties": dict(conf.kafka.properties)},
             "warehouse": {"path": str(conf.warehouse.folder)},
+            "quotas": {"advised_users": list(users)},
             "plan": {
                 "max_input_age_s": 86_400,
                 "cooldown_s": 0,

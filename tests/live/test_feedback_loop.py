@@ -93,8 +93,9 @@ def test_who_is_planned_is_throttled_and_nobody_else_until_it_is_given_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:
     advised_quotas.fill(conf, cluster.cluster_id, [HEIDI])
+    advised = conf.model_copy(update={"quotas": config.QuotasSection(advised_users=[HEIDI])})
     with closing(Work(cluster, HEIDI)) as work:
-        throttled_and_restored(conf, work)
+        throttled_and_restored(advised, work)
 
 
 def throttled_and_restored(conf: Conf, work: Work) -> None:

@@ -35,7 +35,9 @@ def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
 
 
 def plan(warehouse: Warehouse, *words: str) -> int:
-    return execute(["plan", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+    ways = [f"warehouse.path={warehouse.conf.folder}", "producer_ids.default_quota_per_s=1"]
+    ways += ["replication.manage=true", "replication.capacity_bytes_per_s=100000000"]
+    return execute(["plan", *(word for way in ways for word in ("--set", way)), *words])
 
 
 def test_changes_wait_with_exit_code_three(

@@ -40,7 +40,7 @@ class Operator:
 
     def run(self, *words: str) -> tuple[int, str]:
         ways = [f"warehouse.path={self.warehouse.conf.folder}", "plan.canary=false"]
-        ways += ["plan.max_entity_share=1"]
+        ways += ["plan.max_entity_share=1", "producer_ids.default_quota_per_s=1"]
         code = execute([*words, *(word for way in ways for word in ("--set", way))])
         printed = self.capsys.readouterr()
         return code, printed.out + printed.err

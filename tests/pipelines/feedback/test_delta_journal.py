@@ -157,6 +157,7 @@ def test_nothing_is_written_to_the_cluster_that_cannot_be_recorded(
     content = offenders(["User:mallory"], now - timedelta(minutes=30))
     make_tables_and_answers(Warehouse(conf.warehouse), content | {"pipeline_progress": fresh(now)})
     words = ["apply", "--yes", "--set", f"warehouse.path={conf.warehouse.folder}"]
+    words += ["--set", "producer_ids.default_quota_per_s=1"]
     configs = Failing(after="refusal", then=getattr(folder, how))
     opened(configs)
     assert execute(words) == 1

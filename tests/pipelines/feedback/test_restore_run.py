@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from quotaflow.pipelines.config import AlertsSection
+from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback import apply_run, preflight
 from quotaflow.pipelines.feedback.change import SET, Operation, Plan
@@ -253,9 +255,12 @@ def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Sc
     approved_plan = FrozenPlan(planned(subscription()), NOON)
     consumer = LiveClient(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
     seen(scene, resources={})
-    assert [
-        o.step for o in apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)[1]
-    ] == ["accepted"] * 3
+    metric = "org.apache.kafka.producer.*"
+    rule = AlertRule(name="a", metric=metric, above=1, subscribe_interval_s=1)
+    alerts = AlertsSection(rules=[rule])
+    conf = scene.conf.model_copy(update={"alerts": alerts})
+    steps = [o.step for o in apply_run.dry_run(conf, scene.tables, approved_plan, NOON)[1]]
+    assert steps == ["accepted"] * 3
     seen(scene, consumer, resources={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
         apply_run.dry_run(scene.conf, scene.tables, approved_plan, NOON)

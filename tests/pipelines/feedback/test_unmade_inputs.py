@@ -110,14 +110,16 @@ def test_without_telemetry_the_rest_is_planned(
 ) -> None:
     content = offenders(["User:mallory"], this_minute() - timedelta(minutes=30))
     make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(this_minute())})
-    conf = config.Conf(warehouse=warehouse.conf)
+    ids = config.ProducerIdsSection(default_quota_per_s=1.0)
+    conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
     whole = planning.make(conf, open_tables(conf), datetime.now(UTC))
     assert whole.changes
     assert whole.unmade == ()
     left_out = ("metric_alert_events", "subscription_proposals", "telemetry_subscriptions")
     for name in left_out:
         warehouse.folder(name).rename(warehouse.folder(name).with_suffix(".away"))
-    assert execute(["plan", "--set", f"warehouse.path={warehouse.conf.folder}"]) == 3
+    words = [f"warehouse.path={warehouse.conf.folder}", "producer_ids.default_quota_per_s=1"]
+    assert execute(["plan", *(word for each in words for word in ("--set", each))]) == 3
     out, printed = capsys.readouterr()
     assert re.search(r"^never made: metric_alert_events \(`quotaflow run metric_alerts", printed)
     assert "1 change waits" in printed
