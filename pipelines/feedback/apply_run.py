@@ -109,15 +109,19 @@ def _run(
     return replace(apply, veto=recheck, distrust=distrust).run(plan.plan_id, changes)
 
 
-def distrusting(conf: Conf, configs: Configs, ledger: Ledger) -> Distrust:
+def distrusting(
+    conf: Conf,
+    configs: Configs,
+    ledger: Ledger,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Distrust:
     """What asks conf, the cluster and our ledger about changes, and no table."""
     bounds = trusted_bounds.of_conf(conf)
 
     def why(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
         is_quota = changes[0].entity.entity_type in QUOTA_ENTITIES
         facts = configs.facts() if is_quota else ClusterFacts()
-        now = datetime.now(UTC)
-        return trusted_bounds.problem(changes, actual, bounds, ledger, now, facts=facts)
+        return trusted_bounds.problem(changes, actual, bounds, ledger, clock(), facts=facts)
 
     return why
 
