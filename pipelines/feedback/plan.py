@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
+from math import isfinite
 
 from quotaflow.pipelines.feedback import (
     blast_radius,
@@ -103,8 +104,10 @@ def _sorted_out(
     first: dict[tuple[object, str], DesiredConfig] = {}
     rows, blocked = [], []
     for row in in_order:
-        why = (None if row.renew_only else row.blocked_reason) or guards.stale_evidence(
-            row, now, bounds
+        why = (
+            (None if row.renew_only else row.blocked_reason)
+            or _not_finite(row)
+            or guards.stale_evidence(row, now, bounds)
         )
         if why is not None:
             blocked.append(BlockedChange(row, why))
@@ -116,6 +119,12 @@ def _sorted_out(
             why = f"{taken.evidence_table} ({taken.evidence_key}) {_wish(taken)}"
             blocked.append(BlockedChange(row, f"{why}, and is more urgent"))
     return rows, blocked
+
+
+def _not_finite(row: DesiredConfig) -> str | None:
+    """Why no rule can compute with the numbers of a row; None if all can."""
+    numbers = (row.observed, row.usage_p99, row.usage_median, row.history_s, row.quota_in_force)
+    return None if all(map(isfinite, filter(None, numbers))) else "a number of it is not finite"
 
 
 def _wish(row: DesiredConfig) -> str:
@@ -160,11 +169,13 @@ def _changes(
         decision = quota_plan.decide(
             replace(row, prior_value=config.value), now, bounds, config.ledger
         )
-        seen = decision.row
-        if decision.why_not is not None and not decision.is_kept:
-            blocked.append(BlockedChange(row, decision.why_not))
+        seen, why_not = decision.row, decision.why_not
+        if why_not is None and seen.config_value != row.config_value:
+            why_not = guards.write_problem(seen, bounds)
+        if why_not is not None and not decision.is_kept:
+            blocked.append(BlockedChange(row, why_not))
             continue
-        why = decision.why_not or guards.wait_reason(seen, now, bounds, config)
+        why = why_not or guards.wait_reason(seen, now, bounds, config)
         if why is None:
             change = _change(seen, now, bounds, config.ledger)
         else:

@@ -15,35 +15,17 @@ from quotaflow.pipelines.feedback.change import (
     APPLY,
     DELETE,
     RENEW,
+    SET,
     SUBTRACT,
     Change,
+    apply_operation,
     is_same_value,
     list_entries,
 )
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import Key, Ledger
+from quotaflow.schemas import configs
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.schemas.configs import (
-    BROKER,
-    CLIENT_METRICS,
-    CONFIGS,
-    CONNECTION_CREATION_RATE,
-    CONSUMER_BYTE_RATE,
-    FOLLOWER_RATE,
-    FOLLOWER_REPLICAS,
-    INTERVAL_MS,
-    IP,
-    LEADER_RATE,
-    LEADER_REPLICAS,
-    MATCH,
-    METRICS,
-    PRODUCER_BYTE_RATE,
-    PRODUCER_ID_EXPIRATION_MS,
-    PRODUCER_IDS_RATE,
-    REQUEST_PERCENTAGE,
-    TOPIC,
-    USER,
-)
 from quotaflow.udfs.rules.address import LOOPBACK, special_kind
 
 _ALL = "*"
@@ -130,12 +112,12 @@ def problem(
     `actual`: what the entity has now.
     """
     for change in changes:
-        if change.purpose != APPLY:
-            why = _return_problem(change, ledger)
-        else:
-            why = _lease_problem(change, bounds) or _write_problem(
-                _Write(change, actual.get(change.desired.config_key), bounds, facts, ledger, now)
-            )
+        write = _Write(change, actual.get(change.desired.config_key), bounds, facts, ledger, now)
+        why = _operation_problem(change) or (
+            _lease_problem(change, bounds) or _write_problem(write)
+            if change.purpose == APPLY
+            else _return_problem(change, ledger)
+        )
         if why is not None:
             return why
     return _match_problem(changes, actual)
@@ -183,10 +165,24 @@ def _write_problem(write: _Write) -> str | None:
     return rule(write)
 
 
+def _operation_problem(change: Change) -> str | None:
+    """The value that is checked must be the one that the operation gives."""
+    name, operand = change.operation.name, change.operation.operand
+    if name in {RENEW, DELETE}:
+        is_whole = operand is None and (name == RENEW or change.value is None)
+    elif name == SET:
+        is_whole = operand is not None and operand == change.value
+    else:
+        after = apply_operation(change.desired.prior_value, change.operation)
+        is_whole = (
+            change.entity.entity_type == configs.TOPIC and bool(operand) and after == change.value
+        )
+    return None if is_whole else f"{name} {operand} does not give {change.value}"
+
+
 def _lease_problem(change: Change, bounds: TrustedBounds) -> str | None:
-    if change.value is None or change.operation.name in {DELETE, SUBTRACT}:
-        return None
-    if change.lease_s is not None and 0 < change.lease_s <= bounds.max_lease_s:
+    needs_none = change.operation.name in {DELETE, SUBTRACT} and change.lease_s is None
+    if needs_none or 0 < (change.lease_s or 0) <= bounds.max_lease_s:
         return None
     return f"a lease of {change.lease_s} s is none of conf's: at most {bounds.max_lease_s} s"
 
@@ -229,7 +225,7 @@ def _quota_step(write: _Write) -> str | None:
 
 
 def _below_floor(write: _Write, after: float) -> str | None:
-    values = CONFIGS[write.config_key].values
+    values = configs.CONFIGS[write.config_key].values
     least = values.floor if isinstance(values, NumberValue) else None
     if least is None or after >= least:
         return None
@@ -360,21 +356,25 @@ def _resource(write: _Write) -> str | None:
     if write.is_removal:
         return None
     unknown = set(list_entries(write.change.value)) - bounds.metrics
-    if write.config_key == METRICS.key and unknown:
+    if write.config_key == configs.METRICS.key and unknown:
         return f"no alert of conf asks for {min(unknown)}"
     after = write.numbers[1]
-    if write.config_key == INTERVAL_MS.key and after is not None and after < bounds.min_interval_ms:
+    if (
+        write.config_key == configs.INTERVAL_MS.key
+        and after is not None
+        and after < bounds.min_interval_ms
+    ):
         return f"{after:.15g} ms is below {bounds.min_interval_ms} ms, the least of conf's alerts"
     return None
 
 
 def _match_problem(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
     """Without its match a resource would subscribe every client."""
-    if not changes or changes[0].entity.entity_type != CLIENT_METRICS:
+    if not changes or changes[0].entity.entity_type != configs.CLIENT_METRICS:
         return None
     after: dict[str, str | None] = dict(actual)
     after |= {change.desired.config_key: change.value for change in changes}
-    if after.get(MATCH.key) or all(value is None for value in after.values()):
+    if after.get(configs.MATCH.key) or all(value is None for value in after.values()):
         return None
     return "without its match the resource would subscribe every client"
 
@@ -388,14 +388,27 @@ def _number(text: str | None) -> float | None:
 
 _RULES: Mapping[tuple[str, str], Callable[[_Write], str | None]] = {
     **{
-        (USER, config.key): _advised_quota
-        for config in (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
+        (configs.USER, config.key): _advised_quota
+        for config in (
+            configs.PRODUCER_BYTE_RATE,
+            configs.CONSUMER_BYTE_RATE,
+            configs.REQUEST_PERCENTAGE,
+        )
     },
-    (USER, PRODUCER_IDS_RATE.key): _id_rate,
-    (IP, CONNECTION_CREATION_RATE.key): _address_rate,
-    (BROKER, PRODUCER_ID_EXPIRATION_MS.key): _expiration,
-    **{(BROKER, config.key): _throttle_rate for config in (LEADER_RATE, FOLLOWER_RATE)},
-    **{(TOPIC, config.key): _throttled_list for config in (LEADER_REPLICAS, FOLLOWER_REPLICAS)},
-    **{(CLIENT_METRICS, config.key): _resource for config in (METRICS, INTERVAL_MS, MATCH)},
+    (configs.USER, configs.PRODUCER_IDS_RATE.key): _id_rate,
+    (configs.IP, configs.CONNECTION_CREATION_RATE.key): _address_rate,
+    (configs.BROKER, configs.PRODUCER_ID_EXPIRATION_MS.key): _expiration,
+    **{
+        (configs.BROKER, config.key): _throttle_rate
+        for config in (configs.LEADER_RATE, configs.FOLLOWER_RATE)
+    },
+    **{
+        (configs.TOPIC, config.key): _throttled_list
+        for config in (configs.LEADER_REPLICAS, configs.FOLLOWER_REPLICAS)
+    },
+    **{
+        (configs.CLIENT_METRICS, config.key): _resource
+        for config in (configs.METRICS, configs.INTERVAL_MS, configs.MATCH)
+    },
 }
 """What a result of the product may ask for, and how each is bounded."""
