@@ -5,15 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines.commands import options, plan
-from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quotaflow.pipelines.feedback.adopt_run import Adoption
+    from quotaflow.pipelines.feedback.adopt_run import Adoption, LeftLease
 
+Entity = Annotated[
+    str | None,
+    typer.Argument(metavar="[ENTITY_TYPE/NAME]", help="This config alone: user/mallory."),
+]
+Key = Annotated[str | None, typer.Argument(metavar="[KEY]", help="Its key, as it is printed.")]
+ClientId = Annotated[
+    str | None, typer.Option("--client-id", metavar="ID", help="Of a quota of user and client id.")
+]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="DEPLOYMENT", help="Also the leases of this deployment."),
@@ -27,7 +35,10 @@ def register(app: typer.Typer) -> None:
 
 
 def adopt(
+    entity: Entity = None,
+    key: Key = None,
     from_deployment: From = None,
+    client_id: ClientId = None,
     *,
     yes: Yes = False,
     conf: options.ConfFile = None,
@@ -38,31 +49,49 @@ def adopt(
     These are configs that an earlier release wrote without a signature, leases in the topic that a
     lost warehouse left, rows of config_changes without a lease, and, with --from, the leases of
     another deployment. Read each line before --yes: from then on `restore` sets the value at the
-    right. Nothing is written to configs. Leases in the name of this deployment that do not verify
-    are removed from the topic.
+    right. Nothing is written to configs.
+
+    A lease in the name of this deployment that no key verifies, as after the loss of the key, is
+    taken over only if you name its config: anyone who may write the topic can have written it.
+    Until then it stays, with the command that gives back its value by hand. --yes removes it once
+    its config has another value.
 
     Exit code 3: something waits for --yes. The login needs what `apply` needs.
 
     Example: quotaflow adopt
 
     Example: quotaflow adopt --from old-laptop --yes
+
+    Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.feedback import adopt_run  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback import adopt_run, release_run  # noqa: PLC0415  imports pyarrow
 
+    if (entity is None) != (key is None):
+        raise ConfigError("give the KEY too, as it is printed")
+    named = None if not entity or not key else release_run.Request.parse(entity, key, client_id)
     if yes:
-        adoption = adopt_run.adopt(settings, output.note, from_deployment)
+        adoption = adopt_run.adopt(settings, output.note, from_deployment, named)
     else:
-        adoption = adopt_run.preview(settings, from_deployment)
+        adoption = adopt_run.preview(settings, from_deployment, named)
     output.lines(_lines(adoption))
     for why in adoption.distrusted:
         output.note(values.visible(f"refused: {why}"))
-    if adoption.configs and not yes:
+    for each in adoption.left:
+        output.note(values.visible(_left(each)))
+    if (adoption.configs or adoption.over) and not yes:
         output.note("Nothing was written: --yes takes it over.")
         raise typer.Exit(plan.CHANGES_WAITING)
-    if adoption.distrusted and not yes:
-        rows = counted(len(adoption.distrusted), "row or lease", "rows and leases")
-        raise FeedbackError(f"not verified: {rows}; --yes removes the leases")
+    if adoption.left:
+        leases = counted(len(adoption.left), "lease")
+        raise FeedbackError(f"not verified, and not removed: {leases} in the topic")
+
+
+def _left(lease: "LeftLease") -> str:
+    entity, key = lease.key
+    value = "not set" if lease.value is None else lease.value
+    by_hand = "" if lease.command is None else f"; by hand: {lease.command}"
+    return f"left: {entity}: {key} ({value}): {lease.why}{by_hand}"
 
 
 def _lines(adoption: "Adoption") -> "Iterator[str]":

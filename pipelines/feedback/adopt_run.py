@@ -11,11 +11,15 @@ from datetime import UTC, datetime
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.feedback import deployment, exclusive_section, journal
-from quotaflow.pipelines.feedback.change import APPEND, APPLY, SET
+from quotaflow.pipelines.feedback.change import APPEND, APPLY, SET, is_same_value, list_entries
 from quotaflow.pipelines.feedback.change_writer import Configs, resolve_open
-from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
+from quotaflow.pipelines.feedback.holds import release_command
+from quotaflow.pipelines.feedback.kafka_configs import Connection, command
+from quotaflow.pipelines.feedback.leases import LeaseBook, RefusedLease, read_book
 from quotaflow.pipelines.feedback.ledger import DONE, Key, OwnedConfig, Record
+from quotaflow.pipelines.feedback.release_run import Request
 from quotaflow.pipelines.feedback.trust import TrustedLedger, judge
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.tables import open_tables
 
 PLAN_ID = "adopt"
@@ -31,21 +35,40 @@ class AdoptedConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftLease:
+    """A lease in our name that no key verifies, while its config may still have our value.
+
+    `value` is that of the cluster, null where it is not set. `why` has the command that takes it
+    over. `command` gives back by hand what the lease claims; null where it cannot be read, or the
+    entity does not answer.
+    """
+
+    key: Key
+    value: str | None
+    why: str
+    command: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Adoption:
     """What is taken over, and the ends of open records without a signature.
 
-    `distrusted` names rows and leases that are not believed, and that nobody can take over.
+    `distrusted` names rows and leases that are not believed. `left` are those of them that stay in
+    the topic until a person names them, and `over` those of which nothing stands in the cluster.
     """
 
     configs: tuple[AdoptedConfig, ...] = ()
     ends: tuple[Record, ...] = ()
     distrusted: tuple[str, ...] = ()
+    left: tuple[LeftLease, ...] = ()
+    over: tuple[Key, ...] = ()
 
 
-def preview(conf: Conf, other: str | None = None) -> Adoption:
+def preview(conf: Conf, other: str | None = None, named: Request | None = None) -> Adoption:
     """What would be taken over, also from deployment `other`. Nothing is written.
 
-    Raises ConfigError for a deployment that has no lease.
+    `named`: this config alone, also by a lease that no key verifies. Raises ConfigError for a
+    deployment that has no lease.
     """
     signer = deployment.signer(conf)
     with (
@@ -55,19 +78,92 @@ def preview(conf: Conf, other: str | None = None) -> Adoption:
         book = read_book(topic.read(), signer, cluster_id)
         records = journal.read_records(open_tables(conf))
         trust = judge(records, signer, book, cluster_id)
-        return _adoption(trust, book, configs, other, datetime.now(UTC))
+        found = _adoption(trust, book, configs, other, datetime.now(UTC))
+        return _of_named(
+            _with_unverified(found, book, configs, Connection.from_conf(conf)), named, book
+        )
 
 
-def adopt(conf: Conf, report: Callable[[str], None], other: str | None = None) -> Adoption:
-    """Sign and lease what `preview` shows."""
+def adopt(
+    conf: Conf,
+    report: Callable[[str], None],
+    other: str | None = None,
+    named: Request | None = None,
+) -> Adoption:
+    """Sign and lease what `preview` shows.
+
+    No lease is removed while its config may have our value: it is the only copy of the value
+    before it.
+    """
     exclusive_section.check_stop_file(conf)
     with exclusive_section.acquired(conf, report, purpose=PLAN_ID) as section:
         assert section.leases is not None
         book, apply = section.leases.book, section.apply
-        adoption = _adoption(section.trust, book, apply.configs, other, apply.clock())
+        found = _adoption(section.trust, book, apply.configs, other, apply.clock())
+        found = _with_unverified(found, book, apply.configs, Connection.from_conf(conf))
+        adoption = _of_named(found, named, book)
         apply.journal.add([*adoption.ends, *_records(adoption.configs, apply.run_id, apply.clock)])
-        section.leases.accept()
+        if named is None:
+            section.leases.accept(adoption.over)
         return adoption
+
+
+def _with_unverified(
+    adoption: Adoption, book: LeaseBook, configs: Configs, connection: Connection
+) -> Adoption:
+    """The same with what is left of leases that no key verifies."""
+    taken = {each.key for each in adoption.configs}
+    left: list[LeftLease] = []
+    over = list(taken & book.refused.keys())
+    for key, lease in sorted(
+        book.refused.items(), key=lambda item: (*item[0][0].order, item[0][1])
+    ):
+        if key in taken:
+            continue
+        try:
+            value = configs.read(key[0]).get(key[1])
+        except UnansweredError as error:
+            left.append(LeftLease(key, None, f"{lease.why}, and {error}", None))
+            continue
+        if not _stands(key, lease, value):
+            over.append(key)
+        elif lease.owned is None:
+            why = f"{lease.why}, nor can it be read: it stays until the config is removed"
+            left.append(LeftLease(key, value, why, None))
+        else:
+            line = command(key[0], {key[1]: lease.owned.prior_value}, connection)
+            adopts = release_command(key).replace("release", "adopt", 1)
+            why = f"{lease.why}: {adopts} --yes takes it over"
+            left.append(LeftLease(key, value, why, line))
+    return replace(adoption, left=tuple(left), over=tuple(over))
+
+
+def _stands(key: Key, lease: RefusedLease, value: str | None) -> bool:
+    """Whether the config may still have what the lease claims to be ours."""
+    if lease.is_over or value is None:
+        return False
+    if lease.owned is None:
+        return True
+    ours = lease.owned.entries & set(list_entries(value))
+    return bool(ours) or is_same_value(key[1], value, lease.owned.value)
+
+
+def _of_named(adoption: Adoption, named: Request | None, book: LeaseBook) -> Adoption:
+    """What a person names, and nothing else: by a lease that no key verifies too."""
+    if named is None:
+        return adoption
+    keys = [*(each.key for each in adoption.configs), *(each.key for each in adoption.left)]
+    key = next((key for key in keys if named.key(key[0].cluster_id) == key), None)
+    configs = tuple(each for each in adoption.configs if each.key == key)
+    lease = None if key is None else book.refused.get(key)
+    if not configs and key is not None and lease is not None and lease.owned is not None:
+        configs = (AdoptedConfig(key, lease.owned, "a lease in the topic that no key verifies"),)
+    if not configs:
+        raise ConfigError(
+            f"{named.entity_type}/{named.entity_name or ''} {named.config_key}: nothing of it can "
+            "be taken over: quotaflow adopt shows what can"
+        )
+    return Adoption(configs, distrusted=adoption.distrusted)
 
 
 def _adoption(

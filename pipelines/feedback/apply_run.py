@@ -23,13 +23,13 @@ from quotaflow.pipelines.feedback import (
 from quotaflow.pipelines.feedback.blast_radius import Room
 from quotaflow.pipelines.feedback.change import APPLY, RENEW, Change, Plan
 from quotaflow.pipelines.feedback.change_writer import Configs, Distrust, preview
+from quotaflow.pipelines.feedback.cluster_facts import NO_FACTS
 from quotaflow.pipelines.feedback.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.feedback.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.ledger import DONE, MOVED, STARTED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.recheck import Recheck
 from quotaflow.pipelines.feedback.restore_plan import LaterWriter
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.configs import QUOTA_ENTITIES
@@ -120,7 +120,7 @@ def distrusting(
 
     def why(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
         is_quota = changes[0].entity.entity_type in QUOTA_ENTITIES
-        facts = configs.facts() if is_quota else ClusterFacts()
+        facts = configs.facts() if is_quota else NO_FACTS
         return trusted_bounds.problem(changes, actual, bounds, ledger, clock(), facts=facts)
 
     return why

@@ -13,6 +13,7 @@ from itertools import count, groupby
 from typing import Protocol
 
 from quotaflow.pipelines.feedback.change import RENEW, Change, expires_at
+from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import (
     DONE,
@@ -32,7 +33,6 @@ from quotaflow.pipelines.feedback.outcome import (
     previewed,
     resolve,
 )
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 

@@ -1,11 +1,11 @@
 """What the cluster says of itself just before a write: addresses of brokers, default quotas."""
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.schemas.configs import CLIENT_ID, IP, USER
 from quotaflow.udfs.rules.address import normalized
@@ -18,6 +18,22 @@ _DEFAULTS = {
     frozenset({(CLIENT_ID, None)}): USER,
     frozenset({(IP, None)}): IP,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """What the cluster says of itself just before a write.
+
+    `broker_addresses` are those of its advertised hosts. `default_quotas`: type of entity and key
+    -> the least default that binds each entity of the type which has no quota of its own.
+    """
+
+    broker_addresses: frozenset[str] = frozenset()
+    default_quotas: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+NO_FACTS = ClusterFacts()
+"""For a plan, which asks no cluster: apply does, before it writes."""
 
 
 def resolved(host: str) -> Iterable[str]:

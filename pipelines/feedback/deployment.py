@@ -3,13 +3,16 @@
 import hashlib
 import os
 import secrets as random_secrets
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from quotaflow.pipelines.config import Conf, home, secrets
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, FeedbackError
+from quotaflow.pipelines.feedback.leases import Item, read_book
 from quotaflow.pipelines.feedback.signing import HOW_TO_MAKE_A_KEY, Signer
 from quotaflow.pipelines.warehouse import place
+from quotaflow.udfs.counted import counted
 
 _FOLDER, _KEY_FILE, _ID_FILE = "feedback", "signing_key", "id"
 _ID_CHARS = 12
@@ -22,6 +25,27 @@ def signer(conf: Conf, *, make: bool = False) -> Signer:
     creates. Without a key nothing verifies. Raises ConfigError for a key that cannot be read.
     """
     return Signer(_keys(conf, make=make), _name(conf, make=make))
+
+
+def writing_signer(conf: Conf, cluster_id: str, read: Callable[[], Iterable[Item]]) -> Signer:
+    """The same for what writes: it makes a key where there is none, and nothing that it signed.
+
+    `read` gives the records of the topic of leases. Raises FeedbackError if a lost key signed some.
+    """
+    signer_now = signer(conf)
+    if not signer_now.keys and not conf.warehouse.catalog_schema:
+        refused = read_book(read(), signer_now, cluster_id).refused.values()
+        live = [each for each in refused if not each.is_over]
+        if live:
+            leases = counted(len(live), "lease")
+            raise FeedbackError(
+                f"the signing key {key_file()} is gone, and the topic {conf.feedback.lease_topic} "
+                f"has {leases} of deployment {signer_now.deployment} that it signed. No other key "
+                "is made, because it would verify none of them. Put a copy of the file back. If "
+                f"it is lost, make another with (umask 077; openssl rand -hex 32 > {key_file()}): "
+                "then quotaflow adopt shows each lease, and takes it over by its name"
+            )
+    return signer(conf, make=True)
 
 
 def key_file() -> Path:

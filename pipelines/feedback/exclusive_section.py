@@ -182,7 +182,7 @@ def warehouse_section(
         rows.ensure([CONFIG_CHANGES, PLANS, *read])
         run_id, since = uuid.uuid4().hex, datetime.now(UTC)
         with _only(conf, rows, cluster_id, run_id, since):
-            signer = deployment.signer(conf, make=purpose != RESTORE)
+            signer = _signer(conf, cluster_id, purpose)
             # Only now, under the lock: an earlier reading could lack another run's records.
             records = journal.read_records(opened())
             signed = open_journal(records, signer, cluster_id, topic, DeltaJournal(rows, whoami()))
@@ -206,6 +206,13 @@ def warehouse_section(
             yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
+
+
+def _signer(conf: Conf, cluster_id: str, purpose: str) -> Signer:
+    if purpose == RESTORE:
+        return deployment.signer(conf)
+    with open_leases(conf) as topic:
+        return deployment.writing_signer(conf, cluster_id, topic.read)
 
 
 def _report_refused(trust: TrustedLedger, book: LeaseBook, report: Callable[[str], None]) -> None:

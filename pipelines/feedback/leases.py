@@ -7,6 +7,7 @@ missing one are noticed. Pure: topic and key are arguments.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
@@ -73,11 +74,25 @@ class OtherLease:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedLease:
+    """A lease in our name that is not believed. `owned`: what it claims to be ours, if readable."""
+
+    why: str
+    owned: OwnedConfig | None
+    is_readable: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it claims that nothing is ours."""
+        return self.is_readable and self.owned is None
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseBook:
     """The leases of a topic, as far as a deployment may believe them.
 
     `problems` name what does not verify, is a copy of an old lease, or is missing. `refused` are
-    the keys of leases in our name that are not believed. `tags` are those of the head, null where
+    the leases in our name that are not believed. `tags` are those of the head, null where
     there is none. `sequence` is the newest. `ignored` counts records under no key that quotaflow
     writes: everybody who may write to the topic can add them, and they mean nothing.
     """
@@ -87,7 +102,7 @@ class LeaseBook:
     problems: tuple[str, ...] = ()
     tags: frozenset[str] | None = None
     sequence: int = 0
-    refused: tuple[bytes, ...] = ()
+    refused: Mapping[Key, RefusedLease] = field(default_factory=dict)
     ignored: int = 0
 
     @property
@@ -164,7 +179,7 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
     head = _head(latest.pop(head_key(signer.deployment), None), signer, cluster_id)
     leases: dict[Key, Lease] = {}
     others: dict[Key, OtherLease] = {}
-    refused: dict[Key, str] = {}
+    refused: dict[Key, RefusedLease] = {}
     ignored = 0
     for topic_record in latest.items():
         parsed = _key(topic_record[0], cluster_id)
@@ -175,18 +190,17 @@ def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBo
         if deployment != signer.deployment:
             others[parsed] = OtherLease(deployment, lease, topic_record)
         elif lease is None:
-            refused[parsed] = "its lease in the topic does not verify"
+            refused[parsed] = _refused(parsed, topic_record, "does not verify")
         elif head is not None and not lease.is_over and head.is_old(lease):
-            refused[parsed] = "its lease in the topic is an old one, written again"
+            refused[parsed] = _refused(parsed, topic_record, "is an old one, written again")
         else:
             leases[parsed] = lease
-    problems = [f"{key[0]}: {key[1]}: {why}" for key, why in refused.items()]
+    problems = [f"{key[0]}: {key[1]}: {each.why}" for key, each in refused.items()]
     problems += [*(head.problems if head else ()), *_missing(head, leases, others)]
     sequences = [lease.sequence for lease in leases.values()]
     newest = max([*sequences, 0 if head is None else head.sequence], default=0)
     tags = None if head is None else head.tags
-    keys = tuple(topic_key(key) for key in refused)
-    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest, keys, ignored)
+    return LeaseBook(leases, others, tuple(sorted(problems)), tags, newest, refused, ignored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +248,16 @@ def _lease(key: Key, item: Item, signer: Signer) -> tuple[str, Lease | None]:
     lease = replace(_from_object(key, json.loads(text)), mac=mac)
     is_of_key = lease.key == key and lease.deployment == deployment
     return deployment, lease if is_of_key else None
+
+
+def _refused(key: Key, item: Item, why: str) -> RefusedLease:
+    """What a lease claims that is not believed: everybody may have written it."""
+    claimed, is_readable = None, False
+    with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        lease = _from_object(key, json.loads(_opened(item[1] or b"")[1]))
+        claimed = ledger([lease]).assuming_open_done().owned.get(key)
+        is_readable = True
+    return RefusedLease(f"its lease in the topic {why}", claimed, is_readable)
 
 
 def _key(key: bytes, cluster_id: str) -> Key | None:

@@ -15,8 +15,8 @@ from kafka.protocol import admin as requests
 
 from quotaflow.pipelines.feedback import cluster_facts
 from quotaflow.pipelines.feedback.change import DELETE, Change
+from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka import rights
 from quotaflow.pipelines.kafka.cluster_state import (
     UNKNOWN_TOPIC,

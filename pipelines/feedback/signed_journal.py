@@ -107,17 +107,14 @@ class SignedJournal:
         if self._tables is not None and (left or done):
             self._publish(left, done)
 
-    def accept(self) -> None:
-        """List the leases that are in the topic, forget those that are missing, and remove those
-        that are not believed.
+    def accept(self, removed: Iterable[Key]) -> None:
+        """List the leases that are in the topic, forget those that are missing, and remove these,
+        of which nothing stands in the cluster.
         """
         self._listed = {each.tag for each in self._leases.values() if not each.is_done}
-        removed = [(key, None) for key in self._book.refused if key not in self._live_keys()]
-        self._topic.append([*removed, self._head()])
+        tombstones = [(topic_key(key), None) for key in removed if key not in self._leases]
+        self._topic.append([*tombstones, self._head()])
         self._in_head = set(self._listed)
-
-    def _live_keys(self) -> set[bytes]:
-        return {topic_key(key) for key in self._leases}
 
     def _signed(self, record: Record) -> Record:
         return self._signer.signed(record, self._next_sequence())

@@ -7,7 +7,8 @@ asks for is refused. Pure: conf, the facts of the cluster, the ledger and the ti
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
@@ -22,6 +23,7 @@ from quotaflow.pipelines.feedback.change import (
     is_same_value,
     list_entries,
 )
+from quotaflow.pipelines.feedback.cluster_facts import NO_FACTS, ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import Key, Ledger
 from quotaflow.schemas import configs
@@ -35,18 +37,6 @@ _DEFAULT_EXPIRATION_MS = 86_400_000
 """Kafka's own, where a broker has no dynamic value."""
 _RESOURCES = ("quotaflow-alert-", "quotaflow-troubleshoot-")
 _MS_PER_S = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterFacts:
-    """What the cluster says of itself just before a write.
-
-    `broker_addresses` are those of its advertised hosts. `default_quotas`: type of entity and key
-    -> the least default that binds each entity of the type which has no quota of its own.
-    """
-
-    broker_addresses: frozenset[str] = frozenset()
-    default_quotas: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +95,9 @@ def problem(
     ledger: Ledger,
     now: datetime,
     *,
-    facts: ClusterFacts = ClusterFacts(),
+    facts: ClusterFacts = NO_FACTS,
 ) -> str | None:
-    """Why these changes of one entity may not be written; None if they may.
-
-    `actual`: what the entity has now.
-    """
+    """Why these changes of an entity that has `actual` may not be written; None if they may."""
     for change in changes:
         write = _Write(change, actual.get(change.desired.config_key), bounds, facts, ledger, now)
         why = _operation_problem(change) or (
@@ -142,7 +129,7 @@ class _Write:
 
     @property
     def is_removal(self) -> bool:
-        return self.change.value is None or self.change.operation.name in {DELETE, SUBTRACT}
+        return self.change.operation.name in {DELETE, SUBTRACT}
 
     @property
     def numbers(self) -> tuple[float | None, float | None]:
@@ -253,12 +240,10 @@ def _raise_problem(write: _Write, before: float, after: float) -> str | None:
     if bounds.raise_budget is None:
         return "replication.capacity_bytes_per_s of conf is not set, so nothing is raised"
     total = after + _raised(key, write.ledger)
-    if total > bounds.raise_budget:
-        return (
-            f"all raised quotas of {write.config_key} would be {total:.15g} bytes/s, and "
-            f"quotas.raise_budget_share of the capacity is {bounds.raise_budget:.15g}"
-        )
-    return None
+    if total <= bounds.raise_budget:
+        return None
+    budget = f"and quotas.raise_budget_share of the capacity is {bounds.raise_budget:.15g}"
+    return f"all raised quotas of {write.config_key} would be {total:.15g} bytes/s, {budget}"
 
 
 def _written_at(key: Key, ledger: Ledger) -> datetime | None:
@@ -380,10 +365,9 @@ def _match_problem(changes: Sequence[Change], actual: Mapping[str, str]) -> str 
 
 
 def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
+    with suppress(TypeError, ValueError):
+        return float(text)  # type: ignore[arg-type]
+    return None
 
 
 _RULES: Mapping[tuple[str, str], Callable[[_Write], str | None]] = {

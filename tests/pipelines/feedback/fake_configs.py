@@ -20,10 +20,10 @@ from quotaflow.pipelines.feedback.change import (
     list_entries,
 )
 from quotaflow.pipelines.feedback.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.leases import Item
 from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -21,12 +21,12 @@ from quotaflow.pipelines.feedback.change import (
     Operation,
     Plan,
 )
+from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.guards import RESULT_TABLES, PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.plan import plan
 from quotaflow.pipelines.feedback.recheck import Recheck
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying

@@ -153,4 +153,4 @@ def test_the_search_finds_what_is_not_bounded() -> None:
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_million_plans_of_forged_tables_stay_within_the_bounds(seed: int) -> None:
-    assert search(seed, 50_000) > 5_000
+    assert search(seed, 50_000) > 1_000

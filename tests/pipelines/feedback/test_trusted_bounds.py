@@ -10,13 +10,13 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import cluster_facts, trusted_bounds
 from quotaflow.pipelines.feedback.apply_run import distrusting
 from quotaflow.pipelines.feedback.change import RESTORE, SUBTRACT, Change, Operation
+from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.guards import PlanPolicy
 from quotaflow.pipelines.feedback.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.outcome import Outcome
 from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.trusted_bounds import ClusterFacts
 
 from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
