@@ -78,9 +78,9 @@ def preview(conf: Conf, other: str | None = None, named: Request | None = None) 
         book = read_book(topic.read(), signer, cluster_id)
         records = journal.read_records(open_tables(conf))
         trust = judge(records, signer, book, cluster_id)
-        found = _adoption(trust, book, configs, other, datetime.now(UTC))
+        adoption = _adoption(trust, book, configs, other, datetime.now(UTC))
         return _of_named(
-            _with_unverified(found, book, configs, Connection.from_conf(conf)), named, book
+            _with_unverified(adoption, book, configs, Connection.from_conf(conf)), named, book
         )
 
 
@@ -99,9 +99,9 @@ def adopt(
     with exclusive_section.acquired(conf, report, purpose=PLAN_ID) as section:
         assert section.leases is not None
         book, apply = section.leases.book, section.apply
-        found = _adoption(section.trust, book, apply.configs, other, apply.clock())
-        found = _with_unverified(found, book, apply.configs, Connection.from_conf(conf))
-        adoption = _of_named(found, named, book)
+        everything = _adoption(section.trust, book, apply.configs, other, apply.clock())
+        everything = _with_unverified(everything, book, apply.configs, Connection.from_conf(conf))
+        adoption = _of_named(everything, named, book)
         apply.journal.add([*adoption.ends, *_records(adoption.configs, apply.run_id, apply.clock)])
         if named is None:
             section.leases.accept(adoption.over)

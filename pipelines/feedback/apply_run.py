@@ -116,12 +116,17 @@ def distrusting(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Distrust:
     """What asks conf, the cluster and our ledger about changes, and no table."""
-    bounds = trusted_bounds.of_conf(conf)
+    bounds = plan_policy.trusted(conf)
+    allowed: dict[Key, Change] = {}
 
     def why(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
         is_quota = changes[0].entity.entity_type in QUOTA_ENTITIES
         facts = configs.facts() if is_quota else NO_FACTS
-        return trusted_bounds.problem(changes, actual, bounds, ledger, clock(), facts=facts)
+        reason = trusted_bounds.problem(
+            changes, actual, bounds, ledger, clock(), facts=facts, earlier=allowed.values()
+        )
+        allowed.update({c.desired.key: c for c in changes} if reason is None else {})
+        return reason
 
     return why
 

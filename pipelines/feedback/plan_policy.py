@@ -15,7 +15,6 @@ from quotaflow.pipelines.feedback import (
     other_writers,
     plan_inputs,
     preflight,
-    trusted_bounds,
 )
 from quotaflow.pipelines.feedback.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.desired_configs import DesiredConfig, Group
@@ -23,10 +22,12 @@ from quotaflow.pipelines.feedback.guards import RESULTS, PlanPolicy
 from quotaflow.pipelines.feedback.holds import SeenConfig
 from quotaflow.pipelines.feedback.ledger import Ledger
 from quotaflow.pipelines.feedback.preflight import Preflight
+from quotaflow.pipelines.feedback.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, USER
 from quotaflow.udfs.rules.limit import LimitBounds
 
+_MS_PER_S = 1_000
 _WATCHED = timedelta(hours=1)
 """A run of plans is watched so long at least."""
 
@@ -59,6 +60,29 @@ def from_conf(conf: Conf) -> PlanPolicy:
     )
 
 
+def trusted(conf: Conf) -> TrustedBounds:
+    """The bounds that conf sets."""
+    ids, quotas, moves = conf.producer_ids, conf.quotas, conf.replication
+    rules, own = conf.alerts.rules, conf.kafka.own_principal
+    most = moves.capacity_bytes_per_s
+    least = None if most is None else min([most, *moves.brokers.values()])
+    return TrustedBounds(
+        advised_users=frozenset(quotas.advised_users),
+        protected_addresses=frozenset(ids.protected_addresses),
+        limited_addresses=frozenset(ids.limited_addresses),
+        id_quota=lambda user: ids.quotas.get(user or "", ids.default_quota_per_s),
+        raise_budget=None if least is None else quotas.raise_budget_share * least,
+        max_step_factor=conf.plan.max_step_factor,
+        capacity=moves.capacity,
+        manages_replication=moves.manage,
+        removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
+        manages_expiration=ids.manage_expiration,
+        max_lease_s=max(conf.plan.lease_s, moves.lease_s),
+        metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
+        min_interval_ms=min((r.subscribe_interval_s * _MS_PER_S for r in rules), default=0),
+    )
+
+
 def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanPolicy:
     """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
@@ -76,7 +100,7 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
     operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
-        trusted=trusted_bounds.of_conf(conf),
+        trusted=trusted(conf),
         harm=checks.harm,
         without_harmed=checks.without_harmed,
         limits=replace(policy.limits, settle=_settle(section, dead)),

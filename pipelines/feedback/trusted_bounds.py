@@ -6,12 +6,11 @@ before each write, ask these three whether the write is allowed. Only what no an
 asks for is refused. Pure: conf, the facts of the cluster, the ledger and the time are arguments.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.change import (
     APPLY,
     DELETE,
@@ -36,7 +35,6 @@ _ADVICE = "quota_advice"
 _DEFAULT_EXPIRATION_MS = 86_400_000
 """Kafka's own, where a broker has no dynamic value."""
 _RESOURCES = ("quotaflow-alert-", "quotaflow-troubleshoot-")
-_MS_PER_S = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +63,6 @@ class TrustedBounds:
     min_interval_ms: int = 0
 
 
-def of_conf(conf: Conf) -> TrustedBounds:
-    """The bounds that conf sets."""
-    ids, quotas, moves = conf.producer_ids, conf.quotas, conf.replication
-    rules, own = conf.alerts.rules, conf.kafka.own_principal
-    most = moves.capacity_bytes_per_s
-    least = None if most is None else min([most, *moves.brokers.values()])
-    return TrustedBounds(
-        advised_users=frozenset(quotas.advised_users),
-        protected_addresses=frozenset(ids.protected_addresses),
-        limited_addresses=frozenset(ids.limited_addresses),
-        id_quota=lambda user: ids.quotas.get(user or "", ids.default_quota_per_s),
-        raise_budget=None if least is None else quotas.raise_budget_share * least,
-        max_step_factor=conf.plan.max_step_factor,
-        capacity=moves.capacity,
-        manages_replication=moves.manage,
-        removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
-        manages_expiration=ids.manage_expiration,
-        max_lease_s=max(conf.plan.lease_s, moves.lease_s),
-        metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
-        min_interval_ms=min((r.subscribe_interval_s * _MS_PER_S for r in rules), default=0),
-    )
-
-
 def problem(
     changes: Sequence[Change],
     actual: Mapping[str, str],
@@ -96,10 +71,18 @@ def problem(
     now: datetime,
     *,
     facts: ClusterFacts = NO_FACTS,
+    earlier: Iterable[Change] = (),
 ) -> str | None:
-    """Why these changes of an entity that has `actual` may not be written; None if they may."""
+    """Why these changes of an entity that has `actual` may not be written; None if they may.
+
+    `earlier`: what the same run may write, which the ledger does not have yet.
+    """
+    if len({change.desired.key for change in changes}) < len(changes):
+        return "one config has two changes"
+    alike = tuple(earlier)
     for change in changes:
-        write = _Write(change, actual.get(change.desired.config_key), bounds, facts, ledger, now)
+        value = actual.get(change.desired.config_key)
+        write = _Write(change, value, bounds, facts, ledger, now, alike)
         why = _operation_problem(change) or (
             _lease_problem(change, bounds) or _write_problem(write)
             if change.purpose == APPLY
@@ -118,6 +101,7 @@ class _Write:
     facts: ClusterFacts
     ledger: Ledger
     now: datetime
+    earlier: Sequence[Change]
 
     @property
     def entity(self) -> ConfigEntity:
@@ -239,7 +223,7 @@ def _raise_problem(write: _Write, before: float, after: float) -> str | None:
         return f"{write.config_key} has no capacity in conf, so it is not raised"
     if bounds.raise_budget is None:
         return "replication.capacity_bytes_per_s of conf is not set, so nothing is raised"
-    total = after + _raised(key, write.ledger)
+    total = after + _raised(key, write)
     if total <= bounds.raise_budget:
         return None
     budget = f"and quotas.raise_budget_share of the capacity is {bounds.raise_budget:.15g}"
@@ -253,11 +237,15 @@ def _written_at(key: Key, ledger: Ledger) -> datetime | None:
     return max([*times, *([changed_at] if changed_at else [])], default=None)
 
 
-def _raised(key: Key, ledger: Ledger) -> float:
+def _raised(key: Key, write: _Write) -> float:
     """What all other quotas of this kind have that we raised and did not give back."""
     total = 0.0
-    for other, owned in ledger.owned.items():
-        before, after = _number(owned.prior_value), _number(owned.value)
+    values = {
+        other: (owned.prior_value, owned.value) for other, owned in write.ledger.owned.items()
+    }
+    values |= {c.desired.key: (c.desired.prior_value, c.value) for c in write.earlier}
+    for other, (prior, value) in values.items():
+        before, after = _number(prior), _number(value)
         is_alike = other != key and other[1] == key[1] and other[0].cluster_id == key[0].cluster_id
         if is_alike and before is not None and after is not None and after > before:
             total += after

@@ -1,5 +1,7 @@
 """What we wrote is given back on a real cluster: by what verifies, and with the warehouse gone."""
 
+import json
+import random
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +15,13 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import adopt_run, exclusive_section, journal, restore_run
+from quotaflow.pipelines.feedback import (
+    adopt_run,
+    exclusive_section,
+    journal,
+    lease_topic,
+    restore_run,
+)
 from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.feedback.ledger import DONE
@@ -86,6 +94,42 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
     assert not conf.warehouse.folder.exists()
     with cluster.admin() as admin:
         assert set_quota(str(PAYMENTS.entity_name), BYTES, None)(admin).error_code == 0
+
+
+def test_records_that_no_quotaflow_wrote_do_not_stop_a_panic(
+    cluster: LocalCluster,
+    conf: Conf,
+    words: Sequence[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Compaction leaves such records for ever, so other tests must not read them.
+    name = "giving-back-poisoned"
+    cluster.create_topics([name], 1, 1, lease_topic.CONFIGS)
+    feedback = conf.feedback.model_copy(update={"lease_topic": name})
+    conf = conf.model_copy(update={"feedback": feedback})
+    words = [*words, "--set", f"feedback.lease_topic={name}"]
+    written(cluster, conf, EVE)
+    key = json.dumps(["lease", "user", EVE.entity_name, None, BYTES])
+    stranger = json.dumps({"deployment": "stranger", "text": "{}", "mac": ""}).encode()
+    dice = random.Random(4)
+    poison = [
+        # JSON in UTF-16, our config spelled with blanks, and what is no text at all.
+        (json.dumps(["lease", "user", "x", None, "k"]).encode("utf-16"), b"{}"),
+        (key.encode("utf-16"), stranger),
+        (key.encode(), stranger),
+        (dice.randbytes(40), dice.randbytes(400)),
+        (b"[" * 10_000, b"[" * 10_000),
+    ]
+    with exclusive_section.open_leases(conf) as topic:
+        topic.append(poison)
+        assert set(poison) <= set(topic.read())
+    assert execute(["restore", "--panic", *words]) == 3
+    assert execute(["restore", "--panic", "--yes", *words]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+    assert values(cluster, conf, EVE) == [None]
+    # The tables get the records of it, and nothing is in doubt.
+    with exclusive_section.acquired(conf, print) as section:
+        assert (section.ledger.owned, section.trust.refused) == ({}, ())
 
 
 def test_two_deployments_do_not_share_a_config_and_one_takes_over_what_the_other_lost(

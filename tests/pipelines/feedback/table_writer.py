@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import guards, plan_policy, restore_plan, trusted_bounds
+from quotaflow.pipelines.feedback import guards, plan_policy, restore_plan
 from quotaflow.pipelines.feedback.apply_run import distrusting
 from quotaflow.pipelines.feedback.blast_radius import BlastRadius, Room
 from quotaflow.pipelines.feedback.change import (
@@ -34,7 +34,7 @@ from .fake_configs import NOON, Clock, DictConfigs, ListJournal, applying
 ADVISED, EXCLUDED = ("dave", "erin"), "vip"
 PROTECTED, OF_BROKER, LISTED = "10.0.0.9", "10.0.0.1", "127.0.0.5"
 SPECIAL = ("0.0.0.0", "::", "255.255.255.255", "224.0.0.1", "ff02::1", "169.254.0.1", "127.0.0.1")  # noqa: S104
-CAPACITY = 4e6
+CAPACITY = 1e6
 DEFAULTS = {("user", "producer_byte_rate"): 2e6, ("ip", "connection_creation_rate"): 50.0}
 _PLAIN = Connection("b:9092")
 _USERS = (*ADVISED, EXCLUDED, "eve", "admin", *(f"u{n}" for n in range(40)))
@@ -152,7 +152,7 @@ class TableWriter:
             now + timedelta(days=dice.randrange(-1, 400)),
             section.canary,
         )
-        trusted = trusted_bounds.of_conf(self.conf) if self.is_bounded else None
+        trusted = plan_policy.trusted(self.conf) if self.is_bounded else None
         return replace(policy, blast_radius=radius, trusted=trusted)
 
     def _row(self) -> DesiredConfig:
@@ -163,7 +163,7 @@ class TableWriter:
         name = dice.choice(_NAMES[kind])
         client = None if dice.random() < 0.9 else dice.choice(["app", ""])
         entity = ConfigEntity("c1", kind, name, client)
-        known = self.configs.configs.get(entity, {}).get(key)
+        current = self.configs.configs.get(entity, {}).get(key)
         of_text = key in {"metrics", "match", "kafka.request.logger"} or "replicas" in key
         values = (*_TEXTS, None) if of_text else _VALUES
         return DesiredConfig(
@@ -174,7 +174,7 @@ class TableWriter:
             config_key=key,
             config_value=dice.choice(values),
             # He sees the cluster's value in a snapshot.
-            prior_value=known if dice.random() < 0.9 else dice.choice(values),
+            prior_value=current if dice.random() < 0.9 else dice.choice(values),
             reason="because",
             evidence_table=dice.choice([*_EVIDENCE, *["quota_advice"] * 6]),
             evidence_key="x",

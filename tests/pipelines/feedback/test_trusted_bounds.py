@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import cluster_facts, trusted_bounds
+from quotaflow.pipelines.feedback import cluster_facts, plan_policy, trusted_bounds
 from quotaflow.pipelines.feedback.apply_run import distrusting
 from quotaflow.pipelines.feedback.change import RESTORE, SUBTRACT, Change, Operation
 from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
@@ -175,7 +175,7 @@ def test_what_conf_allows_is_written(case: str) -> None:
 
 
 def test_a_plan_names_the_bound_before_apply_does() -> None:
-    policy = PlanPolicy(lease_s=600, trusted=trusted_bounds.of_conf(CONF))
+    policy = PlanPolicy(lease_s=600, trusted=plan_policy.trusted(CONF))
     made = plan([limit("127.0.0.1"), limit("10.0.0.7")], NOON, policy, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["10.0.0.7"]
     assert "(loopback)" in made.blocked[0].reason
@@ -233,10 +233,22 @@ def test_all_raises_share_the_capacity_of_conf() -> None:
         assert outcome.step == step
 
 
+def test_raises_of_one_run_share_it_too_and_no_config_is_written_twice() -> None:
+    quotas = CONF.quotas.model_copy(update={"advised_users": ["*"]})
+    conf = CONF.model_copy(update={"quotas": quotas})
+    rows = [advised("2000000", "1000000", name=name, direction="raise") for name in "abc"]
+    outcomes, _ = written(rows, conf)
+    assert [outcome.step for outcome in outcomes].count("refused") == 1
+    (change,) = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
+    bounds = plan_policy.trusted(CONF)
+    why = trusted_bounds.problem([change, change], {}, bounds, Ledger(), NOON)
+    assert why == "one config has two changes"
+
+
 def test_only_what_is_ours_is_given_back_and_only_to_what_it_was() -> None:
     journal = ListJournal()
     written([limit("10.0.0.7", "1", "5"), of_topic("0:1")], MANAGED, journal)
-    bounds = trusted_bounds.of_conf(CONF)
+    bounds = plan_policy.trusted(CONF)
 
     def back(row: DesiredConfig, operation: Operation, value: str | None) -> str | None:
         change = Change(row, value, operation, "", "", purpose=RESTORE)
@@ -288,4 +300,4 @@ def test_hosts_that_resolve_are_addresses_and_the_least_default_counts() -> None
 
 def test_a_ledger_without_records_bounds_nothing_by_itself() -> None:
     change = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
-    assert trusted_bounds.problem(change, {}, trusted_bounds.of_conf(CONF), Ledger(), NOON) is None
+    assert trusted_bounds.problem(change, {}, plan_policy.trusted(CONF), Ledger(), NOON) is None
