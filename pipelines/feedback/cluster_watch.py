@@ -22,7 +22,7 @@ _HOUR, _HOURS = timedelta(hours=1), 7 * 24
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 # A minute of a broker is slow by the share of its principals, so that few of them, who may belong
-# together, cannot make it so.
+# together, cannot make it so. Of earlier pairs, only the later window is compared.
 MINUTES = """
     WITH clients AS (
         SELECT part, is_after, minute, broker_id, api, principal, count(*) AS requests,
@@ -36,8 +36,8 @@ MINUTES = """
                     ELSE total_time_ms
                 END AS waited_ms
             FROM requests
-            WHERE {is_seen} AND api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
-                AND total_time_ms IS NOT NULL
+            WHERE {is_seen} AND ({part} = 0 OR {is_after}) AND total_time_ms IS NOT NULL
+                AND api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
         ) AS served
         GROUP BY part, is_after, minute, broker_id, api, principal
     ),

@@ -77,7 +77,7 @@ def trusted(conf: Conf) -> TrustedBounds:
         manages_replication=moves.manage,
         removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
         manages_expiration=ids.manage_expiration,
-        max_lease_s=max(conf.plan.lease_s, moves.lease_s),
+        max_lease_s=max(conf.plan.lease_s, conf.plan.max_lease_s, moves.lease_s),
         metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
         min_interval_ms=min((r.subscribe_interval_s * _MS_PER_S for r in rules), default=0),
     )

@@ -27,7 +27,7 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import Key, Ledger
 from quotaflow.schemas import configs
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.udfs.rules.address import LOOPBACK, special_kind
+from quotaflow.udfs.rules.address import LOOPBACK, is_within, network, special_kind
 
 _ALL = "*"
 _DAY = timedelta(days=1)
@@ -169,7 +169,7 @@ def _return_problem(change: Change, ledger: Ledger) -> str | None:
         entries = list_entries(change.desired.prior_value if removed is None else removed)
         is_ours = change.operation.name in {DELETE, SUBTRACT} and set(entries) <= owned.entries
         return None if is_ours else "only entries of ours are given back"
-    before = [owned.prior_value, *(step.prior_value for step in ledger.quota_steps.get(key, ()))]
+    before = [owned.prior_value, *(step.prior_value for step in ledger.limits.get(key, ()))]
     if any(is_same_value(key[1], change.value, value) for value in before):
         return None
     return f"{change.value} is no value that it had before a write of ours"
@@ -277,9 +277,10 @@ def _address_rate(write: _Write) -> str | None:
     name = write.entity.entity_name or ""
     kind = special_kind(name)
     # Side-cars, tunnels and tools of a broker's host connect from loopback, so a person decides.
-    if kind is not None and (kind != LOOPBACK or name not in write.bounds.limited_addresses):
+    is_listed = kind == LOOPBACK and network(name) in write.bounds.limited_addresses
+    if kind is not None and not is_listed:
         return f"{name} is no address of one client ({kind})"
-    if name in write.bounds.protected_addresses:
+    if is_within(name, write.bounds.protected_addresses):
         return "producer_ids.protected_addresses of conf has this address"
     if name in write.facts.broker_addresses:
         return "it is the address of a broker"

@@ -187,10 +187,9 @@ class TableWriter:
                 [None, None, "raise", "raise", "raise", "tighten", "give_back", "x"]
             ),
             usage_p99=dice.choice([None, 0.0, 1.0, 1.0, 1.0, 1e5, 1e15, float("inf")]),
-            usage_median=dice.choice([None, 0.0, 1.0, 1.0, 1.0, 1e5, 1e15]),
             history_s=dice.choice([None, 0.0, 1e9, 1e9, 1e9, 1e9]),
             quota_in_force=dice.choice([None, None, None, 1.0, 1e5, 1e15]),
-            quota_level=dice.choice([None, 1, 3, 6, 8]),
+            least_value=dice.choice([None, 0.0, 1.0, 1.0, 1e5]),
         )
 
     def _time(self) -> datetime:
