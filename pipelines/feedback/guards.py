@@ -84,8 +84,7 @@ class PlanPolicy:
     `limits`: how much a limit must help, and how long it lasts. `min_history`: how long usage must
     be known before a first quota; None: a first quota has no bound. `default_quotas`:
     producer_ids_rate of the default of all users may be written. `strangers`: limits of ours ->
-    somebody who uses the entity since and is not the offender. `trusted`: bounds that no table can
-    move; None: there are none.
+    somebody else who uses the entity since. `trusted`: bounds that no table can move, or None.
     """
 
     excluded_principals: frozenset[str] = frozenset()

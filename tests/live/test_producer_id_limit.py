@@ -148,8 +148,8 @@ def test_a_limit_without_effect_is_reverted_with_the_first_plan_that_can_see_it(
 ) -> None:
     address = ConfigEntity(cluster.cluster_id, "ip", "127.0.0.78")
     policy = PlanPolicy(limits=LimitBounds(settle=timedelta(seconds=SETTLES_S)))
-    wanted = rows(cluster.cluster_id, address, LIMIT)
-    assert [o.step for o in apply(conf, wanted, policy=policy)] == ["done"]
+    new_rows = rows(cluster.cluster_id, address, LIMIT)
+    assert [o.step for o in apply(conf, new_rows, policy=policy)] == ["done"]
     with current(conf) as read:
         assert read(address) == LIMIT
     time.sleep(SETTLES_S)
