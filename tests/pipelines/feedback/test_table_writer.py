@@ -64,7 +64,8 @@ class Watch:
         assert len(today) <= self.writer.conf.plan.max_entities_per_day
         for owned in self.writer.journal.ledger.owned.values():
             assert owned.expires_at is not None
-            assert owned.expires_at - now <= timedelta(seconds=3_600)
+            longest_s = self.writer.conf.plan.max_lease_s
+            assert owned.expires_at - now <= timedelta(seconds=longest_s)
 
     def _ip(self, record: Record) -> None:
         assert record.entity.entity_name not in {PROTECTED, OF_BROKER, *SPECIAL, None}
