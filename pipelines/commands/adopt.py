@@ -80,7 +80,10 @@ def adopt(
     for each in adoption.left:
         output.note(values.visible(_left(each)))
     if (adoption.configs or adoption.over) and not yes:
-        output.note("Nothing was written: --yes takes it over.")
+        output.note(
+            "Nothing was written: --yes takes over what is listed, and removes the leases that are "
+            "over."
+        )
         raise typer.Exit(plan.CHANGES_WAITING)
     if adoption.left:
         leases = counted(len(adoption.left), "lease")
@@ -95,8 +98,10 @@ def _left(lease: "LeftLease") -> str:
 
 
 def _lines(adoption: "Adoption") -> "Iterator[str]":
-    if not adoption.configs:
+    if not adoption.configs and not adoption.over:
         yield "nothing to take over"
+    for entity, key in adoption.over:
+        yield values.visible(f"{entity}: {key}: its lease is over, because it has another value")
     for each in adoption.configs:
         entity, key = each.key
         value, prior = (

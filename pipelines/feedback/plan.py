@@ -124,7 +124,11 @@ def _sorted_out(
 def _not_finite(row: DesiredConfig) -> str | None:
     """Why no rule can compute with the numbers of a row; None if all can."""
     numbers = (row.observed, row.least_value, row.usage_p99, row.history_s, row.quota_in_force)
-    return None if all(map(isfinite, filter(None, numbers))) else "a number of it is not finite"
+    return (
+        None
+        if all(map(isfinite, filter(None, numbers)))
+        else "a number in its row is infinite or not a number"
+    )
 
 
 def _wish(row: DesiredConfig) -> str:

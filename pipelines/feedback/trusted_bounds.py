@@ -27,7 +27,7 @@ from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import Key, Ledger
 from quotaflow.schemas import configs
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.udfs.rules.address import LOOPBACK, is_within, network, special_kind
+from quotaflow.udfs.rules.address import LOOPBACK, is_within, normalized, special_kind
 
 _ALL = "*"
 _DAY = timedelta(days=1)
@@ -148,14 +148,18 @@ def _operation_problem(change: Change) -> str | None:
         is_whole = (
             change.entity.entity_type == configs.TOPIC and bool(operand) and after == change.value
         )
-    return None if is_whole else f"{name} {operand} does not give {change.value}"
+    return (
+        None
+        if is_whole
+        else f"the operation {name} {operand} does not give the value {change.value}"
+    )
 
 
 def _lease_problem(change: Change, bounds: TrustedBounds) -> str | None:
     needs_none = change.operation.name in {DELETE, SUBTRACT} and change.lease_s is None
     if needs_none or 0 < (change.lease_s or 0) <= bounds.max_lease_s:
         return None
-    return f"a lease of {change.lease_s} s is none of conf's: at most {bounds.max_lease_s} s"
+    return f"the lease is {change.lease_s} s, and conf allows 1 to {bounds.max_lease_s} s"
 
 
 def _return_problem(change: Change, ledger: Ledger) -> str | None:
@@ -215,7 +219,7 @@ def _raise_problem(write: _Write, before: float, after: float) -> str | None:
     bounds, key = write.bounds, write.change.desired.key
     at = _written_at(key, write.ledger)
     if at is not None and write.now - at < _DAY:
-        return f"we wrote it at {at:%Y-%m-%d %H:%M:%S} UTC, and a raise comes a day later at most"
+        return f"we wrote it at {at:%Y-%m-%d %H:%M:%S} UTC, and a raise waits for a day after that"
     most = before * bounds.max_step_factor
     if after > most:
         return f"{after:.15g} is more than {most:.15g} (plan.max_step_factor)"
@@ -277,7 +281,7 @@ def _address_rate(write: _Write) -> str | None:
     name = write.entity.entity_name or ""
     kind = special_kind(name)
     # Side-cars, tunnels and tools of a broker's host connect from loopback, so a person decides.
-    is_listed = kind == LOOPBACK and network(name) in write.bounds.limited_addresses
+    is_listed = kind == LOOPBACK and normalized(name) in write.bounds.limited_addresses
     if kind is not None and not is_listed:
         return f"{name} is no address of one client ({kind})"
     if is_within(name, write.bounds.protected_addresses):
@@ -320,13 +324,14 @@ def _throttled_list(write: _Write) -> str | None:
 def _removed_throttle(write: _Write) -> str | None:
     if write.bounds.removes_throttles or write.change.desired.key in write.ledger.owned:
         return None
-    return "replication.cleanup_principals of conf names nobody whose throttles a plan removes"
+    keys = "replication.cleanup_principals or replication.remove_leftovers"
+    return f"conf lets a plan remove no throttle of others: set {keys}"
 
 
 def _resource(write: _Write) -> str | None:
     name, bounds = write.entity.entity_name or "", write.bounds
     if not name.startswith(_RESOURCES):
-        return f"a plan has resources of the names {' and '.join(_RESOURCES)} alone"
+        return f"a plan writes only resources whose names begin with {' or '.join(_RESOURCES)}"
     if write.is_removal:
         return None
     unknown = set(list_entries(write.change.value)) - bounds.metrics

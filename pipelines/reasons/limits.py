@@ -72,7 +72,9 @@ WORDS: dict[str, Words] = {
     limit.EFFECT_PENDING: _effect_pending,
     limit.OFFENCE_UNKNOWN: lambda *_: "how much it offends is not known",
     limit.PAUSED: _paused,
-    limit.AT_FLOOR: lambda *_: "the value that applies is as low as a plan may set it",
+    limit.AT_FLOOR: lambda *_: (
+        "the value that applies is as low as a plan may set it, or a lower one had no gain"
+    ),
     LOWERS: _lowers,
     ABOVE_QUOTA: _above,
     NOT_RESTORABLE: _not_restorable,

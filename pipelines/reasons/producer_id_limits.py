@@ -182,7 +182,8 @@ BLOCKED_REASONS = tuple(
             "other_programs",
             "Other programs of the principal move records from the address, or it moves far more "
             "than its ids explain.",
-            "other programs of the principal move records from the address too: "
+            "more records move from the address than its ids explain, so another program of the "
+            "principal may work there: "
             f"{_SEE}; to limit it all the same, list it in producer_ids.limited_addresses",
         ),
         (

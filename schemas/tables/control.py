@@ -120,8 +120,8 @@ _WHY = (
     Column(
         "direction",
         STRING,
-        "of a client quota: tighten, raise, or give_back (in steps towards the value before ours); "
-        "null: a first value, or another config",
+        "tighten (a limit is set or lowered), give_back (towards the value before ours), or raise "
+        "(of a client quota); null: a first quota, or another config",
     ),
 )
 _CHANGE_ID = Column("change_id", STRING, "hash of what the change does, and to what")

@@ -1,8 +1,8 @@
 -- kind: intermediate
 -- grain: one row per cluster, list and network of addresses
 -- needs: admin_api
--- description: Addresses and networks that conf lists, and those that are of each machine: no plan
---   limits these.
+-- description: Addresses and networks that conf lists, and those that are of each machine. A plan
+--   limits none that is protected or of each machine, except loopback that conf lists by itself.
 -- columns:
 --   from current_settings: cluster_id
 --   list: limited or protected (producer_ids.limited_addresses, producer_ids.protected_addresses),

@@ -3,8 +3,8 @@
 -- needs: sampled_log
 -- description: Answers of brokers to clients, and whether a broker failed. What a client can cause
 --   alone is no such error: a wrong request (INVALID_*), a missing permission, a topic that is not
---   there, a quota that it exceeds. Nor is what each deploy or election brings, such as
---   REBALANCE_IN_PROGRESS, NOT_LEADER_OR_FOLLOWER and NOT_COORDINATOR.
+--   there, a quota that it exceeds. Nor are REBALANCE_IN_PROGRESS, NOT_LEADER_OR_FOLLOWER and
+--   NOT_COORDINATOR, which each deploy or election brings. A coordinator that loads is one.
 -- columns:
 --   from requests: cluster_id, event_time, principal, weight
 --   is_broker_error: the answer, or one of its partitions, has an error that a broker, a disk or a

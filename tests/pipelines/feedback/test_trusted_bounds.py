@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[DesiredConfig, str]] = {
         "no capacity in conf",
     ),
     "the removal of a quota": (advised(None, "100000"), "no result removes"),
-    "a long lease": (advised("70000", lease_s=10**8), "a lease of 100000000 s"),
+    "a long lease": (advised("70000", lease_s=10**8), "the lease is 100000000 s"),
     "unspecified": (limit(UNSPECIFIED), "unspecified"),
     "unspecified IPv6": (limit("::"), "unspecified"),
     "broadcast": (limit("255.255.255.255"), "broadcast"),
@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[DesiredConfig, str]] = {
     ),
     "a resource of another name": (
         desired("all", entity_type="client-metrics", config_key="interval.ms", config_value="1000"),
-        "of the names quotaflow-alert-",
+        "names begin with quotaflow-alert-",
     ),
     "a resource for every client": (
         desired(
@@ -181,7 +181,7 @@ def test_a_plan_names_the_bound_before_apply_does() -> None:
 
 
 def test_conf_may_name_a_loopback_address_and_no_other_special_one() -> None:
-    ids = CONF.producer_ids.model_copy(update={"limited_addresses": ["127.0.0.5/32", "0.0.0.0/32"]})
+    ids = CONF.producer_ids.model_copy(update={"limited_addresses": ["127.0.0.5", UNSPECIFIED]})
     conf = CONF.model_copy(update={"producer_ids": ids})
     outcomes, _ = written([limit(UNSPECIFIED), limit("127.0.0.5")], conf)
     assert [outcome.step for outcome in outcomes] == ["refused", "done"]
@@ -217,7 +217,7 @@ def test_a_quota_is_raised_once_a_day_by_our_own_records() -> None:
     clock.now += timedelta(hours=23)
     again = advised("400000", "200000", direction="raise")
     (early,), _ = written([again], CONF, journal, clock)
-    assert "a raise comes a day later" in str(early.detail)
+    assert "a raise waits for a day" in str(early.detail)
     clock.now += timedelta(hours=2)
     (late,), _ = written([again], CONF, journal, clock)
     assert late.step == "done"

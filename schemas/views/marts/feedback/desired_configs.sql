@@ -46,7 +46,7 @@
 --     the config; null: none, or not asked
 --   ids_per_s: of an offender, new producer ids per second over plan.offence_period_s; null: no offender
 --   least_value: least value of the limit of an offender; null: config_value
---   direction: raise; null: another row
+--   direction: raise; null: the row is no raise
 WITH address_quotas AS (
     SELECT cluster_id, ip, CAST(CAST(quota AS BIGINT) AS STRING) AS config_value
     FROM current_client_quotas
