@@ -39,7 +39,9 @@ def scope(warehouse: Warehouse, cluster_id: str = "c1", **others: Any) -> Scope:
     """The scope of all rows made here."""
     since, until = NOON - timedelta(days=1), at(65)
     times = {"since": since, "until": until, "now": NOW} | others
-    conf = config.Conf(warehouse=warehouse.conf)
+    # Who may be limited is a decision of conf.
+    ids = config.ProducerIdsSection(default_quota_per_s=1.0)
+    conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
     return Scope(Reader(warehouse), cluster_id, **times, conf=conf)
 
 

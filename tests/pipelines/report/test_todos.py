@@ -104,7 +104,7 @@ def test_the_report_shows_the_changes_that_a_plan_makes(warehouse: Warehouse) ->
     content = offenders(("User:mallory", "User:broker"), now - timedelta(minutes=30))
     make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(now)})
     of_report = scope(warehouse, now=now, since=now - timedelta(days=1), until=now)
-    made = planning.make(config.Conf(warehouse=warehouse.conf), of_report.reader, now)
+    made = planning.make(of_report.conf, of_report.reader, now)
     section = plan.section(of_report)
     waiting, left_out = section.grids[0].rows, section.grids[1].rows
     assert len(waiting) == len(made.changes) == 1
