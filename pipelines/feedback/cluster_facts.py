@@ -4,11 +4,14 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.schemas.configs import CLIENT_ID, IP, USER
 from quotaflow.udfs.rules.address import normalized
+
+if TYPE_CHECKING:
+    # Commands that only read would import Kafka's client with it.
+    from quotaflow.pipelines.kafka.cluster_state import ClusterState
 
 Resolve = Callable[[str], Iterable[str]]
 _DEFAULTS = {
@@ -43,7 +46,7 @@ def resolved(host: str) -> Iterable[str]:
     return ()
 
 
-def read(state: ClusterState, resolve: Resolve = resolved) -> ClusterFacts:
+def read(state: "ClusterState", resolve: Resolve = resolved) -> ClusterFacts:
     """Ask the cluster now. Raises UnansweredError.
 
     The addresses are those of the listener that we use, as far as its hosts resolve here.
