@@ -62,12 +62,17 @@ def run(cluster: LocalCluster) -> Run:
 @pytest.fixture(scope="session")
 def login(cluster: LocalCluster) -> Iterator[list[str]]:
     """Overrides of conf that reach the shared cluster as admin, the secret by reference."""
-    properties = cluster.client_properties("admin")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
-        overrides = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
-        secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
-        yield [*overrides, ALERTS, QUOTA, *QUICK, secret]
+        yield login_of(cluster, patch)
+
+
+def login_of(cluster: LocalCluster, patch: pytest.MonkeyPatch) -> list[str]:
+    """Overrides of conf that reach a cluster as admin, the secret by reference."""
+    properties = cluster.client_properties("admin")
+    patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
+    overrides = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
+    secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
+    return [*overrides, ALERTS, QUOTA, *QUICK, secret]
 
 
 @pytest.fixture

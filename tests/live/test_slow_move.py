@@ -2,17 +2,22 @@
 
 import time
 from datetime import timedelta
+from pathlib import Path
+from threading import Event
 
 import pytest
 
+from quotaflow.demo import pause_scene
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.replica_moves import Throttled, move
 from quotaflow.demo.request_lines import now_ms
 from quotaflow.pipelines import config
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback import apply_run, restore_run
 from quotaflow.pipelines.feedback.ledger import DONE
 from quotaflow.schemas.configs import BROKER
 
+from .conftest import login_of
 from .rack_scene import Roles
 from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Move, await_end, started
 from .tables_read import make_missing
@@ -26,12 +31,7 @@ FULL_MINUTE_S = 75
 def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it(
     cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    warehouse = tmp_path_factory.mktemp("slow-move") / "warehouse"
-    ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    ours += [f"warehouse.path={warehouse}", "replication.manage=true"]
-    ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
-    ours += ["results.settle_s=1", "plan.max_input_age_s=86400"]
-    conf = config.load(overrides=[*login, *ours])
+    conf = conf_of(login, tmp_path_factory.mktemp("slow-move"))
     roles = Roles.of_cluster(cluster)
     throttled = Throttled(TOPIC, roles.home, roles.other)
     with started(cluster, conf, throttled) as running, cluster.admin() as admin:
@@ -57,6 +57,43 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
     end = foretold["last_fetch_time"] + timedelta(seconds=foretold["eta_s"])
     off_s = (ended["joined_time"] - end).total_seconds()
     assert abs(off_s) <= foretold["eta_error_s"], (off_s, foretold)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_200)
+def test_a_follower_that_must_catch_up_gets_its_bandwidth_beside_partitions_at_min_isr(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its throttle is halved while clients are slow, and not because another ISR shrank."""
+    settings = {"replica.lag.time.max.ms": str(pause_scene.LAG_TIME_MS)}
+    with LocalCluster(tmp_path / "cluster", settings=settings) as cluster:
+        conf = conf_of(login_of(cluster, monkeypatch), tmp_path)
+        roles = Roles.of_cluster(cluster)
+        throttled = Throttled(TOPIC, roles.home, roles.other)
+        cluster.create_topics([pause_scene.TOPIC], partitions=6, replication_factor=2)
+        with started(cluster, conf, throttled) as running, cluster.admin() as admin:
+            running.go_on(with_snapshot=True)
+            move(admin, TOPIC, [throttled.follower], ask=roles.home)
+            pause_scene.play(cluster, Event())
+            time.sleep(FULL_MINUTE_S)
+            running.go_on(with_snapshot=True)
+            make_missing(conf)
+            (seen,) = running.rows(
+                "SELECT max(shrunk_partitions) AS shrunk, max(is_slow) AS is_slow "
+                "FROM broker_degradation"
+            )
+            assert seen["shrunk"] > 0
+            assert not seen["is_slow"]
+            advised(running)
+
+
+def conf_of(login: list[str], folder: Path) -> Conf:
+    """Conf of a plan that sets rates of moves."""
+    ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
+    ours += [f"warehouse.path={folder / 'warehouse'}", "replication.manage=true"]
+    ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
+    ours += ["results.settle_s=1", "plan.max_input_age_s=86400"]
+    return config.load(overrides=[*login, *ours])
 
 
 def flagged(move: Move) -> None:
