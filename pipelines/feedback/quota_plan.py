@@ -54,7 +54,7 @@ def for_others(bounds: PlanPolicy, ledger: Ledger) -> Iterator[DesiredConfig]:
     for key, stranger in bounds.strangers.items():
         owned = ledger.owned.get(key)
         if owned is not None and key[1] in LIMITS:
-            words = f"{stranger} uses the address now, and a limit must not slow others"
+            words = f"a limit must not slow down others at the address, such as {stranger}"
             yield _returned(_own_row(owned), None, owned, words)
 
 

@@ -160,7 +160,8 @@ def _errors_text(before: Window, after: Window) -> str:
     risen = sorted(_risen(shares))
     was, now = shares[risen[0]]
     return (
-        f"{len(risen)} of {counted(len(shares) + after.well, 'other principal')} have more errors "
+        f"{len(risen)} of {counted(len(shares) + after.well, 'other principal')} "
+        f"{noun(len(risen), 'has', 'have')} more errors "
         f"that brokers cause, such as {risen[0]}: {now:.0%} of its requests, and {was:.0%} before"
     )
 
