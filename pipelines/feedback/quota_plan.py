@@ -73,7 +73,8 @@ def _limited(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledg
     records = ledger.limits.get(row.key, ())
     least = first if row.least_value is None else row.least_value
     lease, writes = timedelta(seconds=bounds.lease_s), _writes(records)
-    state = OffenderLimit(first, least, _applied(row), row.observed, lease, writes)
+    values = first, least, _applied(row), row.observed
+    state = OffenderLimit(*values, lease, writes, is_ours=owned is not None)
     advice = limit.advise(state, bounds.limits, now)
     words = limits.why(advice.reason, row, bounds.limits)
     row = replace(row, lease_s=int(advice.lease.total_seconds()))

@@ -82,7 +82,7 @@ class OffenderLimit:
 
     `first`: the first value; `least`: the floor. `applied`: the value that applies now, by anybody;
     null: none. `offence`: how much it offends since the last write. `lease`: that of a limit
-    without relapses. `writes`: in time order.
+    without relapses. `writes`: in time order. `is_ours`: the value that is set is ours.
     """
 
     first: float
@@ -91,6 +91,7 @@ class OffenderLimit:
     offence: float | None
     lease: timedelta
     writes: Sequence[LimitWrite] = ()
+    is_ours: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ class _Episode:
 def advise(limit: OffenderLimit, bounds: LimitBounds, now: datetime) -> LimitAdvice:
     """The next change of a limit while results ask for it."""
     past = _episodes(limit.writes)
-    current = past.pop() if past and past[-1].ended_at is None else None
+    is_open = bool(past) and past[-1].ended_at is None
+    current = past.pop() if is_open and limit.is_ours else None
     started_at = current.started_at if current else now
     lease = min(
         limit.lease * 2 ** _relapses(past, started_at, bounds), max(limit.lease, bounds.max_lease)
@@ -145,7 +147,7 @@ Choice = tuple[str | None, float | None, str]
 def _first(
     limit: OffenderLimit, past: Sequence[_Episode], bounds: LimitBounds, now: datetime
 ) -> Choice:
-    if _unknown(limit.offence):
+    if _measured(limit.offence) is None:
         return None, None, OFFENCE_UNKNOWN
     surrendered = (e.ended_at for e in past if e.is_surrender)
     if any(at is not None and now - at < bounds.pause for at in surrendered):
@@ -163,18 +165,15 @@ def _next(
 ) -> Choice:
     if waited < bounds.settle:
         return None, None, EFFECT_PENDING
-    if _unknown(limit.offence) or limit.offence is None:
+    offence = _measured(limit.offence)
+    if offence is None:
         return None, None, OFFENCE_UNKNOWN
     steps = current.steps
-    if gain(steps[0].offence, limit.offence) < bounds.min_gain:
+    if gain(steps[0].offence, offence) < bounds.min_gain:
         return GIVE_BACK, steps[0].before, NO_GAIN
     last = steps[-1]
     # A step that was given back was judged then.
-    if (
-        len(steps) > 1
-        and not current.returned
-        and gain(last.offence, limit.offence) < bounds.min_gain
-    ):
+    if len(steps) > 1 and not current.returned and gain(last.offence, offence) < bounds.min_gain:
         return GIVE_BACK, last.before, STEP_WITHOUT_GAIN
     assert last.after is not None
     value = max(last.after / bounds.max_step_factor, limit.least)
@@ -219,5 +218,5 @@ def _give_back(episode: _Episode, write: LimitWrite) -> None:
     episode.is_surrender = write.direction == GIVE_BACK and write.offence is not None
 
 
-def _unknown(offence: float | None) -> bool:
-    return offence is None or not math.isfinite(offence)
+def _measured(offence: float | None) -> float | None:
+    return offence if offence is not None and math.isfinite(offence) else None

@@ -255,5 +255,14 @@ def test_a_lease_that_ended_ends_its_steps() -> None:
     assert owned.expires_at - owned.since == timedelta(hours=2), "a relapse: twice as long"
 
 
+def test_a_limit_that_is_not_ours_any_more_is_not_given_back() -> None:
+    loop = Loop(lambda _: 10.0)
+    loop.run(1)
+    ledger = replace(loop.journal.ledger, owned={})
+    made_later = plan([offending()], NOON + timedelta(hours=1), BOUNDS, PLAIN, ledger)
+    assert made_later.changes == ()
+    assert "as low as a plan may set it" in made_later.blocked[0].reason
+
+
 def test_each_reason_has_words() -> None:
     assert all(words(offending(), BOUNDS.limits) for words in limits.WORDS.values())
