@@ -74,6 +74,11 @@ def adopt(
         adoption = adopt_run.adopt(settings, output.note, from_deployment, named)
     else:
         adoption = adopt_run.preview(settings, from_deployment, named)
+    _print(adoption, yes=yes)
+
+
+def _print(adoption: "Adoption", *, yes: bool) -> None:
+    """Print what was, or would be, taken over. Raises typer.Exit if something waits for --yes."""
     output.lines(_lines(adoption))
     for why in adoption.distrusted:
         output.note(values.visible(f"refused: {why}"))

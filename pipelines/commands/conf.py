@@ -64,8 +64,7 @@ def conf_command(
     sources = config.given(conf, overrides)
     shown = list(origins.origins(config.load(*sources), *sources))
     if action is Action.CHECK:
-        given = sum(each.source != origins.DEFAULT for each in shown)
-        output.lines([_valid(given)])
+        output.lines([_valid(sum(each.source != origins.DEFAULT for each in shown))])
         return
     rows: list[dict[str, Any]] = [
         {"key": each.key, "value": values.plain(each.value), "source": each.source}
