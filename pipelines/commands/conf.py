@@ -58,11 +58,10 @@ def conf_command(
     if action is Action.SCHEMA:
         output.lines([_schema()])
         return
-    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
-    from quotaflow.pipelines.config import origins  # noqa: PLC0415
+    from quotaflow.pipelines.config import given, load, origins  # noqa: PLC0415  imports pydantic
 
-    sources = config.given(conf, overrides)
-    shown = list(origins.origins(config.load(*sources), *sources))
+    sources = given(conf, overrides)
+    shown = list(origins.origins(load(*sources), *sources))
     if action is Action.CHECK:
         output.lines([_valid(sum(each.source != origins.DEFAULT for each in shown))])
         return
