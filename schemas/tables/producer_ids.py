@@ -151,6 +151,7 @@ ADDRESS_CLIENTS = Table(
             LONG,
             "connections on which those ids were given; fewer than ids: a connection is kept",
         ),
+        Column("other_connections", LONG, "connections of such requests on which no id was given"),
         Column(
             "data_requests",
             LONG,

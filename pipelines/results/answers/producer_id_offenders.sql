@@ -79,6 +79,9 @@ neighbours AS (
         count(CASE WHEN is_own AND is_other THEN 1 END) AS moving_programs,
         sum(CASE WHEN is_own AND is_other THEN ranked.other_requests ELSE 0 END) AS other_requests,
         sum(CASE WHEN is_own AND is_other THEN ranked.other_bytes ELSE 0 END) AS other_bytes,
+        -- Not in one minute: they may all come back in one, such as after a restart of a broker.
+        sum(CASE WHEN NOT is_own OR is_other THEN ranked.other_connections ELSE 0 END)
+            AS other_connections,
         max(CASE WHEN protected.principal IS NOT NULL THEN 1 ELSE 0 END) AS is_excluded
     FROM offences
     INNER JOIN (
@@ -263,6 +266,7 @@ judged AS (
             ELSE 0
         END AS other_programs,
         neighbours.program_addresses,
+        neighbours.other_connections,
         neighbours.is_excluded = 1
         OR broker_addresses.client_address IS NOT NULL
         OR places.is_protected
@@ -377,6 +381,7 @@ SELECT
     other_principals,
     other_principal,
     other_programs,
+    other_connections,
     history_s,
     address_history_s,
     forecast_bytes,

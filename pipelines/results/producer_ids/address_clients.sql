@@ -53,6 +53,7 @@ SELECT
     sum(requests) AS requests,
     coalesce(len(list_distinct(flatten(list(given_ids)))), 0) AS producer_ids,
     count(DISTINCT connection_id) FILTER (len(given_ids) > 0) AS allocating_connections,
+    count(DISTINCT connection_id) FILTER (coalesce(len(given_ids), 0) = 0) AS other_connections,
     coalesce(sum(data_requests) FILTER (is_beyond_ids), 0) AS data_requests,
     coalesce(sum(data_bytes) FILTER (is_beyond_ids), 0) AS data_bytes,
     max(max_weight) AS max_weight

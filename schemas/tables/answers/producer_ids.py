@@ -173,6 +173,12 @@ PRODUCER_ID_OFFENDERS = Table(
             "address_history_s, also under the loop's client id (see address_programs); 0: they "
             "moved under 64 KiB, or in fewer than 20 requests",
         ),
+        Column(
+            "other_connections",
+            LONG,
+            "connections of all others there, each program in its busiest minute of "
+            "address_history_s: a limit of a listed address lets all of them connect at once",
+        ),
         Column("history_s", DOUBLE, "how long requests have been recorded without a gap, in s"),
         Column("address_history_s", DOUBLE, "how long that must be by conf, in s"),
         Column(

@@ -9,6 +9,7 @@
 --   principal: authenticated principal as Kafka prints it; ?: none
 --   client_pattern: client_id with * for numbers and random parts; empty: none. Untrusted text
 --   producer_ids: producer ids that they took
+--   other_connections: connections without new ids of its busiest minute
 --   other_requests: data_requests of the minutes with more than ten for each id that the program took in
 --     the minute or the one before: they are the work of another program, also if it shares the client id
 --   other_bytes: data_bytes of these minutes
@@ -34,6 +35,7 @@ minutes AS (
         coalesce(addresses.client_pattern, '') AS client_pattern,
         unix_millis(addresses.event_time) AS minute_ms,
         sum(addresses.producer_ids) AS producer_ids,
+        coalesce(sum(addresses.other_connections), 0) AS other_connections,
         coalesce(sum(addresses.data_requests), 0) AS data_requests,
         coalesce(sum(addresses.data_bytes), 0) AS data_bytes,
         max(addresses.max_weight) AS max_weight
@@ -64,6 +66,7 @@ programs AS (
         principal,
         client_pattern,
         sum(producer_ids) AS producer_ids,
+        max(other_connections) AS other_connections,
         sum(CASE WHEN is_beyond_ids THEN data_requests ELSE 0 END) AS other_requests,
         sum(CASE WHEN is_beyond_ids THEN data_bytes ELSE 0 END) AS other_bytes,
         max(max_weight) AS max_weight
@@ -77,6 +80,7 @@ SELECT
     principal,
     client_pattern,
     producer_ids,
+    other_connections,
     other_requests,
     other_bytes,
     max(max_weight) OVER (PARTITION BY cluster_id) AS most_weight,

@@ -383,7 +383,8 @@ FILLED: dict[str, list[Row]] = {
         | {"client_address": "10.0.0.7", "principal": "User:" + HOSTILE}
         | {"client_pattern": HOSTILE, "replica_id": None, "first_seen": at(n)}
         | {"last_seen": at(n + 59), "requests": 300, "producer_ids": 120}
-        | {"allocating_connections": 120, "max_weight": 1, "data_requests": 0, "data_bytes": 0}
+        | {"allocating_connections": 120, "other_connections": 1, "max_weight": 1}
+        | {"data_requests": 0, "data_bytes": 0}
         for n in (0, 60)
     ],
     "producer_id_rates": [violation("User:" + HOSTILE, NOON)],

@@ -23,7 +23,7 @@ def seen(second: float, **others: Any) -> Row:
     row |= {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
     row |= {"first_seen": minute, "last_seen": minute + timedelta(seconds=59), "requests": 500}
     row |= {"producer_ids": 120, "allocating_connections": 120, "max_weight": 1}
-    row |= {"replica_id": None, "data_requests": 0, "data_bytes": 0}
+    row |= {"other_connections": 0, "replica_id": None, "data_requests": 0, "data_bytes": 0}
     return row | others
 
 

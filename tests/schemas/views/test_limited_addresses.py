@@ -20,6 +20,7 @@ from .limit_rows import (
     steps,
 )
 from .view_rows import Row, at
+from .view_tables import by_case, picked
 
 CALM = {"client_pattern": "calm", **NO_IDS}
 """Another program of the offender's user, which takes no ids."""
@@ -272,3 +273,51 @@ def test_other_programs_at_its_address_forbid_a_limit_and_its_own_do_not() -> No
 
 def test_where_an_address_is_forbids_a_limit() -> None:
     assert steps(ADDRESSES) == expected(ADDRESSES)
+
+
+def listed(*others: Row) -> dict[str, list[Row]]:
+    """A cluster whose conf lists the address of the offender, and others there."""
+    return cluster(*others, settings=settings(producer_ids__limited_addresses=ADDRESS))
+
+
+def _at_once(second: float, connections: int, **others: Any) -> Row:
+    return seen(
+        second, **NO_IDS | {"principal": "User:bob", "other_connections": connections} | others
+    )
+
+
+FLOORS: dict[str, tuple[dict[str, list[Row]], float]] = {
+    "nobody else": (listed(), 1.0),
+    "another user with few connections": (listed(_at_once(0, 10)), 1.0),
+    "another user of six days ago": (listed(_at_once(-6 * _DAY_S, 45)), 5.0),
+    "its busiest minute counts": (listed(_at_once(-60, 31), _at_once(0, 9)), 4.0),
+    "two users may connect at once": (
+        listed(_at_once(-60, 30), _at_once(0, 40, principal="User:carol")),
+        7.0,
+    ),
+    "another program of the user": (
+        listed(busy(0, 100, 90_000, other_connections=25)),
+        3.0,
+    ),
+    # Whoever offends could choose any client id for idle connections.
+    "idle connections of the offender's user": (
+        listed(seen(0, **CALM | {"other_connections": 5_000})),
+        1.0,
+    ),
+    "another loop at the address": (
+        listed(*loop("User:mallory", client_pattern="loop-2", other_connections=0)),
+        1.0,
+    ),
+}
+
+
+def test_a_limit_lets_all_others_at_a_listed_address_connect_at_once() -> None:
+    cases = {case: content for case, (content, _) in FLOORS.items()}
+    actual = by_case(
+        cases,
+        "SELECT * FROM desired_configs WHERE config_key = 'connection_creation_rate' "
+        "AND subject LIKE 'User:erin%'",
+    )
+    assert {case: picked(rows, "least_value") for case, rows in actual.items()} == {
+        case: [(floor,)] for case, (_, floor) in FLOORS.items()
+    }

@@ -265,7 +265,8 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
         limits.ids_per_s,
-        1e0 AS least_value,
+        -- So that all others can connect at once: a broker measures over ten seconds or more.
+        greatest(ceil(limits.other_connections / 1e1), 1e0) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
     FROM producer_id_offenders AS limits
