@@ -6,21 +6,13 @@ from pathlib import Path
 
 BENCHMARKS = (
     "decode",
-    "decode_scaling",
     "decode_spark",
     "parse",
-    "bodies",
     "groups",
-    "producer_ids",
-    "fetch_sessions",
     "fetch_results",
-    "batch",
     "results",
-    "refresh",
-    "jobs",
     "snapshots",
     "rollup",
-    "producer_ids_stream",
     "load",
     "observe",
 )

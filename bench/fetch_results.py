@@ -23,7 +23,7 @@ import made_context
 import numpy as np
 import pyarrow as pa
 from cpu import cpu_s
-from fetch_sessions import IDS, SESSIONS, START_US, batches
+from fetch_lines import IDS, SESSIONS, START_US, batches
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console

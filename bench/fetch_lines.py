@@ -1,30 +1,18 @@
-"""FETCH lines per second through the walk that rebuilds their sessions (KIP-227), on one core.
+"""Made-up FETCH lines of sessions (KIP-227), as Arrow batches of a thousand.
 
-`python bench/fetch_sessions.py [--json] [--lines N]`. Lines name two to three partitions and are
-answered with as many, of sessions of 20 and of 200 partitions; the best of the runs of each case.
-Rows come as Spark passes them: a thousand to a batch, sorted by session and time.
+Lines name two to three partitions and are answered with as many. Rows come sorted by session and
+time.
 """
-
-import argparse
-import json
-import sys
-import time
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table
 
 from quotaflow.schemas.tables import requests
-from quotaflow.udfs import fetch_sessions
-from quotaflow.udfs.fetch_lines import FETCH, ROWS, SESSION
+from quotaflow.udfs.fetch_lines import FETCH, ROWS
 
 SESSIONS = 100
 BATCH_ROWS = 1_000
 START_US = 1_795_262_400_000_000
-LIMITS = fetch_sessions.Limits(idle_us=3_600_000_000, now_us=START_US * 2)
-GOAL_PER_S = 60_000
-TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
 IDS = [f"topic-id-{n:013d}" for n in range(10)]
 _PARTITION = requests.PARTITION
 
@@ -108,63 +96,3 @@ def _partitions(flat: list[tuple[int, bool, bool]]) -> pa.StructArray:
         for f in _PARTITION
     ]
     return pa.StructArray.from_arrays(arrays, fields=list(_PARTITION))
-
-
-def run(given: list[pa.RecordBatch]) -> tuple[float, float]:
-    """CPU seconds for all lines, and bytes of a session's row."""
-    start = time.process_time()
-    out = list(fetch_sessions.follow_sessions(LIMITS)(iter(given)))
-    took_s = time.process_time() - start
-    lines = sum(batch.num_rows for batch in out if batch.column("kind")[0].as_py() == FETCH)
-    states = [batch for batch in out if batch.column("kind")[0].as_py() == SESSION]
-    known_lines = sum(batch.column("session_state").to_pylist().count("known") for batch in out)
-    if lines != sum(batch.num_rows for batch in given) or known_lines != lines - SESSIONS:
-        raise ValueError(f"{lines} lines came out, {known_lines} of them known")
-    return took_s, sum(batch.nbytes for batch in states) / SESSIONS
-
-
-def measure(lines: int, turns: int) -> dict[str, tuple[float, float]]:
-    """Lines per second and bytes per session of each case: the best run."""
-    cases = {
-        "20 partitions": (lines, 20),
-        "20 partitions, a tenth of the lines": (lines // TIMES_AS_MANY, 20),
-        "200 partitions": (lines, 200),
-    }
-    figures = {}
-    for case, (count, partitions) in cases.items():
-        given = batches(count, partitions)
-        rows = sum(batch.num_rows for batch in given)
-        took = [run(given) for _ in range(turns + 1)]
-        figures[case] = rows / min(took_s for took_s, _ in took[1:]), took[0][1]
-    return figures
-
-
-def show(figures: dict[str, tuple[float, float]]) -> Table:
-    """Thousands of lines per second, bytes of state, and what ten times the lines cost."""
-    many, tenth, _ = (rate for rate, _ in figures.values())
-    table = Table("fetch sessions rebuilt", "k lines/s", "bytes per session")
-    for case, (rate, size) in figures.items():
-        table.add_row(case, f"{rate / 1e3:.1f}", f"{size:,.0f}")
-    table.caption = (
-        f"{TIMES_AS_MANY} times the lines take {TIMES_AS_MANY * tenth / many:.1f} times as long "
-        f"(at most {TIMES_AS_LONG}); the goal is {GOAL_PER_S / 1e3:.0f} k lines/s"
-    )
-    return table
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="figures as JSON")
-    parser.add_argument("--lines", type=int, default=200_000, help="lines per case")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each case")
-    options = parser.parse_args()
-    figures = measure(options.lines, options.turns)
-    if options.json:
-        json.dump(figures, sys.stdout, indent=2)
-    else:
-        Console().print(show(figures))
-
-
-if __name__ == "__main__":
-    main()
