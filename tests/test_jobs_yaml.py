@@ -299,7 +299,8 @@ def test_a_dashboard_reads_the_schema_that_the_tasks_fill() -> None:
     (dashboard,) = yaml.safe_load((ROOT / "dashboards.yaml").read_text())["resources"][
         "dashboards"
     ].values()
-    assert (ROOT / dashboard["file_path"]).is_file()
+    made = re.findall(r"> (\S+)$", BUNDLE["experimental"]["scripts"]["preinit"])
+    assert made == [dashboard["file_path"].removeprefix("./")]
     place = f"{dashboard['dataset_catalog']}.{dashboard['dataset_schema']}"
     assert f"warehouse.catalog_schema={place}" in JOBS_TEXT
 

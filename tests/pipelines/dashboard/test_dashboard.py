@@ -1,6 +1,9 @@
 """The dashboard: its queries run over the views, and its widgets show their columns."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import date
 from itertools import combinations
@@ -84,9 +87,15 @@ def encoded(spec: dict[str, Any]) -> Iterator[str]:
             yield each["fieldName"]
 
 
-def test_the_file_is_what_the_declaration_says() -> None:
-    hint = "python -m quotaflow.pipelines.dashboard > dashboard.lvdash.json"
-    assert FILE.read_text(encoding="utf-8") == text(), hint
+def test_the_bundle_makes_the_file_of_its_dashboard_without_any_package(tmp_path: Path) -> None:
+    """As the CLI does before it reads the bundle: in its folder, by a shell."""
+    bundle = yaml.safe_load((ROOT / "databricks.yml").read_text(encoding="utf-8"))
+    script = bundle["experimental"]["scripts"]["preinit"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    without_packages = script.replace("python ", "python -S ")
+    subprocess.run(["sh", "-c", without_packages], cwd=tmp_path, env={"PATH": path}, check=True)
+    assert (tmp_path / FILE.name).read_text(encoding="utf-8") == text()
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
