@@ -35,7 +35,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback udfs views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
-  release check-release clean archives broker-archive translations
+  release check-release docs clean archives broker-archive translations
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -144,10 +144,20 @@ lock: $(TOOLS)/uv ## requirements*.txt: all packages of a release, with sums
 	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
 	  > requirements-$$extra.txt; done
 
+# What the site is made with. The pages of docs/reference are made from the code.
+SITE := .venv/docs/bin
+$(SITE)/sphinx-build:
+	@$(PYTHON) -m venv .venv/docs
+	@$(SITE)/pip install --quiet 'sphinx>=9,<10' 'myst-parser>=5.2,<6' 'furo==2025.12.19'
+
+docs: $(READY) $(SITE)/sphinx-build ## the site of all pages, in build/docs; a broken link is an error
+	$(BIN)/python -m quotaflow.pipelines.reference docs/reference
+	$(SITE)/sphinx-build -q -W --keep-going -c docs . build/docs
+
 jar: $(READY) ## the jar for brokers, in dist/: receiver and appenders, the same bytes each time
 	$(BIN)/python .ci/release/receiver_jar.py dist
 
-release: $(READY) $(TOOLS)/uv ## wheel, sdist, jar for brokers, bill of materials and sums, in dist/
+release: docs $(TOOLS)/uv ## wheel, sdist, jar for brokers, site, bill of materials and sums, in dist/
 	$(BIN)/python .ci/release/build.py dist $(TOOLS)/cyclonedx-py
 
 # PYTHONS='python3.11 python3.14': which Pythons to check the wheel of dist/ with.

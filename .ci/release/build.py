@@ -25,6 +25,9 @@ from quotaflow.pipelines.spark.jars import kafka_jars
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements.txt"
 FURTHER_LOCKS = (ROOT / "requirements-iam.txt", ROOT / "requirements-kerberos.txt")
+SITE = ROOT / "build" / "docs"
+"""What `make docs` made."""
+
 JAR_SETS = ("spark-jars",)
 SUMS = "SHA256SUMS"
 
@@ -38,6 +41,7 @@ def main(folder: Path, cyclonedx: Path) -> None:
     for lock in (LOCK, *FURTHER_LOCKS):
         shutil.copy(lock, folder / lock.name)
     stem = f"quotaflow-{project()['version']}"
+    shutil.make_archive(str(folder / f"{stem}-docs"), "gztar", SITE.parent, SITE.name)
     bom = bill(wheel, cyclonedx)
     (folder / f"{stem}.cdx.json").write_text(json.dumps(bom, indent=1) + "\n", encoding="utf-8")
     licences = sbom.licences(bom)

@@ -1,10 +1,8 @@
 """The data dictionary: every table and view by area, with what a row is and each column.
 
-python -m quotaflow.pipelines.dictionary prints docs/dictionary.md. Types of views are those
-that DuckDB gives over empty tables, in Spark's names.
+Types of views are those that DuckDB gives over empty tables, in Spark's names.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,15 +21,13 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
 _HEAD = """\
-<!-- Made by python -m quotaflow.pipelines.dictionary > docs/dictionary.md -->
-
 # Data dictionary: every table and view
 
 For people who write queries. Search this page for a name or a word. `quotaflow tables` says which
 of these have rows now, and `quotaflow ddl NAME` prints one with the same meanings.
 
 Times are UTC. Bytes are bytes, not kB. A column without a unit is a name or a number of things, or
-says its unit in its meaning. A level says from where on there are rows: [levels](levels.md).
+says its unit in its meaning. A level says from where on there are rows: [levels](../levels.md).
 """
 _MART = "mart"
 _UNITS = (
@@ -141,7 +137,3 @@ def _sentence(words: str) -> str:
 
 def _cell(words: str) -> str:
     return words.replace("|", "\\|").replace("<", "&lt;")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(text())

@@ -1,0 +1,1 @@
+"""The reference pages of the documentation, made from what the code declares."""

@@ -1,0 +1,21 @@
+"""Writes the reference pages: python -m quotaflow.pipelines.reference docs/reference."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from quotaflow.pipelines.reference import dictionary
+
+PAGES: Mapping[str, Callable[[], str]] = {"dictionary.md": dictionary.text}
+"""Each page by its file name, and what makes its text."""
+
+
+def write(folder: Path) -> None:
+    """Write each page into a folder, which is made if it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in PAGES.items():
+        (folder / name).write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
