@@ -27,7 +27,7 @@ from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, mechani
 from quotaflow.demo.jvm import Jvm
 from quotaflow.demo.ports import LOOPBACK
 from quotaflow.pipelines.errors import ConfigError, KafkaError
-from quotaflow.pipelines.feedback import lease_topic
+from quotaflow.pipelines.feedback.ledger import lease_topic
 from quotaflow.pipelines.spark.jars import Progress, kafka_jars
 
 MAX_NODES = 9

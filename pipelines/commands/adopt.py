@@ -12,7 +12,7 @@ from quotaflow.udfs.counted import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quotaflow.pipelines.feedback.adopt_run import Adoption, LeftLease
+    from quotaflow.pipelines.feedback.runs.adopt_run import Adoption, LeftLease
 
 Entity = Annotated[
     str | None,
@@ -65,7 +65,7 @@ def adopt(
     Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.feedback import adopt_run, release_run  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback.runs import adopt_run, release_run  # noqa: PLC0415  imports pyarrow
 
     if (entity is None) != (key is None):
         raise ConfigError("give the KEY too, as it is printed")

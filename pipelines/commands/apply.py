@@ -14,9 +14,9 @@ from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.feedback.change import Plan
-    from quotaflow.pipelines.feedback.outcome import Outcome
-    from quotaflow.pipelines.feedback.restore_plan import RestorePlan
+    from quotaflow.pipelines.feedback.configs.change import Plan
+    from quotaflow.pipelines.feedback.ledger.outcome import Outcome
+    from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 
 
 PlanId = Annotated[
@@ -74,7 +74,7 @@ def apply(
     """
     settings = options.conf_of_tables(conf, overrides)
     # They import pyarrow.
-    from quotaflow.pipelines.feedback import apply_run, frozen_plans  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import apply_run, frozen_plans  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     tables = open_tables(settings)
@@ -139,14 +139,14 @@ def restore(
 
 
 def _preview(conf: "Conf", *, everything: bool, layout: Layout) -> None:
-    from quotaflow.pipelines.feedback import restore_run  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import restore_run  # noqa: PLC0415
 
     preview = restore_run.preview(conf, datetime.now(UTC), everything=everything)
     _show_preview(preview, layout=layout)
 
 
 def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
-    from quotaflow.pipelines.feedback import apply_run, restore_run  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import apply_run, restore_run  # noqa: PLC0415
 
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
@@ -158,7 +158,7 @@ def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
 
 
 def _panic(conf: "Conf", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
-    from quotaflow.pipelines.feedback import apply_run, panic_run  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import apply_run, panic_run  # noqa: PLC0415
 
     if not yes:
         previews = panic_run.preview(conf, all_deployments=all_deployments)
@@ -207,7 +207,7 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
 
 def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.change import Plan  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.configs.change import Plan  # noqa: PLC0415
 
     if layout != Layout() and outcomes:
         objects = plan_text.outcome_objects(outcomes)

@@ -19,7 +19,7 @@ from quotaflow.pipelines.terminal.layout import Layout, for_programs
 if TYPE_CHECKING:
     from quotaflow.pipelines.commands.line_counts import LineCounts
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.feedback.request_logger import CaptureRequest, Switch
+    from quotaflow.pipelines.feedback.runs.request_logger import CaptureRequest, Switch
 
 FOR_S = range(10, 86_401)
 _TICK_S = 5.0
@@ -81,7 +81,7 @@ def capture(
     apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.commands import capture_preview  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415  imports pyarrow
 
     switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
     volume = capture_preview.expected(settings, switch.request.cluster_id)
@@ -121,8 +121,8 @@ def _capture(
     settings: "Conf", request: "CaptureRequest", apis: frozenset[str], layout: Layout
 ) -> None:
     from quotaflow.pipelines.commands import capture_preview, plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.ledger import DONE  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.ledger.ledger import DONE  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415
     from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
 
     topic, partitions = _topic(settings)
@@ -241,7 +241,8 @@ def _follow(
 
 def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import apply_run, journal, request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.ledger import journal  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import apply_run, request_logger  # noqa: PLC0415
     from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
@@ -270,7 +271,7 @@ def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
 
 
 def _note_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
-    from quotaflow.pipelines.feedback import request_logger  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415
 
     for entity, _ in keys:
         line = request_logger.off_command(settings, switch, int(entity.entity_name))

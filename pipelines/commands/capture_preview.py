@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import request_logger
-from quotaflow.pipelines.feedback.request_logger import ON, QUIET, Switch
+from quotaflow.pipelines.feedback.runs import request_logger
+from quotaflow.pipelines.feedback.runs.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import BYTES_PER_LINE
 from quotaflow.pipelines.warehouse.sql_literals import literal

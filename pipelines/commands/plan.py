@@ -12,7 +12,7 @@ from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.feedback.change import Plan
+    from quotaflow.pipelines.feedback.configs.change import Plan
 
 CHANGES_WAITING = 3
 
@@ -54,8 +54,8 @@ def show_plan(
         raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.feedback import jikkou as jikkou_yaml  # noqa: PLC0415
-    from quotaflow.pipelines.feedback import planning  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.planning import planning  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
 
     now = datetime.now(UTC)
@@ -78,7 +78,7 @@ def show_plan(
 
 
 def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
-    from quotaflow.pipelines.feedback import frozen_plans  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback.runs import frozen_plans  # noqa: PLC0415  imports pyarrow
 
     frozen_plans.save(settings, plan, now, output.note)
 

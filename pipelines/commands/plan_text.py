@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from quotaflow.pipelines.feedback.change import (
+from quotaflow.pipelines.feedback.configs.change import (
     APPEND,
     DELETE,
     RENEW,
@@ -14,9 +14,9 @@ from quotaflow.pipelines.feedback.change import (
     Change,
     Plan,
 )
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.outcome import Outcome
-from quotaflow.pipelines.feedback.restore_plan import RestorePlan
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.ledger.outcome import Outcome
+from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.terminal import grid, values
 from quotaflow.udfs.counted import counted
 

@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.feedback.release_run import Release
+    from quotaflow.pipelines.feedback.runs.release_run import Release
 
 Entity = Annotated[
     str,
@@ -53,7 +53,7 @@ def release(
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.feedback import release_run  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback.runs import release_run  # noqa: PLC0415  imports pyarrow
 
     if entity == "halt":
         if not yes:

@@ -9,9 +9,9 @@ from typing import Any
 from quotaflow.pipelines.commands import answers, client_instances
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.kafka_configs import Connection, command
-from quotaflow.pipelines.feedback.preflight import Preflight, Resources
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, command
+from quotaflow.pipelines.feedback.planning.preflight import Preflight, Resources
 from quotaflow.pipelines.kafka import admin, client_metrics
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.configs import CLIENT_METRICS

@@ -12,7 +12,7 @@ from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.move_advice import MoveAdvice
-    from quotaflow.pipelines.feedback.kafka_configs import Connection
+    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
     from quotaflow.udfs.rules.move_throttle import MoveThrottle, SideDemand
 
 COLUMNS = (
@@ -56,7 +56,7 @@ def throttle_advice(
     """
     from quotaflow.pipelines.advice import move_advice  # noqa: PLC0415  pydantic
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection  # noqa: PLC0415
     from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
 
     settings, targets = options.conf_of_tables(conf, overrides), reassignment_file.read(file)
@@ -138,7 +138,7 @@ def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> It
             "replication.capacity_bytes_per_s."
         )
         return
-    from quotaflow.pipelines.feedback.kafka_configs import reassign_command  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.configs.kafka_configs import reassign_command  # noqa: PLC0415
 
     seconds = throttle.seconds(throttle.max_rate)
     yield (

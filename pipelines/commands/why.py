@@ -78,7 +78,7 @@ def why(
     """
     from quotaflow.pipelines.advice.why import answer  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.kafka_configs import Connection  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection  # noqa: PLC0415
 
     settings = options.conf_of_tables(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None

@@ -9,7 +9,7 @@ from quotaflow.pipelines.config import Conf, logins
 from quotaflow.pipelines.connect import conf_file, kafka_commands
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.release import Release
 from quotaflow.udfs.counted import counted
 

@@ -5,8 +5,8 @@ from itertools import groupby
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
-from quotaflow.pipelines.feedback import lease_topic
-from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted, tool
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quoted, tool
+from quotaflow.pipelines.feedback.ledger import lease_topic
 from quotaflow.schemas import acls
 from quotaflow.schemas.acls import CLUSTER, Acl
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines.doctor import managed_services
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, refused
 from quotaflow.pipelines.doctor.managed_services import ManagedService
-from quotaflow.pipelines.feedback.kafka_configs import Connection, tool
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, tool
 from quotaflow.pipelines.kafka import release
 from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
 from quotaflow.pipelines.kafka.release import Release

@@ -11,7 +11,7 @@ from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.connect.kafka_commands import granted, topic_names
 from quotaflow.pipelines.doctor.cluster_probe import Probe
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
-from quotaflow.pipelines.feedback.kafka_configs import Connection, quoted
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quoted
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.kafka.oauth import ClientCredentials
 from quotaflow.schemas import acls

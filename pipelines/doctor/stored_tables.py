@@ -90,11 +90,9 @@ def spelled(type_: Any) -> str:
 
 def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
     """Leases that are over and not restored, and the stop file."""
-    from quotaflow.pipelines.feedback import (  # noqa: PLC0415
-        journal,
-        restore_plan,
-        stop_file,
-    )
+    from quotaflow.pipelines.feedback.ledger import journal  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.planning import restore_plan  # noqa: PLC0415
+    from quotaflow.pipelines.feedback.writing import stop_file  # noqa: PLC0415
 
     stopped = stop_file.reason(conf)
     if not conf.feedback.may_write:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.feedback import journal
-from quotaflow.pipelines.feedback.change import RENEW
-from quotaflow.pipelines.feedback.ledger import Ledger
+from quotaflow.pipelines.feedback.configs.change import RENEW
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.snapshots import changes

@@ -9,7 +9,9 @@ from typing import Any
 
 from quotaflow.pipelines.config import Conf, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
-from quotaflow.pipelines.feedback import journal, restore_plan, stop_file
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.planning import restore_plan
+from quotaflow.pipelines.feedback.writing import stop_file
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.feedback import journal
-from quotaflow.pipelines.feedback.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.plan import config_value, entity, value
 from quotaflow.pipelines.report.scope import Scope

@@ -9,7 +9,7 @@ from quotaflow.pipelines.advice.why.answer import Answer, AreaAnswer
 from quotaflow.pipelines.advice.why.finding import FACT, NOTHING, PROBLEM
 from quotaflow.pipelines.advice.why.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.scope import Scope

@@ -36,9 +36,9 @@ FILLED_ELSEWHERE = {
     "replicas": "pipelines/snapshots/topology.py",
     "active_producers": "pipelines/snapshots/producers.py",
     "transactional_ids": "pipelines/snapshots/producers.py",
-    "plans": "pipelines/feedback/frozen_plans.py",
-    "config_changes": "pipelines/feedback/exclusive_section.py",
-    "feedback_locks": "pipelines/feedback/delta_lock.py",
+    "plans": "pipelines/feedback/runs/frozen_plans.py",
+    "config_changes": "pipelines/feedback/writing/exclusive_section.py",
+    "feedback_locks": "pipelines/feedback/writing/delta_lock.py",
     "pipeline_progress": "pipelines/streaming/sinks.py",
 }
 """Tables that a module of another name fills. This list may only shrink."""

@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.feedback import holds, restore_plan
-from quotaflow.pipelines.feedback.blast_radius import BlastRadius
-from quotaflow.pipelines.feedback.change import APPLY, SET, Change
-from quotaflow.pipelines.feedback.change_writer import Journal
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.holds import Alteration, SeenConfig
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.leases import LeaseBook, read_book
-from quotaflow.pipelines.feedback.ledger import DONE, YIELDED, Ledger, Record
-from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import LaterWriter
-from quotaflow.pipelines.feedback.signed_journal import open_journal
-from quotaflow.pipelines.feedback.signing import Signer
-from quotaflow.pipelines.feedback.trust import TrustedLedger, judge
+from quotaflow.pipelines.feedback.configs.change import APPLY, SET, Change
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger.journal import Journal
+from quotaflow.pipelines.feedback.ledger.leases import LeaseBook, read_book
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, YIELDED, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.signed_journal import open_journal
+from quotaflow.pipelines.feedback.ledger.signing import Signer
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
+from quotaflow.pipelines.feedback.planning import holds, restore_plan
+from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
+from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
+from quotaflow.pipelines.feedback.planning.holds import Alteration, SeenConfig
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
 from quotaflow.schemas.configs import CONNECTION_CREATION_RATE, PRODUCER_IDS_RATE
 from quotaflow.udfs.rules.limit import LimitBounds
 

@@ -3,7 +3,7 @@
 import random
 from statistics import median
 
-from quotaflow.pipelines.feedback.change import APPLY
+from quotaflow.pipelines.feedback.configs.change import APPLY
 
 from .simulator import CYCLE, DAY, PLANTS, Offender, Simulation, offender
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.feedback import plan_inputs
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.ledger import Ledger, OwnedConfig
-from quotaflow.pipelines.feedback.quota_plan import LIMITS
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger, OwnedConfig
+from quotaflow.pipelines.feedback.planning import plan_inputs
+from quotaflow.pipelines.feedback.planning.quota_plan import LIMITS
 
 from ..pipelines.feedback.fake_configs import forged
 from ..schemas.views import test_default_quota, test_producer_id_limits

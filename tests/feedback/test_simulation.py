@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.feedback.change import APPLY, SET
-from quotaflow.pipelines.feedback.ledger import DONE, RELEASED, Record
+from quotaflow.pipelines.feedback.configs.change import APPLY, SET
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, RELEASED, Record
 
 from ..pipelines.feedback.fake_configs import forged
 from . import summary

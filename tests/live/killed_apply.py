@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import apply_run
+from quotaflow.pipelines.feedback.runs import apply_run
 from quotaflow.pipelines.terminal import output
 
 

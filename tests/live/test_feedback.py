@@ -21,14 +21,15 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, restore_run, stop_file
-from quotaflow.pipelines.feedback.change import DELETE, SET, Change, Operation
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import DONE, MOVED, REFUSED, UNDONE, Record
-from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR, Outcome
-from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.configs.change import DELETE, SET, Change, Operation
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, REFUSED, UNDONE, Record
+from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR, Outcome
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .readers import await_so

@@ -14,9 +14,10 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, journal
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.outcome import MAY_LAND_FOR
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 
 from . import advised_quotas

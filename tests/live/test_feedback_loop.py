@@ -15,10 +15,10 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import apply_run, restore_run
-from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.ledger import DONE
-from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.ledger.outcome import Outcome
+from quotaflow.pipelines.feedback.runs import apply_run, restore_run
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 

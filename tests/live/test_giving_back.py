@@ -15,16 +15,12 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback import (
-    adopt_run,
-    exclusive_section,
-    journal,
-    lease_topic,
-    restore_run,
-)
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.exclusive_section import DeltaJournal, RowAppender
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger import journal, lease_topic
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import adopt_run, restore_run
+from quotaflow.pipelines.feedback.writing import exclusive_section
+from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -17,9 +17,9 @@ from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.writing import exclusive_section
 
 from . import kafka_versions, version_traffic
 from .conftest import QUICK

@@ -14,11 +14,11 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.feedback import exclusive_section
-from quotaflow.pipelines.feedback.change import SET, Change, Operation
-from quotaflow.pipelines.feedback.change_writer import preview
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.outcome import STARTED
+from quotaflow.pipelines.feedback.configs.change import SET, Change, Operation
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.ledger.outcome import STARTED
+from quotaflow.pipelines.feedback.writing import exclusive_section
+from quotaflow.pipelines.feedback.writing.change_writer import preview
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import admin, client_metrics, rights, tail
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError, sender

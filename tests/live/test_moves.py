@@ -9,10 +9,11 @@ import pytest
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import apply_run, exclusive_section, restore_run
-from quotaflow.pipelines.feedback.change import DELETE
-from quotaflow.pipelines.feedback.ledger import DONE
-from quotaflow.pipelines.feedback.outcome import Outcome
+from quotaflow.pipelines.feedback.configs.change import DELETE
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.ledger.outcome import Outcome
+from quotaflow.pipelines.feedback.runs import apply_run, restore_run
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.jobs import runner
 
 from . import move_scene

@@ -16,8 +16,8 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf, WarehouseSection
-from quotaflow.pipelines.feedback import exclusive_section
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -17,9 +17,10 @@ from quotaflow.demo.request_lines import logged
 from quotaflow.demo.shipper import Shipper
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import apply_run, planning
-from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.configs.change import Change
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.planning import planning
+from quotaflow.pipelines.feedback.runs import apply_run
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.kafka import client_metrics
 
 from ..pipelines.feedback.fake_configs import forged

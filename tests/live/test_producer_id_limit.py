@@ -13,8 +13,8 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.raw_producer import RawProducer
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.guards import PlanPolicy
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.udfs.rules.limit import LimitBounds
 
 from .test_feedback import apply, current, give_back, rows

@@ -16,9 +16,10 @@ from kafka.protocol import admin as requests
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, request_logger, restore_run
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import request_logger, restore_run
+from quotaflow.pipelines.feedback.writing import exclusive_section
 
 from . import printed_command
 

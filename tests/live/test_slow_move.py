@@ -13,8 +13,8 @@ from quotaflow.demo.replica_moves import Throttled, move
 from quotaflow.demo.request_lines import now_ms
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import apply_run, restore_run
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import apply_run, restore_run
 from quotaflow.schemas.configs import BROKER
 
 from .conftest import login_of

@@ -7,9 +7,9 @@ import pytest
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import restore_run
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import DONE
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import restore_run
 from quotaflow.pipelines.kafka import admin
 
 from .test_feedback import BYTES, apply, rows

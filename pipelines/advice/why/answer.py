@@ -23,7 +23,7 @@ from quotaflow.pipelines.advice.why.finding import NOTHING, PROBLEM, UNKNOWN, Ar
 from quotaflow.pipelines.advice.why.scope import Scope, is_recent, topics_of
 from quotaflow.pipelines.advice.why.subject import Subject, UnknownNameError, any_of, resolve
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal

@@ -13,7 +13,7 @@ from quotaflow.pipelines.advice.why.finding import (
     moment,
 )
 from quotaflow.pipelines.advice.why.scope import Scope
-from quotaflow.pipelines.feedback.kafka_configs import Connection, quota_command
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quota_command
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.advice.why.subject import Subject, any_of
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal

@@ -11,7 +11,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.advice.why import answer
 from quotaflow.pipelines.advice.why.finding import FACT, NOTHING, PROBLEM, UNKNOWN
 from quotaflow.pipelines.commands import why as command
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.terminal.values import json_line
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader

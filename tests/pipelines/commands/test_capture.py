@@ -17,12 +17,13 @@ from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import JobError, KafkaError, LockedError
-from quotaflow.pipelines.feedback import exclusive_section, journal
-from quotaflow.pipelines.feedback.change import RESTORE, Change
-from quotaflow.pipelines.feedback.change_writer import ChangeWriter
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.ledger import DONE, STARTED, YIELDED, Record
-from quotaflow.pipelines.feedback.trust import TrustedLedger
+from quotaflow.pipelines.feedback.configs.change import RESTORE, Change
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, STARTED, YIELDED, Record
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
+from quotaflow.pipelines.feedback.writing import exclusive_section
+from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.monitoring import log_volume

@@ -13,7 +13,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.feedback import plan_policy
+from quotaflow.pipelines.feedback.planning import plan_policy
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in

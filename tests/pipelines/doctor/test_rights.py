@@ -5,7 +5,7 @@ import pytest
 from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.doctor import rights
 from quotaflow.pipelines.doctor.rights import Allowed, Granting
-from quotaflow.pipelines.feedback.kafka_configs import Connection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.schemas import acls
 
 NAMES = {"request_log_topic": "logs", "receiver_topic": None, "otlp_topic": None}

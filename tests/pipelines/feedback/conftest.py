@@ -9,7 +9,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .delta_scene import Opened

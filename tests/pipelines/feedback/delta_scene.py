@@ -4,12 +4,13 @@ import resource
 from collections.abc import Callable, Sequence
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, journal
-from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import Ledger
-from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.configs.change import Change
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback.change import (
+from quotaflow.pipelines.feedback.configs.change import (
     APPEND,
     APPLY,
     DELETE,
@@ -19,11 +19,11 @@ from quotaflow.pipelines.feedback.change import (
     Change,
     list_entries,
 )
-from quotaflow.pipelines.feedback.change_writer import ChangeWriter
-from quotaflow.pipelines.feedback.cluster_facts import ClusterFacts
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.leases import Item
-from quotaflow.pipelines.feedback.ledger import DONE, Ledger, Record
+from quotaflow.pipelines.feedback.configs.cluster_facts import ClusterFacts
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.ledger.leases import Item
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger, Record
+from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

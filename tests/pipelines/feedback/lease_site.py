@@ -3,18 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from quotaflow.pipelines.feedback import exclusive_section, restore_plan, trust
-from quotaflow.pipelines.feedback.change import Change
-from quotaflow.pipelines.feedback.change_writer import ChangeWriter
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.leases import Lease, LeaseBook, read_book
-from quotaflow.pipelines.feedback.ledger import DONE, YIELDED, Key, Ledger
-from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.signed_journal import SignedJournal, open_journal
-from quotaflow.pipelines.feedback.signing import Signer
-from quotaflow.pipelines.feedback.trust import TrustedLedger
+from quotaflow.pipelines.feedback.configs.change import Change
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import trust
+from quotaflow.pipelines.feedback.ledger.leases import Lease, LeaseBook, read_book
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, YIELDED, Key, Ledger
+from quotaflow.pipelines.feedback.ledger.signed_journal import SignedJournal, open_journal
+from quotaflow.pipelines.feedback.ledger.signing import Signer
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
+from quotaflow.pipelines.feedback.planning import restore_plan
+from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.writing import exclusive_section
+from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 
 from .fake_configs import (
     Clock,

@@ -11,14 +11,16 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback import exclusive_section, journal, restore_run
-from quotaflow.pipelines.feedback.change import Plan
-from quotaflow.pipelines.feedback.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.guards import PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.plan import plan
-from quotaflow.pipelines.feedback.restore_plan import RestorePlan
-from quotaflow.pipelines.feedback.trust import TrustedLedger
+from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
+from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.report import fetches, health, plan, producer_ids, quotas, telemetry
 from quotaflow.pipelines.report.report import SECTIONS
 from quotaflow.pipelines.report.section import NOW as AT_ONCE

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback import planning
+from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import CatalogTables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

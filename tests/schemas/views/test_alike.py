@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quotaflow.pipelines.config import ReplicationSection
-from quotaflow.pipelines.feedback import (
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.planning import (
     cluster_watch,
     dead_time,
     evidence_checks,
     input_ages,
-    journal,
     other_writers,
     plan_inputs,
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from quotaflow.pipelines.feedback import plan_inputs
+from quotaflow.pipelines.feedback.planning import plan_inputs
 
 from .limit_rows import HISTORY_S, cluster, heap, history, ids, loop, rates, settings
 from .view_rows import Row, quota

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from quotaflow.pipelines.feedback import plan_inputs
+from quotaflow.pipelines.feedback.planning import plan_inputs
 
 from .limit_rows import (
     ADDRESS,

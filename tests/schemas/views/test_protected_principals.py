@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotaflow.pipelines.feedback.evidence_checks import PROPOSED_BY
+from quotaflow.pipelines.feedback.planning.evidence_checks import PROPOSED_BY
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.feedback import journal, restore_plan
-from quotaflow.pipelines.feedback.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.kafka_configs import Connection
-from quotaflow.pipelines.feedback.plan import plan
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.planning import restore_plan
+from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES
-from quotaflow.pipelines.feedback.evidence_checks import PROPOSED_BY
+from quotaflow.pipelines.feedback.planning.evidence_checks import PROPOSED_BY
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.snapshots.settings import KEYS

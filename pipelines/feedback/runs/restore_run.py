@@ -1,0 +1,234 @@
+"""`quotaflow restore`: sets configs whose lease ended back to their baseline."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError, JobError, LockedError, QueryError
+from quotaflow.pipelines.feedback.configs.change import RESTORE
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import deployment
+from quotaflow.pipelines.feedback.ledger.ledger import YIELDED, Key, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.outcome import Outcome
+from quotaflow.pipelines.feedback.ledger.signing import Signer
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
+from quotaflow.pipelines.feedback.planning import (
+    other_writers,
+    plan_policy,
+    preflight,
+    restore_plan,
+)
+from quotaflow.pipelines.feedback.planning.other_writers import Named
+from quotaflow.pipelines.feedback.planning.restore_plan import (
+    LaterWriter,
+    RestorePlan,
+    YieldedConfig,
+)
+from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
+from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter, Configs, resolve_open
+from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.spark.spark_errors import bridge_errors
+from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.schemas.configs import CLIENT_METRICS
+from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+
+Report = Callable[[str], None]
+Stopped = Callable[[], str | None]
+PLAN_ID = "restore"
+
+
+_UNSTORED: tuple[type[Exception], ...] = (
+    LockedError,
+    JobError,
+    ConfigError,
+    QueryError,
+    OSError,
+)
+"""What keeps a restore from the tables, and not from the cluster."""
+
+
+def preview(conf: Conf, now: datetime, *, everything: bool = False) -> RestorePlan:
+    """What a restore would do now. Nothing is written."""
+    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+        tables = open_tables(conf)
+        trust = exclusive_section.read_trust(conf, tables, cluster_id)
+        # An exclusive section begins with these ends.
+        ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
+        restore = plan_restore(conf, tables, ledger, configs, now, everything=everything)
+        return replace(restore, distrusted=trust.refused)
+
+
+def restore_configs(
+    conf: Conf,
+    report: Report,
+    stopped: Stopped = lambda: None,
+    on_step: Report = lambda _: None,
+    *,
+    everything: bool = False,
+    keys: Collection[Key] | None = None,
+) -> tuple[RestorePlan, list[Outcome]]:
+    """Restore what is due, or everything, or these `keys` alone. Returns how each change ended.
+
+    While another process writes the tables, or they cannot be written, the leases of the cluster
+    say what is due, except for `keys`.
+    """
+    exclusive_section.check_stop_file(conf)
+    with exclusive_section.sole_writer(conf):
+        try:
+            with exclusive_section.warehouse_section(
+                conf, report, stopped, on_step, RESTORE
+            ) as taken:
+                ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
+                every = everything or keys is not None
+                trust = replace(taken.trust, ledger=ledger)
+                return _restored(conf, taken.tables, taken.apply, trust, everything=every)
+        except _UNSTORED + bridge_errors() as error:
+            if keys is not None:
+                raise
+            why = failures.one_line(error)
+        report(f"given back by the leases of the cluster, and recorded by a later run: {why}")
+        return restore_leases(
+            conf,
+            deployment.signer(conf),
+            _readable(conf),
+            stop_reason=lambda: stopped() or stop_file.reason(conf),
+            on_step=on_step,
+            everything=everything,
+        )
+
+
+def restore_leases(
+    conf: Conf,
+    signer: Signer,
+    tables: Tables | None,
+    *,
+    stop_reason: Stopped = lambda: None,
+    on_step: Report = lambda _: None,
+    everything: bool,
+) -> tuple[RestorePlan, list[Outcome]]:
+    """Restore what the leases of one deployment say, without a lock and without a table.
+
+    Raises FeedbackError if the topic of leases does not exist.
+    """
+    with exclusive_section.without_tables(conf, signer, stop_reason, on_step) as section:
+        return _restored(conf, tables, section.apply, section.trust, everything=everything)
+
+
+def _restored(
+    conf: Conf,
+    tables: Tables | None,
+    apply: ChangeWriter,
+    trust: TrustedLedger,
+    *,
+    everything: bool,
+) -> tuple[RestorePlan, list[Outcome]]:
+    now = datetime.now(UTC)
+    restore = plan_restore(conf, tables, trust.ledger, apply.configs, now, everything=everything)
+    restore = replace(restore, distrusted=trust.refused)
+    now = apply.clock()
+    apply.journal.add(
+        [_yielded(each, apply.run_id, n, now) for n, each in enumerate(restore.yielded)]
+    )
+    apply.on_step("yielded")
+    return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
+
+
+def _readable(conf: Conf) -> Tables | None:
+    """The tables of a folder, if they can be read: nobody else's writes keep them from that."""
+    if conf.warehouse.catalog_schema:
+        return None
+    try:
+        tables = open_tables(conf)
+        later_writers(conf, tables, {})
+    except _UNSTORED:
+        return None
+    return tables
+
+
+def plan_restore(
+    conf: Conf,
+    tables: Tables | None,
+    ledger: Ledger,
+    configs: Configs,
+    now: datetime,
+    *,
+    everything: bool,
+) -> RestorePlan:
+    """The restore plan of a ledger, by what the cluster has now.
+
+    The guards of a plan apply, too. How many entities change at once has no limit: to give back is
+    the safe direction.
+    """
+    owned, unknown = restore_plan.writable(
+        restore_plan.expired(ledger, now, include_all=everything)
+    )
+    actual: dict[ConfigEntity, Mapping[str, str]] = {}
+    for entity in dict.fromkeys(key[0] for key in owned):
+        with suppress(UnansweredError):
+            actual[entity] = configs.read(entity)
+    # A broker's clock may be ahead of ours: our own write, by another login of ours, must not count
+    # as a later write of somebody else.
+    skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
+    since = {key: config.since + skew for key, config in owned.items()}
+    named = {
+        key: {entry: at + skew for entry, at in config.entry_times.items()}
+        for key, config in owned.items()
+    }
+    by = later_writers(conf, tables, since, named)
+    connection = Connection.from_conf(conf)
+    restore = restore_plan.plan_restore(owned, actual, by, connection)
+    restore = replace(restore, refused=unknown)
+    restore = restore_plan.permitted(restore, actual, plan_policy.from_conf(conf), connection)
+    if not everything:
+        restore = restore_plan.oldest_first(restore)
+    if tables is None:
+        return restore
+    # Last, because it checks each resource as if those before it in this order were written.
+    return _without_harmful(tables, restore, actual, connection)
+
+
+def _without_harmful(
+    tables: Tables,
+    unchecked: RestorePlan,
+    actual: restore_plan.Actual,
+    connection: Connection,
+) -> RestorePlan:
+    """Block what would harm a live client; nothing is blocked if no table has clients."""
+    entities = [c.entity for c in unchecked.changes if c.entity.entity_type == CLIENT_METRICS]
+    if not entities or not preflight.is_readable(tables):
+        return unchecked
+    check = preflight.read(tables, entities[0].cluster_id)
+    # The last snapshot may be older than our writes.
+    ours = {entity.entity_name or "": actual[entity] for entity in entities}
+    return restore_plan.without_harmful(
+        unchecked, replace(check, resources={**check.resources, **ours}), connection
+    )
+
+
+def later_writers(
+    conf: Conf, tables: Tables | None, since: Mapping[Key, datetime], named: Named | None = None
+) -> dict[Key, LaterWriter]:
+    """Later writers of these configs, and of list entries that are ours.
+
+    Empty if no request log was ingested.
+    """
+    if tables is None or not tables.is_made(CONFIG_ALTERATIONS.name):
+        return {}
+    own = conf.kafka.own_principal
+    return other_writers.later_writers(tables, since, own, named)
+
+
+def _yielded(each: YieldedConfig, run_id: str, number: int, now: datetime) -> Record:
+    record = each.owned.record
+    return replace(
+        record,
+        event_time=now,
+        run_id=run_id,
+        number=number,
+        step=YIELDED,
+        detail=each.reason,
+    )

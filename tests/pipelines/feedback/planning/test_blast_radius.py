@@ -1,0 +1,180 @@
+"""Blast radius: few entities in a plan and a day, the first of them alone, and never in the way of
+giving back."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger
+from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+
+from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+
+MINUTE = timedelta(minutes=1)
+DEAD = 20 * MINUTE
+RATE = "leader.replication.throttled.rate"
+
+
+def planned(
+    rows: list[DesiredConfig], radius: BlastRadius, journal: ListJournal, at: float = 0
+) -> Plan:
+    bounds = PlanPolicy(lease_s=86_400, blast_radius=radius)
+    ledger = journal.ledger
+    return plan(rows, NOON + at * MINUTE, bounds, Connection("b:9092"), ledger)
+
+
+def written(names: list[str], at: float, journal: ListJournal | None = None) -> ListJournal:
+    """A journal with quotas of these users that one run wrote so many minutes after noon."""
+    journal = journal or ListJournal()
+    made = plan(
+        [desired(name) for name in names],
+        NOON,
+        PlanPolicy(lease_s=86_400),
+        Connection("b:9092"),
+    )
+    applying(DictConfigs(), journal, f"r{at}", Clock(NOON + at * MINUTE)).run("p", made.changes)
+    return journal
+
+
+def names(made: Plan) -> list[str | None]:
+    return [change.entity.entity_name for change in made.changes]
+
+
+USERS = [desired(f"u{n:05}") for n in range(200)]
+SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
+
+
+@pytest.mark.parametrize(
+    ("radius", "journal", "count", "why"),
+    [
+        pytest.param(BlastRadius(), ListJournal(), 1, "is changed first", id="the first alone"),
+        pytest.param(SEEN, written(["x"], -30), 5, "at most 5 entities", id="the others after it"),
+        pytest.param(BlastRadius(canary=False), ListJournal(), 5, "at most 5", id="no canary"),
+        pytest.param(SEEN, written(["x"], -10), 0, "results of.*12:10", id="unseen"),
+        pytest.param(
+            replace(SEEN, results_at=None),
+            written(["x"], -30),
+            0,
+            "waits for results",
+            id="no results",
+        ),
+        pytest.param(
+            replace(SEEN, entity_counts={"user": 10_000}, max_share=0.5),
+            written(["x"], -30),
+            5,
+            "at most 5 entities",
+            id="ten thousand users",
+        ),
+        pytest.param(
+            replace(SEEN, entity_counts={"user": 6}, max_share=0.5),
+            written(["x"], -30),
+            3,
+            "at most 3 users",
+            id="half of six users",
+        ),
+        pytest.param(
+            replace(SEEN, entity_counts={"user": 0}, max_share=0.5),
+            written(["x"], -30),
+            1,
+            "at most 1 user",
+            id="no user is known",
+        ),
+        pytest.param(
+            SEEN,
+            written([f"x{n}" for n in range(18)], -30),
+            2,
+            "18 entities were written",
+            id="short",
+        ),
+        pytest.param(
+            SEEN,
+            written([f"x{n}" for n in range(20)], -30),
+            0,
+            "per_day is 20",
+            id="over",
+        ),
+        pytest.param(
+            SEEN, written([f"x{n}" for n in range(20)], -1441), 1, "changed first", id="a day later"
+        ),
+    ],
+)
+def test_so_many_quotas_change(
+    radius: BlastRadius, journal: ListJournal, count: int, why: str
+) -> None:
+    made = planned(USERS, radius, journal)
+    assert names(made) == [row.entity_name for row in USERS[:count]]
+    assert len(made.blocked) == len(USERS) - count
+    assert re.search(why, made.blocked[-1].reason)
+
+
+def test_one_that_changes_all_day_takes_one_place_of_the_day() -> None:
+    journal = ListJournal()
+    for n in range(20):
+        journal = written(["x"], -60 - n, journal)
+    assert len(planned(USERS, SEEN, journal).changes) == 5
+    for n in range(19):
+        journal = written([f"y{n}"], -90 - n, journal)
+    assert "20 entities were written in 24 hours" in planned(USERS, SEEN, journal).blocked[0].reason
+    assert planned([desired("x")], SEEN, journal).blocked == ()
+
+
+def test_users_client_ids_and_both_share_one_bound() -> None:
+    rows = [
+        *USERS[:2],
+        desired("u", entity_client_id="c"),
+        *(desired(f"c{n}", entity_type="client-id") for n in range(4)),
+    ]
+    journal = written(["x"], -30)
+    client = plan([desired("c", entity_type="client-id")], NOON, PlanPolicy(), Connection("b:9092"))
+    applying(DictConfigs(), journal, "c", Clock(NOON - 30 * MINUTE)).run("p", client.changes)
+    made = planned(rows, SEEN, journal)
+    assert len(made.changes) == 5
+
+
+def broker(name: str, key: str = RATE) -> DesiredConfig:
+    return desired(name, entity_type="broker", config_key=key, config_value="9000000")
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ((), ["1"]),
+        ((frozenset({"1", "2", "3"}),), ["1", "2", "3"]),
+        ((frozenset({"1", "3"}), frozenset({"2", "4"})), ["1", "3"]),
+        ((frozenset({"2", "3"}),), ["1"]),
+    ],
+    ids=["no move is known", "one move", "the first of two moves", "another move"],
+)
+def test_one_broker_or_those_of_one_move(
+    moves: tuple[frozenset[str], ...], expected: list[str]
+) -> None:
+    rows = [broker(str(n)) for n in (1, 2, 3, 4)]
+    assert names(planned(rows, BlastRadius(moves=moves), ListJournal())) == expected
+
+
+def test_giving_back_and_renewing_are_never_counted() -> None:
+    journal = written([f"x{n}" for n in range(20)], -1000)
+    removed = [desired(f"x{n}", config_value=None, prior_value="1000") for n in range(10)]
+    given = [desired(f"y{n}", prior_value="9", direction="give_back") for n in range(10)]
+    renewed = [desired(f"x{n}", prior_value="1000") for n in range(10, 20)]
+    made = planned([*removed, *given, *renewed], SEEN, journal)
+    assert (len(made.changes), made.blocked) == (30, ())
+    assert sum(change.operation.name == "RENEW" for change in made.changes) == 10
+
+
+def test_another_cluster_has_a_day_of_its_own() -> None:
+    journal = written([f"x{n}" for n in range(20)], -60)
+    other = desired("u", cluster_id="c2")
+    assert names(planned([other], SEEN, journal)) == ["u"]
+
+
+def test_without_a_radius_nothing_is_bounded() -> None:
+    made = plan(USERS, NOON, PlanPolicy(), Connection("b:9092"), Ledger())
+    assert len(made.changes) == len(USERS)

@@ -1,0 +1,171 @@
+"""Which evidence a plan may rest on, by the results of checks."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import QualitySection
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.planning import evidence_checks
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import apply_run
+from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
+from quotaflow.pipelines.results.answers.refresh import refresh
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ....delta_tables import NOON
+from ....schemas.views.view_tables import make_tables, no_session
+from ..fake_configs import FakeTables, desired
+
+CONF = config.Conf()
+REQUIRED = config.Conf(quality=QualitySection(required=True))
+
+
+def result(suite: str, *, success: bool = True, after_s: int = 0, **others: Any) -> dict[str, Any]:
+    """A row of quality_results."""
+    row = {"event_time": NOON + timedelta(seconds=after_s), "run_id": f"r{after_s}"}
+    row |= {"suite": suite, "expectation": "key_unique", "severity": "critical"}
+    return row | {"success": success} | others
+
+
+def unsound(
+    warehouse: Warehouse, conf: config.Conf, results: list[dict[str, Any]], *evidence: str
+) -> dict[str, str]:
+    make_tables(warehouse, {"quality_results": results})
+    here = conf.model_copy(update={"warehouse": warehouse.conf})
+    return evidence_checks.failed_checks(here, Reader(warehouse), set(evidence))
+
+
+@pytest.mark.parametrize(
+    ("failed", "evidence", "stops"),
+    [
+        pytest.param("producer_id_rates", "producer_id_rates", True, id="the evidence itself"),
+        pytest.param("requests", "producer_id_rates", True, id="what it is computed from"),
+        pytest.param("requests", "throttle_sizing", True, id="what a view's tables are"),
+        pytest.param("telemetry_pushes", "metric_alerts", True, id="over two hops"),
+        pytest.param("pipeline_progress", "current_configs", True, id="rows may be lost"),
+        pytest.param("client_metrics", "producer_id_rates", False, id="something else"),
+        pytest.param("plans", "producer_id_rates", False, id="what nothing is computed from"),
+    ],
+)
+def test_a_critical_failure_stops_what_stands_on_it(
+    warehouse: Warehouse, failed: str, evidence: str, stops: bool
+) -> None:
+    reasons = unsound(warehouse, CONF, [result(failed, success=False)], evidence)
+    why = f"rests on {failed}, whose check key_unique failed at 2026-11-21 12:00:00 UTC"
+    assert [why in text for text in reasons.values()] == [True] * stops
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        pytest.param([], id="never checked"),
+        pytest.param([result("requests")], id="as it should be"),
+        pytest.param([result("requests", success=False, severity="warning")], id="a warning"),
+        pytest.param(
+            [result("requests", success=False), result("requests", after_s=60)],
+            id="a later run passed",
+        ),
+        pytest.param(
+            [
+                result("requests", success=False),
+                result("requests", after_s=60, expectation="another"),
+            ],
+            id="the check that failed is there no more",
+        ),
+    ],
+)
+def test_else_nothing_is_stopped(warehouse: Warehouse, results: list[dict[str, Any]]) -> None:
+    assert unsound(warehouse, CONF, results, "producer_id_rates") == {}
+
+
+def test_conf_may_ask_that_all_was_checked(warehouse: Warehouse) -> None:
+    (why,) = unsound(warehouse, REQUIRED, [], "topics").values()
+    assert "rests on pipeline_progress, which was never checked" in why
+    assert "quality.required" in why
+
+
+def test_with_all_checked_it_goes_on() -> None:
+    checks = [
+        {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
+        for name in ("topics", "pipeline_progress")
+    ]
+    assert evidence_checks.failed_checks(REQUIRED, FakeTables(checks), {"topics"}) == {}
+    assert "topics" in evidence_checks.failed_checks(
+        REQUIRED, FakeTables([], exist=False), {"topics"}
+    )
+
+
+def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
+    bounds = PlanPolicy(
+        failed_checks={"producer_id_rates": "it rests on requests, whose check failed"}
+    )
+    other = desired("b", evidence_table="quota_advice")
+    made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
+    assert [change.entity.entity_name for change in made.changes] == ["b"]
+    assert [blocked.reason for blocked in made.blocked] == [
+        "it rests on requests, whose check failed"
+    ]
+
+
+def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
+    make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_rates, it rests on requests, whose"):
+        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
+
+
+def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    assert evidence_checks.failed_checks(here, Reader(warehouse), {"producer_id_rates"}) == {}
+
+
+def broken_violations(warehouse: Warehouse) -> None:
+    """All answers, and an error of the one that proposes limits of producer ids."""
+    make_tables(warehouse, {})
+    broken = (
+        replace(a, sql="SELECT 1") if a.name == "producer_id_offenders" else a for a in ANSWERS
+    )
+    refresh(warehouse.conf, no_session, NOON, lambda _: None, tuple(broken))
+
+
+def test_a_row_of_an_answer_that_failed_is_not_planned(warehouse: Warehouse) -> None:
+    broken_violations(warehouse)
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    evidence = {"producer_id_offenders", "quota_advice", "throttle_checks"}
+    problems = evidence_checks.unusable(here, Reader(warehouse), evidence, NOON)
+    assert problems.keys() == {"producer_id_offenders"}
+    why = problems["producer_id_offenders"]
+    assert why.startswith("producer_id_offenders is not up to date: ")
+
+
+def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
+    broken_violations(warehouse)
+    here = CONF.model_copy(update={"warehouse": warehouse.conf})
+    row = desired(evidence_table="producer_id_offenders")
+    made = plan([row], NOON, PlanPolicy(), Connection("b:9092"))
+    with pytest.raises(FeedbackError, match="of producer_id_offenders, producer_id_offenders is"):
+        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
+
+
+def test_evidence_of_desired_configs_has_the_answer_that_proposes_it() -> None:
+    texts = [views.load()["desired_configs"].sql]
+    texts += [answer.sql for answer in ANSWERS if answer.name.endswith("_proposals")]
+    named = {name for sql in texts for name in re.findall(r"'(\w+)' AS evidence_table", sql)}
+    assert named == evidence_checks.PROPOSED_BY.keys()
+
+
+def test_a_failed_check_of_what_an_answer_reads_stops_it(warehouse: Warehouse) -> None:
+    checks = [result("quota_usage", success=False)]
+    (why,) = unsound(warehouse, CONF, checks, "quota_advice").values()
+    assert "it rests on quota_usage, whose check key_unique failed" in why

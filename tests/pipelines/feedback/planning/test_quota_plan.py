@@ -1,0 +1,268 @@
+"""Quotas and limits in a plan: first values, steps down with their gain, and what comes back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE, Plan
+from quotaflow.pipelines.feedback.configs.desired_configs import RAISE, ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger.ledger import Ledger
+from quotaflow.pipelines.feedback.planning import plan_policy, plan_rows
+from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.reasons import limits
+from quotaflow.udfs.rules.limit import TIGHTEN, LimitBounds
+
+from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+
+KEY = "connection_creation_rate"
+ENTITY = ConfigEntity("c1", "ip", "10.0.0.7")
+PLAIN = Connection("b:9092")
+WEEK = timedelta(days=7)
+USED = {"usage_p99": 1e6, "history_s": WEEK.total_seconds()}
+SETTLE = timedelta(minutes=30)
+BOUNDS = PlanPolicy(hysteresis=0.1, limits=LimitBounds(settle=SETTLE), min_history=WEEK)
+EVERY = timedelta(minutes=10)
+
+
+def offending(offence: float | None = 10.0, **others: object) -> DesiredConfig:
+    columns = {"entity_type": "ip", "config_key": KEY, "config_value": "4"}
+    columns |= {"least_value": 1.0, "observed": offence}
+    return desired("10.0.0.7", **(columns | others))
+
+
+def made(row: DesiredConfig, bounds: PlanPolicy = BOUNDS, ledger: Ledger | None = None) -> Plan:
+    return plan([row], NOON, bounds, PLAIN, ledger or Ledger())
+
+
+def test_conf_bounds_first_values_and_limits() -> None:
+    conf = config.load(overrides=["plan.min_gain=0.2", "plan.min_history_s=60"])
+    policy = plan_policy.from_conf(conf)
+    assert policy.limits.min_gain == 0.2
+    assert policy.limits.settle == timedelta(minutes=50)
+    assert policy.min_history == timedelta(seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        pytest.param(offending(), "4", id="unlimited: what results ask for"),
+        pytest.param(offending(prior_value="5"), "4", id="less than somebody else set"),
+        pytest.param(offending(prior_value="20"), "10", id="and not more than a step"),
+        pytest.param(offending(prior_value="3"), None, id="never above it"),
+        pytest.param(
+            desired(config_value="25", **USED), "1000000", id="a first quota is not below the p99"
+        ),
+        pytest.param(
+            desired(config_value="2500000", **USED), "2500000", id="and may leave more room"
+        ),
+        pytest.param(
+            desired(config_value="25", **USED | {"usage_p99": 1.0}),
+            "65536",
+            id="and never goes below the floor",
+        ),
+        pytest.param(
+            desired(config_value="9000000", prior_value="1000000", direction=RAISE, **USED),
+            "2000000",
+            id="a raise goes in steps",
+        ),
+        pytest.param(
+            desired(config_key="producer_ids_rate", config_value="5", prior_value="2"),
+            None,
+            id="a limit of a user is not loosened either",
+        ),
+    ],
+)
+def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
+    changes = made(row).changes
+    assert [change.value for change in changes] == ([] if value is None else [value])
+    assert all(change.purpose == APPLY for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        pytest.param(
+            desired(config_value="25", history_s=3_600.0),
+            "history_too_short: its usage is known for 3600 s, and plan.min_history_s is 604800",
+            id="an hour of history",
+        ),
+        pytest.param(
+            desired(config_value="25", history_s=USED["history_s"]),
+            "at its busiest broker",
+            id="no usage",
+        ),
+        pytest.param(offending(None), "how much it offends", id="an offence of no size"),
+        pytest.param(
+            offending(prior_value="9223372036854775807"),
+            "could not be given back",
+            id="a restore could not set Long.MAX",
+        ),
+        pytest.param(
+            desired(config_value="25", prior_value="1000000", **USED),
+            "this row limits nobody",
+            id="a row without an offence lowers nothing",
+        ),
+        pytest.param(
+            desired(config_value="25", prior_value="1000000", direction=TIGHTEN, **USED),
+            "this row limits nobody",
+            id="also if it says that it does",
+        ),
+        pytest.param(
+            desired(config_value="2000000", prior_value="1000000", **USED),
+            "this row raises none",
+            id="one that says no direction raises nothing",
+        ),
+        pytest.param(
+            desired(config_value="2500000", quota_in_force=1e6, **USED),
+            "this row raises none",
+            id="nor takes the place of a default with more",
+        ),
+    ],
+)
+def test_what_is_not_planned(row: DesiredConfig, why: str) -> None:
+    plan_made = made(row)
+    assert plan_made.changes == ()
+    assert why in plan_made.blocked[0].reason
+
+
+Offend = Callable[[float | None], float]
+
+
+@dataclass
+class Loop:
+    """Plan and apply every ten minutes against an offender that reacts to its limit."""
+
+    offend: Offend
+    prior: str | None = None
+    configs: DictConfigs = field(default_factory=DictConfigs)
+    journal: ListJournal = field(default_factory=ListJournal)
+    values: list[str | None] = field(default_factory=list)
+    purposes: list[str] = field(default_factory=list)
+    last_plan: Plan = field(default_factory=lambda: Plan((), ()))
+    cycles: int = 0
+    more: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            self.configs.configs[ENTITY] = {KEY: self.prior}
+
+    @property
+    def value(self) -> str | None:
+        return self.configs.read(ENTITY).get(KEY)
+
+    def run(self, cycles: int, bounds: PlanPolicy = BOUNDS) -> None:
+        for _ in range(cycles):
+            now = NOON + self.cycles * EVERY
+            self.cycles += 1
+            current = None if self.value is None else float(self.value)
+            offence = self.offend(current)
+            rows = [offending(offence, prior_value=self.value, **self.more)] if offence else []
+            inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
+            policy = replace(bounds, inputs_at={**inputs, **bounds.inputs_at})
+            self.last_plan = plan(rows, now, policy, PLAIN, self.journal.ledger)
+            # What is frozen for approval is the same as what is not.
+            frozen = plan_rows.changes(plan_rows.rows(self.last_plan, now, "me"))
+            writer = applying(self.configs, self.journal, f"r{self.cycles}", Clock(now))
+            writer.run("p", frozen)
+            written = [change for change in frozen if change.command]
+            self.values += [change.value for change in written]
+            self.purposes += [change.purpose for change in written]
+
+
+@pytest.mark.parametrize("prior", [None, "6"])
+def test_a_limit_that_does_not_help_is_given_back_and_not_tried_again_for_a_day(
+    prior: str | None,
+) -> None:
+    loop = Loop(lambda _: 10.0, prior)
+    loop.run(5)
+    assert loop.values == ["4", prior]
+    assert loop.purposes == [APPLY, RESTORE]
+    assert loop.journal.ledger.owned == {}
+    loop.run(140)
+    assert len(loop.values) == 2
+    assert "a person must see to this offender" in loop.last_plan.blocked[0].reason
+    loop.run(10)
+    assert loop.values[2] == "4"
+
+
+def test_one_that_helps_stays_while_the_offence_goes_on() -> None:
+    loop = Loop(lambda value: 10.0 if value is None else 2.0 * value)
+    loop.run(100)
+    assert loop.values == ["4", "2", "1"]
+    assert loop.purposes == [APPLY] * 3
+    (owned,) = loop.journal.ledger.owned.values()
+    assert owned.prior_value is None
+    assert owned.expires_at is not None
+    assert owned.expires_at > NOON + loop.cycles * EVERY, "its lease is renewed"
+
+
+def test_a_step_that_does_not_help_comes_back_and_what_helps_stays() -> None:
+    loop = Loop(lambda value: 10.0 if value is None else 8.0)
+    loop.run(100)
+    assert loop.values == ["4", "2", "4"]
+    assert loop.purposes == [APPLY, APPLY, RESTORE]
+    (owned,) = loop.journal.ledger.owned.values()
+    assert (owned.prior_value, owned.value) == (None, "4")
+
+
+def test_nothing_is_renewed_once_it_is_well() -> None:
+    loop = Loop(lambda value: 10.0 if value is None else 0.0)
+    loop.run(20)
+    (owned,) = loop.journal.ledger.owned.values()
+    assert loop.values == ["4"]
+    assert owned.expires_at is not None
+    assert owned.expires_at - owned.since == timedelta(hours=1)
+
+
+def test_it_comes_back_at_once_when_others_are_there() -> None:
+    loop = Loop(lambda _: 10.0, "6")
+    loop.run(1)
+    loop.more = {"blocked_reason": "another user is there"}
+    loop.run(1, replace(BOUNDS, strangers={(ENTITY, KEY): "User:dora"}))
+    assert (loop.values, loop.purposes) == (["4", "6"], [APPLY, RESTORE])
+    assert loop.journal.ledger.owned == {}
+    loop.run(1, replace(BOUNDS, strangers={(ENTITY, KEY): "User:dora"}))
+    assert [each.reason for each in loop.last_plan.blocked] == ["another user is there"]
+
+
+def test_what_somebody_else_set_is_not_given_back() -> None:
+    loop = Loop(lambda _: 10.0)
+    loop.run(1)
+    loop.configs.configs[ENTITY] = {KEY: "50"}
+    loop.run(1, replace(BOUNDS, strangers={(ENTITY, KEY): "User:dora"}))
+    assert loop.value == "50"
+
+
+def test_a_lease_that_ended_ends_its_steps() -> None:
+    loop = Loop(lambda value: 10.0 if value is None else 2.0 * value)
+    loop.run(5)
+    assert loop.values == ["4", "2"]
+    record = loop.journal.records[-1]
+    end = replace(record, purpose=RESTORE, direction=None, observed=None, config_value=None)
+    end = replace(end, expires_at=None, event_time=record.event_time + timedelta(minutes=1))
+    loop.journal.records.append(end)
+    loop.configs.configs[ENTITY] = {}
+    assert loop.journal.ledger.owned == {}
+    loop.run(1)
+    assert loop.values[-1] == "4", "it begins with the first value again"
+    (owned,) = loop.journal.ledger.owned.values()
+    assert owned.expires_at is not None
+    assert owned.expires_at - owned.since == timedelta(hours=2), "a relapse: twice as long"
+
+
+def test_a_limit_that_is_not_ours_any_more_is_not_given_back() -> None:
+    loop = Loop(lambda _: 10.0)
+    loop.run(1)
+    ledger = replace(loop.journal.ledger, owned={})
+    made_later = plan([offending()], NOON + timedelta(hours=1), BOUNDS, PLAIN, ledger)
+    assert made_later.changes == ()
+    assert "as low as a plan may set it" in made_later.blocked[0].reason
+
+
+def test_each_reason_has_words() -> None:
+    assert all(words(offending(), BOUNDS.limits) for words in limits.WORDS.values())
