@@ -13,28 +13,34 @@ _KIND = 4
 
 
 class AlertRule(Section):
-    """When a metric of a client opens an alert (KIP-714).
-
-    `metric` is a name in which * matches any text; `labels` are attributes the point must have. One
-    of `above` and `below` is the bound, in the metric's unit. A series past it for longer than
-    `for_s` opens an alert. A value past `clear` (default: a tenth back from the bound), or silence
-    for `stale_s`, closes it. While the alert is open, desired_configs subscribe to the client's
-    metrics with a prefix in `subscribe_metrics`, every `subscribe_interval_s`; with an empty list
-    they subscribe to none.
-    """
+    """When a metric of a client opens an alert (KIP-714)."""
 
     name: Annotated[
         str, matches(r"[\w.-]{1,64}", "write up to 64 letters, digits, . _ -, such as queue-time")
     ]
+    """A name of its own: 1 to 64 letters, digits, `.`, `-` and `_`."""
     metric: str = Field(min_length=1)
+    """Name of the metric; `*` matches any text."""
     labels: dict[str, str] = Field(default_factory=dict)
+    """Attributes that the point must have."""
     above: Bound | None = None
+    """The bound, in the metric's unit: past it is more than this. One of `above` and `below` must
+    be given.
+    """
     below: Bound | None = None
+    """The same: past it is less than this."""
     clear: Bound | None = None
+    """The value at which an alert closes. null: a tenth inside the bound."""
     for_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
+    """Seconds: an alert opens when values were past the bound for longer; 0 or more."""
     stale_s: Seconds = 600
+    """Seconds without a value after which an alert closes."""
     subscribe_metrics: list[str] | None = None
+    """Prefixes of metrics that the client is asked for while an alert is open. null: all metrics of
+    the same kind (`org.apache.kafka.producer.`); `[]`: none.
+    """
     subscribe_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
+    """Seconds between two pushes during an open alert; 1 to 300."""
 
     @field_validator("subscribe_metrics")
     @classmethod
@@ -76,26 +82,29 @@ class AlertRule(Section):
 
 
 class Webhook(Section):
-    """The recipient of `quotaflow notify`: an address that takes JSON by POST.
-
-    `url` is a secret, so it is a reference. It uses https, except on this machine. One run posts at
-    most `max_events` events and sums up the rest. Events older than `max_age_s` are not sent.
-    """
+    """The recipient of `quotaflow notify`: an address that takes JSON by POST."""
 
     url: Annotated[str, matches("(env|secret):.+", "write env:NAME or secret:scope/key")]
+    """An address that takes JSON by POST, as a reference; https, except for this machine itself."""
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """Seconds for a connection, and for an answer; above 0, at most 60."""
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    """How often one object is posted without a good answer; 1 to 10."""
     max_events: Annotated[int, Field(ge=1, le=1_000)] = 20
+    """Events that one run posts one by one; more are summed up; 1 to 1,000."""
     max_age_s: Seconds = 86_400
+    """Seconds after which an event is no longer sent."""
 
 
 class AlertsSection(Section):
-    """Alert rules on clients' metrics, and the webhook for events that need a person.
+    """Alert rules on clients' metrics (docs/telemetry.md), and the receiver of `quotaflow notify`
+    (docs/alerts.md).
 
     The default rule is the example of KIP-714.
     """
 
     webhook: Webhook | None = None
+    """Receiver of events. null: none."""
     rules: list[AlertRule] = Field(
         default_factory=lambda: [
             AlertRule(
@@ -105,6 +114,7 @@ class AlertsSection(Section):
             )
         ]
     )
+    """When values are an alert; `[]`: no alerts."""
 
     @field_validator("rules")
     @classmethod

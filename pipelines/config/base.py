@@ -61,9 +61,14 @@ def matches(pattern: str, message: str) -> AfterValidator:
 
 
 class Section(BaseModel):
-    """A part of conf: immutable, and strict about its keys."""
+    """A part of conf: immutable, and strict about its keys.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    The text below a key is its description, in the JSON Schema and in the reference of the site.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
 
 
 _UNPRINTED = {

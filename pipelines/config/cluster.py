@@ -24,22 +24,32 @@ class ClusterSection(Section):
     """What people call the cluster, its environment, and who owns it: for the head of a report."""
 
     name: _Name | None = None
+    """Name of the cluster, 1 to 64 characters."""
     environment: _Name | None = None
+    """Its environment, such as production, 1 to 64 characters."""
     owner: _Name | None = None
+    """Who owns it and where to ask, 1 to 64 characters."""
 
 
 class Team(Section):
     """A team, and the patterns of what it owns.
 
-    Traffic belongs to the first team that owns the principal or the client id, else to the first
-    that owns the topic. Stored bytes belong to the team of the topic. Clients choose their id: a
-    pattern of principals cannot be claimed by another client.
+    A pattern is a name in which `*` matches any text: 1 to 255 characters, `*` at most 4 times, no
+    `{` and no `}`. A team has at most 50 patterns of a kind. Traffic belongs to the first team that
+    owns the principal or the client id, else to the first that owns the topic. Stored bytes belong
+    to the team of the topic.
     """
 
     team: _Name
+    """Name of the team, 1 to 64 characters."""
     principals: Patterns = Field(default_factory=list)
+    """Patterns of principals as brokers print them, such as `User:pay-*`."""
     clients: Patterns = Field(default_factory=list)
+    """Patterns of client ids. Clients choose their id, so another client can claim it: prefer
+    principals.
+    """
     topics: Patterns = Field(default_factory=list)
+    """Patterns of topics: the team of traffic whose client is of no team, and of stored bytes."""
 
     @model_validator(mode="after")
     def _owns_something(self) -> "Team":

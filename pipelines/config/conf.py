@@ -182,8 +182,17 @@ class Conf(Section):
     results: ResultsSection = ResultsSection()
     prices: PricesSection = PricesSection()
     racks: Racks = Field(default_factory=dict)
+    """Network (such as 10.1.0.0/16) to the rack of its clients that send none; the narrowest
+    network counts (docs/racks.md). Not allowed if `privacy.columns` hides addresses.
+    """
     rack_patterns: RackPatterns = Field(default_factory=lambda: list(CLIENT_ID_RACKS))
+    """Regular expressions of RE2, at most 10 of 200 characters. The first group of the first that
+    matches is the rack that a client id claims, where no request and no network of `racks` has one
+    (docs/racks.md). Such a rack decides no change of the cluster. Not where `privacy.columns` hides
+    client ids.
+    """
     teams: Teams = Field(default_factory=list)
+    """At most 100 teams, each with the keys of `teams[]`."""
     replication: ReplicationSection = ReplicationSection()
     plan: PlanSection = PlanSection()
     feedback: FeedbackSection = FeedbackSection()

@@ -13,19 +13,30 @@ Deployment = Annotated[
 
 
 class FeedbackSection(Section):
-    """Who writes configs, the keys that sign its records, and the topic of its leases.
+    """Who writes configs, the keys that sign its records, and the topic of its leases:
+    docs/config_changes.md#keys-and-leases.
 
-    `deployment` names the quotaflow that writes: others leave its configs alone. Without it the
-    name follows from the warehouse. Without `may_write` nothing is written to brokers, not even to
-    give back: for a copy beside the deployment that writes. `signing_keys` are references. The
-    first key signs, and all of them verify, so a new key goes first and the old one stays until its
-    leases are over. Without a key, one is made for a warehouse in a folder.
+    A new signing key goes first. The old one stays until its leases are over.
     """
 
     deployment: Deployment | None = None
+    """Name of this quotaflow among those that write to the cluster; two that share a name count as
+    one. null: the schema of a catalog, or a name by the folder of the tables and a random id in
+    quotaflow's home.
+    """
     may_write: bool = True
+    """False: nothing is written to brokers, not even to restore: `apply --yes`, `restore --yes`,
+    `release`, `adopt` and `capture --yes` end with an error. For a copy beside the deployment that
+    writes.
+    """
     signing_keys: list[str] = Field(default_factory=list)
+    """References to keys of 32 bytes or more: the first key signs, all keys verify. Only `apply`,
+    `capture`, `restore` and `adopt` read them. None: a warehouse in a folder has
+    `feedback/signing_key` in quotaflow's home, of mode 0600, which the first `apply --yes` makes; a
+    warehouse in a catalog writes nothing.
+    """
     lease_topic: Topic = "quotaflow-leases"
+    """Compacted topic of one partition with the values to restore."""
 
     @field_validator("signing_keys")
     @classmethod

@@ -75,43 +75,69 @@ TimeZone = Annotated[str, AfterValidator(_is_zone)]
 
 
 class FetchSessionsSection(Section):
-    """How long fetch sessions (KIP-227) are followed, and how many.
-
-    A session that is not used for `idle_s` counts as closed. The newest `slots_per_broker` of each
-    broker are kept. A broker keeps 1000 by default (max.incremental.fetch.session.cache.slots).
-    """
+    """How long fetch sessions (KIP-227) are followed, and how many."""
 
     idle_s: Seconds = 3_600
+    """Seconds without a fetch after which a session counts as gone."""
     slots_per_broker: Positive = 2_000
+    """Sessions of a broker that are kept, the newest; a broker itself keeps 1000, unless
+    `max.incremental.fetch.session.cache.slots` sets another number.
+    """
 
 
 class IngestSection(Section):
-    """The topics to read, and bounds on them; a topic that is null is not read.
-
-    `shippers` are the client ids whose own requests are left out, because each request that ships a
-    line would make another line. They are left out only with a login of `shipper_principals`, as
-    Kafka prints them, because anybody may use a client id. These logins fill the topics: their
-    quotas are neither advised nor planned. `controller_listeners` are the listeners whose raft
-    requests are left out. `sampling` gives the APIs of which only a part of the lines is kept, and
-    `without_body` those whose bodies are not kept. `time_zone` is that of times in a log layout
-    that do not name theirs; without it the time of the shipper's or the Kafka record is used.
-    """
+    """The topics to read, and bounds on them; a topic that is null is not read."""
 
     request_log_topic: Topic | None = "broker_request_logs"
+    """Topic of the brokers' request log."""
     receiver_topic: Topic | None = "client_telemetry"
+    """Topic with the pushes of clients, from the telemetry receiver of the brokers."""
     otlp_topic: Topic | None = None
+    """Topic of an OpenTelemetry Collector's Kafka exporter."""
     max_offsets_per_trigger: Positive = 200_000
+    """Records that one batch reads of a topic, at most (docs/scaling.md)."""
     max_line_bytes: Positive = 4 * 1024 * 1024
+    """Bytes of a record, at most: a longer one is a row of `quarantine` (`line_too_long`,
+    `payload_too_large`).
+    """
     max_body_bytes: Positive = 256 * 1024
+    """Bytes of a request and its answer that `requests` keeps as text, at most: a longer one keeps
+    only its size.
+    """
     max_clock_skew_s: Seconds = 60
+    """Seconds that a broker's time may be ahead of its record's; a later one becomes that time.
+    `doctor` warns of clocks that are further off.
+    """
     shippers: list[str] = Field(default_factory=lambda: ["quotaflow-shipper"])
+    """Client ids whose own requests are left out, with a login of `shipper_principals`: otherwise
+    each shipped line would cause another line.
+    """
     shipper_principals: list[Principal] = Field(
         default_factory=lambda: ["User:receiver", "User:shipper"]
     )
+    """Principals (as Kafka prints them) that fill the topics: the shipper's and the telemetry
+    receiver's. Their quotas are neither advised nor planned. If clients do not log in, name
+    `User:ANONYMOUS`.
+    """
     controller_listeners: list[str] = Field(default_factory=lambda: ["CONTROLLER"])
+    """Listeners of the controllers (`controller.listener.names` of the brokers, which `init` reads
+    and `doctor` compares): raft requests there are left out.
+    """
     sampling: Sampling = Field(default_factory=dict)
+    """API to the part of its lines that is kept: 1, 1/2, 1/3 to 1/1000, for `PRODUCE`, `HEARTBEAT`,
+    `OFFSET_FETCH` and `FIND_COORDINATOR` (docs/connect.md#too-many-lines).
+    """
     without_body: list[BodyApi] = Field(default_factory=list)
+    """APIs whose request and response are not kept in `body`, such as `HEARTBEAT`; what is not kept
+    can never be computed later: without those of groups `group_members` has no member ids,
+    `group_commits` no partitions, and `share_fetches` no records. A body costs 2 to 8 us and 2 to
+    90 bytes a line.
+    """
     time_zone: TimeZone | None = None
+    """Time zone of times in a log layout that do not name theirs, such as `Europe/Berlin`; null:
+    the time of the shipper's record is used, else that of the Kafka record. Of an hour that comes
+    twice, the record's time decides (docs/connect.md#what-is-read-of-a-record).
+    """
 
     @property
     def line_options(self) -> "LineOptions":
@@ -135,10 +161,19 @@ class PayloadsSection(Section):
     """Bounds on the size of one telemetry payload."""
 
     max_decoded_bytes: Positive = 16 * 1024 * 1024
+    """Bytes after decompression, at most: `payload_too_large`."""
     max_ratio: Positive = 1_000
+    """Times its size that a payload may decompress to, where that is more than 4 MiB:
+    `ratio_too_high`.
+    """
     max_points: Positive = 100_000
+    """Data points with their exemplars and quantiles, at most: `points_over_limit`."""
     max_attributes: Positive = 128
+    """Attributes of one point, resource or scope that are kept; `otel.dropped_attributes_count` has
+    the number of the others.
+    """
     max_string_chars: Positive = 4_096
+    """Characters of a name or a value; a longer one is cut and ends in `…`."""
 
     @property
     def limits(self) -> "Limits":
@@ -158,17 +193,22 @@ Column = Literal["client_address", "client_id"]
 
 
 class PrivacySection(Section):
-    """With a `key` (env:NAME or secret:scope/key) these columns hold pseudonyms, from ingest on.
+    """Which columns hold pseudonyms from ingest on, and by which key:
+    docs/security.md#names-that-must-not-be-kept.
 
-    `key_id` is a part of every pseudonym: set another one with another key. Tables written before
-    keep their pseudonyms, and rows do not join across the two keys.
+    Existing rows keep their pseudonyms, so rows do not join across two keys.
     """
 
     key: str | None = None
+    """Reference to a key of 32 bytes or more. null: nothing is hidden."""
     key_id: Annotated[
         str, matches("[a-z0-9]{1,16}", "write up to 16 small letters and digits, such as k2")
     ] = "k1"
+    """Part of every pseudonym: use another id with another key; 1 to 16 lower-case letters and
+    digits.
+    """
     columns: list[Column] = Field(default=["client_address", "client_id"], min_length=1)
+    """Columns that are hidden: one of these or both."""
 
     @field_validator("key")
     @classmethod

@@ -64,20 +64,25 @@ def _none_of(key: str, value: str, allowed: tuple[str, ...]) -> Iterator[str]:
 
 
 class KafkaSection(Section):
-    """How to reach the cluster: any Kafka client property, secrets as env:NAME or secret:scope/key.
-
-    `cluster_id` pins the cluster of this conf: another cluster is an error. A login is a username
-    and password (PLAIN, SCRAM), a keytab (Kerberos), a client of an identity provider
-    (OAUTHBEARER), an identity of AWS (IAM), or a certificate (mTLS). Its principal follows from
-    the user or keytab, and else is given as `principal`. Databricks has Kafka's client under names
-    that start with `kafkashaded.`: set this as `login_module_prefix`, so that its login modules are
-    found.
-    """
+    """How to reach the cluster: docs/connect.md lists the logins that work."""
 
     properties: dict[str, str] = Field(default_factory=dict)
+    """Properties of a Kafka client by Java's names. Commands connect to a cluster only with
+    `bootstrap.servers`. For logins also librdkafka's names, such as `sasl.username` and
+    `sasl.oauthbearer.client.id`, in place of `sasl.jaas.config`.
+    """
     cluster_id: str | None = None
+    """Id of the cluster of this conf: a broker of another cluster is refused, and nothing is
+    planned for another cluster. null: the cluster that answers.
+    """
     principal: Principal | None = None
+    """Principal of this login, as brokers print it (`User:...`). null: derived from the user name
+    or the Kerberos principal. A token, IAM and a certificate have none: name the principal here.
+    """
     login_module_prefix: Literal["", "kafkashaded."] = ""
+    """Prefix of the names of Kafka's login modules: nothing, or `kafkashaded.` on Databricks. Those
+    of AWS then get `shadedmskiam.`.
+    """
 
     @field_validator("properties", mode="before")
     @classmethod

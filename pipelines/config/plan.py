@@ -36,66 +36,97 @@ DEFAULT_EXCLUDED = ("User:ANONYMOUS", "User:admin", "User:broker")
 
 
 class PlanSection(Section):
-    """What a plan never changes, and how much it may change.
-
-    `excluded_principals` are written as Kafka prints them, such as User:broker. They add to
-    DEFAULT_EXCLUDED, to the login of this conf and to the view protected_principals.
-
-    A breach of a producer-id quota counts for `violation_lookback_s`. A source of producer ids is
-    limited when it offends in `offence_share` of the minutes of `offence_period_s`, and
-    `address_history_s` of requests show who else uses its address. Open alerts get at most
-    `max_subscriptions` subscriptions. A written value stays for `lease_s` unless a plan renews it.
-
-    A quota changes when it differs by `hysteresis` (0.1: a tenth) or more, by `max_step_factor` up
-    or down at most, and `cooldown_s` after its last change at the earliest. One plan changes at
-    most `max_entities` entities with quotas, and `max_entity_share` of all users or topics. Plans
-    change at most `max_entities_per_day` entities with quotas in 24 hours. With `canary` the first
-    entity of a kind goes alone, and the next wait until its effect shows. With `default_quotas` a
-    plan sets producer_ids_rate of the default of all users, alone in its plan. Exclusions and
-    `max_step_factor` (downwards) limit a restore too.
-
-    A limit of an offender that has less gain than `min_gain` is given back, and none follows for
-    `no_gain_pause_s`. When a limit ends and its offence comes back, the next lease is twice as
-    long, up to `max_lease_s`. `dead_time_s` is how long a write takes to show in results while no
-    dead time was measured. A user gets a first quota only with `min_history_s` of usage.
-
-    A row is blocked when its request log, results, telemetry or snapshot are older than
-    `max_input_age_s`, or, if the measured lag of their job times `input_age_factor` is longer, than
-    that and at most `max_lagging_age_s`. It is blocked when the answer that proposes it failed, or
-    was computed longer ago from inputs that changed since, or when a program that is not one of
-    `tolerated_managers` manages the entity. A writer of an unknown kind is a program if it altered
-    many entities in a day, and is none of `operators` (people, as Kafka prints their principals).
-    A frozen plan can be applied for `max_plan_age_s`. While `stop_file` exists (STOP beside the
-    tables if conf names none), nothing is written to the cluster.
-    """
+    """What a plan never changes, and how much it may change: docs/feedback.md."""
 
     excluded_principals: list[Principal] = Field(default_factory=list)
+    """Principals (as Kafka prints them) whose quotas are neither advised nor planned nor restored.
+    They add to `User:ANONYMOUS`, `User:admin`, `User:broker`, this login's own,
+    `ingest.shipper_principals`, and, for advice and plans, to what the view `protected_principals`
+    shows of the cluster. Name super users here: Kafka hides `super.users`.
+    """
     violation_lookback_s: Seconds = 3_600
+    """Age in seconds up to which a breach of a producer-id quota counts against its user."""
     offence_period_s: Annotated[int, Field(ge=60, le=LONGEST_S)] = 1_800
+    """Seconds, at least 60, for which a source of producer ids must offend before a plan limits it.
+    The advice has this time to work.
+    """
     offence_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of the minutes of that period with more ids than the quota; above 0, at most 1."""
     address_history_s: Seconds = 7 * 86_400
+    """Seconds of requests, without a gap of an hour, that must show who else uses an address before
+    a plan limits it.
+    """
     max_subscriptions: Positive = 50
+    """Client-metrics resources for open alerts at once, at most; the oldest first."""
     lease_s: LeaseSeconds = 3_600
+    """Seconds that a written value lasts unless it is renewed; 60 to 2,592,000 (30 days)."""
     max_lease_s: LeaseSeconds = 86_400
+    """The longest lease of a limit: when its offence comes back, the next lease is twice as long;
+    60 to 2,592,000 (30 days).
+    """
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of a client quota by which another must differ to be written; 0 or more, below 1."""
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
+    """Greatest factor by which a client quota or a limit changes at once, up or down, and down in a
+    `restore`; above 1, at most 10.
+    """
     min_gain: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Share by which a limit must lower the offence, or it is reverted; above 0, below 1."""
     no_gain_pause_s: Seconds = 86_400
+    """Seconds after a limit without gain in which no other is set."""
     min_history_s: Seconds = 604_800
+    """Seconds of known usage that a user must have before a plan sets a first quota."""
     dead_time_s: Seconds = 1_200
+    """Seconds from a write to the first result that shows its effect, until at least 5 changes were
+    measured (docs/quotas.md#how-long-does-a-change-take-to-show).
+    """
     cooldown_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
+    """Seconds that a quota or rate stays before it is changed again; 0 or more. Urgent changes do
+    not wait.
+    """
     max_entities: Positive = 5
+    """Entities with quotas (users, client ids, addresses) that one plan changes, at most."""
     max_entities_per_day: Positive = 20
+    """Entities with quotas that plans write in 24 hours, at most, by the journal; reverts do not
+    count.
+    """
     max_entity_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of all users or of all topics that one plan changes, at most, and one always; above 0,
+    at most 1.
+    """
     canary: bool = True
+    """The first user, client id, address or broker goes alone, and the next wait until results show
+    its effect.
+    """
     default_quotas: bool = False
+    """Whether a plan may set `producer_ids_rate` of the default of all users, to
+    `producer_ids.default_quota_per_s`, alone in its plan
+    (docs/producer_ids.md#the-default-of-all-users).
+    """
     max_input_age_s: Seconds = 900
+    """Greatest age in seconds of request log, results, telemetry, snapshot or an answer as evidence
+    of a plan.
+    """
     input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
+    """An input may be this many times the measured lag of its job old, if that is longer; the lag
+    is the 95th percentile of the last day. 1 to 10.
+    """
     max_lagging_age_s: Seconds = 3_600
+    """Greatest age in seconds by `plan.input_age_factor`."""
     max_plan_age_s: Seconds = 3_600
+    """Seconds in which a frozen plan may be applied."""
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])
+    """Kinds of other programs (`other_config_managers`) that plans tolerate;
+    docs/applying.md#what-a-plan-never-does lists the kinds.
+    """
     operators: list[Principal] = Field(default_factory=list)
+    """Principals of people, as Kafka prints them: they never count as a program, even if they alter
+    many entities in a day.
+    """
     stop_file: str | None = None
+    """The file that stops every write to the cluster while it exists. null: `STOP` beside the
+    tables, in a catalog beside the checkpoints.
+    """
 
 
 # Keys of --set are text.
@@ -103,37 +134,48 @@ _Node = Annotated[int, Field(ge=0, strict=False)]
 
 
 class ReplicationSection(Section):
-    """Capacity of brokers in bytes/s and direction, and how near a throttle may go to it.
-
-    `brokers` are those with another capacity. Without a capacity no rate is advised but as much as
-    is written, because what a broker carried so far may be far from it. A rate is `share` of what
-    is left. It stays where the new one is less than `hysteresis` off, changes by `max_step_factor`
-    at most, and not again within `cooldown_s`. `network_bytes_per_s` is what the network between
-    all brokers carries, if known. A list or rate is stale when nothing in it moved or was behind
-    for `stale_throttle_s`.
-
-    Clients are degraded while the p99 of their requests is above `produce_p99_ms` or
-    `fetch_p99_ms` and above `p99_rise_factor` times the usual. With `manage` a plan sets rates
-    where lists are set, each for `lease_s`. It removes stale entries that `cleanup_principals` (as
-    Kafka prints them) set. Without a request log nobody knows who set one: there a plan removes
-    what snapshots alone show as left over only with `remove_leftovers`.
+    """The capacity of brokers for replication throttles (KIP-73), and how near a throttle may go to
+    it: docs/replication.md.
     """
 
     capacity_bytes_per_s: PositiveRate | None = None
+    """Bytes per second that a broker can carry in each direction. null: not known, so no rate is
+    advised from it. The traffic so far may be far less than the capacity.
+    """
     brokers: dict[_Node, PositiveRate] = Field(default_factory=dict)
+    """Broker id to its capacity, for brokers that differ."""
     share: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Share of the capacity left by other traffic that a rate may take; above 0, at most 1."""
     hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of the current rate by which another must differ to be advised; 0 or more, below 1."""
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
+    """Greatest factor by which a rate changes at once, up or down; above 1, at most 10."""
     cooldown_s: Seconds = 180
+    """Seconds that a rate stays before another is advised. Urgent changes do not wait."""
     network_bytes_per_s: PositiveRate | None = None
+    """Bytes per second that the network between all brokers can carry; null: not known."""
     stale_throttle_s: Seconds = 600
+    """Seconds without a move or a replica behind after which a list or rate counts as left over."""
     produce_p99_ms: PositiveRate = 1_000
+    """Milliseconds: clients suffer while the p99 of their PRODUCE is past this and past
+    `p99_rise_factor`.
+    """
     fetch_p99_ms: PositiveRate = 500
+    """The same of their FETCH, without its wait for records."""
     p99_rise_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
+    """Times the usual p99 of the last hour; 1 or more."""
     manage: bool = False
+    """Whether a plan proposes rates where lists are set."""
     lease_s: LeaseSeconds = 3_600
+    """Seconds that such a rate lasts unless it is renewed; 60 to 2,592,000 (30 days)."""
     cleanup_principals: list[Principal] = Field(default_factory=list)
+    """Principals (as Kafka prints them) whose left-over lists and rates a plan removes, beside this
+    login's own.
+    """
     remove_leftovers: bool = False
+    """`true`: without a request log, which shows who set a throttle, a plan removes throttles that
+    are left over by snapshots alone, no matter who set them.
+    """
 
     @property
     def rate_policy(self) -> RatePolicy:

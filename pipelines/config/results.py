@@ -21,19 +21,27 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
-    """The price of a GiB: moved, the surcharges between racks and of remote reads, and stored.
+    """The price of a GiB, 0 or more; docs/questions.md#what-does-each-topic-cost-and-whom has the
+    queries.
 
-    Produced and consumed bytes are those of clients. `stored_per_gib_month` is the price of a GiB
-    that a replica keeps on a disk for a month of 730 hours (8,760 hours of a year, by 12). What has
-    no price adds nothing to a cost. Without any price a cost is null.
+    Produced and consumed bytes are those of clients. What has no price adds nothing to a cost.
+    Without any price a cost is null.
     """
 
     currency: Annotated[str, matches("[A-Z]{3}", "write three letters, such as EUR")] = "USD"
+    """Three capital letters."""
     produced_per_gib: Price | None = None
+    """Price of produced bytes."""
     consumed_per_gib: Price | None = None
+    """Price of consumed bytes."""
     cross_rack_per_gib: Price | None = None
+    """Additional price of bytes between racks."""
     remote_read_per_gib: Price | None = None
+    """Additional price of bytes that are read from remote storage (KIP-405)."""
     stored_per_gib_month: Price | None = None
+    """Price of a GiB that a replica keeps on a broker's disk for a month. A month has 730 hours
+    (8,760 / 12), so an hour costs a 730th. Each replica counts. Segments in remote storage do not.
+    """
 
 
 def _by_network(racks: dict[str, str]) -> dict[str, str]:
@@ -82,16 +90,20 @@ RackPatterns = Annotated[list[Annotated[str, AfterValidator(_regex)]], Field(max
 
 
 class ResultsSection(Section):
-    """How late facts may be and still correct a result, and when a result is final for a plan.
-
-    `task_memory_mb` is the memory of the SQL engine in one task, in MiB; what exceeds it goes to a
-    temporary folder. Serverless compute gives a Python task 1 GiB in all.
-    """
+    """How late facts may be and still correct a result, and when a result is final for a plan."""
 
     max_lateness_s: Seconds = 3_600
+    """Seconds from a fact to its record; past them it is late and corrects no result. A push older
+    than the newest by more than this is not decoded.
+    """
     settle_s: Seconds = 30
+    """Seconds that a request of the results must last before it is planned."""
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
+    """Approximate bytes of files in one batch of a job that reads a table (docs/scaling.md)."""
     task_memory_mb: Annotated[int, Field(ge=128)] = 512
+    """Memory of the SQL engine in one task of results or fetches, in MiB; what exceeds it goes to a
+    temporary folder. Serverless compute gives a Python task 1 GiB in all.
+    """
 
 
 # Tokens are integer thousandths: a lower rate is 0, and with a higher one sums overflow.
@@ -115,32 +127,47 @@ Addresses = Annotated[str, AfterValidator(_addresses)]
 
 
 class ProducerIdsSection(Section):
-    """Producer-id quotas (KIP-936), which Kafka itself does not have, and the rule's windows.
-
-    `quotas` maps a user (alice, not User:alice) to producer ids per second and broker. Without
-    `default_quota_per_s` all other users are unlimited. `num_windows` and `window_ms` are the KIP's
-    producer.id.quota.window.num and producer.id.quota.window.size.seconds. A filter starts in each
-    window, so an id is remembered for half to one and a half windows.
-
-    A plan limits an offender only where its ids do harm. Forecast producer ids may take
-    `max_heap_share` of a broker's heap of `broker_heap_bytes`, or `max_heap_bytes` if that is null.
-    A plan limits an address that other clients use only if `limited_addresses` has it, and never
-    one of `protected_addresses`: both take addresses and networks. With `manage_expiration` a plan
-    sets producer.id.expiration.ms.
+    """Quotas of producer ids (KIP-936), which Kafka does not have, and when a plan limits a source:
+    docs/producer_ids.md.
     """
 
     default_quota_per_s: PositiveRate | None = None
+    """New producer ids per second, user and broker; 0.001 to 1,000,000; null: unlimited, as in the
+    KIP. Without a quota nobody violates one, and no plan limits anybody for producer ids.
+    """
     quotas: dict[str, PositiveRate] = Field(default_factory=dict)
+    """User (alice, not User:alice) to a quota of its own."""
     num_windows: Positive = 11
+    """The KIP's `producer.id.quota.window.num`: windows of a rate, and of saved tokens."""
     window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
+    """The KIP's `producer.id.quota.window.size.seconds` in milliseconds, whole seconds. A filter
+    starts in each window: an id is remembered for half to one and a half windows.
+    """
     filter_items: Positive = 10_000
+    """Capacity of the filter in ids of one user, broker and window: the bound of its memory."""
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
+    """Share of new ids that the full filter takes for known ones; above 0, below 1."""
     broker_heap_bytes: Positive | None = None
+    """Bytes of a broker's heap (`-Xmx`), which no broker reports; null: not known."""
     max_heap_share: Annotated[float, Field(gt=0, le=1)] = 0.1
+    """Share of that heap that the forecast of producer ids may take before it is harm; above 0, at
+    most 1.
+    """
     max_heap_bytes: Positive = 64 * 1024 * 1024
+    """The same in bytes, where `broker_heap_bytes` is null."""
     limited_addresses: list[Addresses] = Field(default_factory=list)
+    """Addresses and networks such as 10.0.0.0/8 (IPv4 or IPv6, no hosts) whose new connections a
+    plan may limit even if other clients use them. A loopback address counts only if it is listed by
+    itself.
+    """
     protected_addresses: list[Addresses] = Field(default_factory=list)
+    """Addresses and networks that no plan limits, such as that of a shipper on a host of its own,
+    or of pods whose addresses soon become another's.
+    """
     manage_expiration: bool = False
+    """`true`: a plan may shorten `producer.id.expiration.ms` of brokers, down to a floor
+    (docs/producer_ids.md#what-do-ids-cost-brokers-heap-and-when-should-they-expire).
+    """
 
     @field_validator("quotas")
     @classmethod
@@ -149,21 +176,29 @@ class ProducerIdsSection(Section):
 
 
 class QuotasSection(Section):
-    """Client quotas: their windows at the brokers, and how quotas are advised from usage.
-
-    Windows are the broker's quota.window.num and quota.window.size.seconds. A quota is advised from
-    the `percentile` (0 to 1) of `advice_days` of windows, with `headroom` on top (0.25: a quarter).
-    A plan sets it only for `advised_users` (bare names; * is all). All raised quotas of one kind
-    stay within `raise_budget_share` of the capacity of a broker (replication.capacity_bytes_per_s).
+    """Client quotas: how brokers measure them, and how quotas are advised from usage
+    (docs/quotas.md).
     """
 
     num_windows: Positive = 11
+    """The brokers' `quota.window.num`."""
     window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
+    """The brokers' `quota.window.size.seconds`, in milliseconds."""
     percentile: Annotated[float, Field(gt=0, le=1)] = 0.99
+    """Percentile of a user's windows, at the broker with the highest usage, from which a quota is
+    advised; above 0, at most 1.
+    """
     headroom: Annotated[float, Field(ge=0, le=10)] = 0.25
+    """Share that is added on top (0.25: a quarter); 0 to 10."""
     advice_days: Days = 7
+    """Days of windows that the advice uses."""
     advised_users: list[_User] = Field(default_factory=list)
+    """Users (bare names; `*` is all) for whom a plan asks for the advised quota."""
     raise_budget_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of the capacity of the smallest broker (`replication.capacity_bytes_per_s`) that all
+    raised byte quotas of one kind may sum up to; above 0, at most 1. Without a capacity no quota is
+    raised.
+    """
 
     @field_validator("advised_users")
     @classmethod

@@ -36,28 +36,38 @@ def home() -> Path:
 class WarehouseSection(Section):
     """The places of Delta tables (a folder, an object store, or a Unity Catalog schema) and of
     their checkpoints.
-
-    With a catalog, the default place of checkpoints is the volume `checkpoints` of the schema. With
-    an object store conf names a folder for them: an object store has no lock that excludes a second
-    run of a query. `store` has options of the store's clients, secrets by reference.
-    `ledger_schema` has plans and records of writes to brokers, so that those who fill the other
-    tables have no right to create or change these; null: they are in `catalog_schema`.
-    `query_memory_mb` (MiB) and `query_timeout_s` bound each query that this machine answers
-    without Spark; what exceeds the memory goes to a temporary folder.
     """
 
     path: str | None = None
+    """A folder of this machine, or a prefix of an object store, such as `s3://BUCKET/PREFIX`
+    (docs/stores.md). null: `warehouse` in the folder of `QUOTAFLOW_HOME`. Not beside
+    `catalog_schema`.
+    """
     catalog_schema: (
         Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow")] | None
     ) = None
+    """Catalog and schema of Unity Catalog, such as `main.quotaflow`, instead of a folder."""
     ledger_schema: (
         Annotated[str, matches(r"\w+\.\w+", "write catalog.schema, such as main.quotaflow_ledger")]
         | None
     ) = None
+    """With a catalog: the schema of `plans`, `config_changes` and `feedback_locks`, such as
+    `main.quotaflow_ledger`, which only the operator may change. null: `catalog_schema`.
+    """
     checkpoints: str | None = None
+    """Folder with a checkpoint for each query. null: `_checkpoints` among the tables; in a catalog
+    the volume `checkpoints` of the schema. Needed beside an object store.
+    """
     store: dict[str, str] = Field(default_factory=dict)
+    """Options of an object store's clients, such as `region` and `endpoint`; secrets by reference
+    (docs/stores.md#logins).
+    """
     query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
+    """Memory in MiB of a query over a folder or an object store on this machine, at least 256; what
+    exceeds it goes to a temporary folder.
+    """
     query_timeout_s: Seconds = 600
+    """Seconds after which such a query is stopped."""
 
     @field_validator("path")
     @classmethod
@@ -132,8 +142,11 @@ class SparkSection(Section):
     """Settings of a local session. On Databricks the cluster has its own settings."""
 
     driver_memory: Annotated[str, matches(r"\d+[mg]", "write 2g or 2048m")] = "2g"
+    """Heap of the driver, which does all work in a local session: digits and `m` or `g`."""
     master: str = "local[*]"
+    """Spark's master: all cores of this machine, or a cluster of your own (docs/scaling.md)."""
     conf: dict[str, str] = Field(default_factory=dict)
+    """Settings of Spark, which win over quotaflow's own; none with the name of a secret."""
 
     @field_validator("conf")
     @classmethod

@@ -146,3 +146,6 @@ class SecretsSection(Section):
         Annotated[str, matches(r"[\w.@-]{1,128}", "write up to 128 letters, digits, . _ @ and -")]
         | None
     ) = None
+    """The scope of references without a scope (`secret:key`). null: each reference must name a
+    scope.
+    """

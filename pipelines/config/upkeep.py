@@ -102,19 +102,23 @@ CURRENT_STATE_TABLES = {
 
 
 class UpkeepSection(Section):
-    """How long rows are kept, by table and event_time, in whole days; null: never removed.
+    """How long rows are kept, by table and event_time: docs/upkeep.md.
 
-    In a table of snapshots only rows that are no longer current are removed. Files that no version
-    of a table needs any more are removed `vacuum_after_h` later (a week at least), so that readers
-    of an older version can finish. Windows of quota_usage become rows of minutes after
-    `minutes_after_days`, and rows of hours after `hours_after_days`, counted back from the newest
-    window of their cluster; null: never.
+    In a table of snapshots only rows that are no longer current are removed.
     """
 
     retention_days: dict[str, Days | None] = Field(default_factory=dict)
+    """Table to the whole days that its rows are kept, null for good; `config_changes` at least 60.
+    docs/upkeep.md#how-long-are-rows-kept has the time of other tables.
+    """
     vacuum_after_h: Annotated[int, Field(ge=168)] = 168
+    """Hours after which a file that no version of its table needs is deleted; at least these."""
     minutes_after_days: Days | None = 1
+    """Whole days after which windows of `quota_usage` become rows of minutes, counted back from the
+    newest window of their cluster; null: never (docs/upkeep.md#rolled-up-rows).
+    """
     hours_after_days: Days | None = 7
+    """The same for rows of hours; not less than `minutes_after_days`."""
 
     @field_validator("retention_days")
     @classmethod
@@ -153,28 +157,28 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class HealthSection(Section):
-    """Bounds past which `quotaflow status` reports a problem, and `doctor` warns.
-
-    A job that did not poll its source for `max_silence_s`; that has unread facts or records older
-    than `max_behind_s`; of whose rows in its last hour of work more than the share
-    `max_quarantined_share` was quarantined, or more than `max_late_share` was late; a disk with
-    less than `min_free_share` free.
+    """Bounds past which `quotaflow status` and the metrics of `run` report a problem; `doctor`
+    warns of a full disk.
     """
 
     max_silence_s: Seconds = 1_800
+    """Seconds in which a job did not ask for new data."""
     max_behind_s: Seconds = 1_800
+    """Seconds that data has waited unread."""
     max_quarantined_share: Share = 0.01
+    """Share of a job's rows of its last hour of work that went to `quarantine`; 0 to 1."""
     max_late_share: Share = 0.05
+    """Share of rows that were too late."""
     min_free_share: Share = 0.1
+    """Share of a disk of the tables or checkpoints that must be free; 0 to 1."""
 
 
 class QualitySection(Section):
-    """Where `quotaflow check` writes its pages, and whether a plan needs tables that were checked.
-
-    `data_docs` is a folder, by default beside the tables. With `required` a plan takes rows only if
-    every table that they depend on was checked; without, a table that was never checked is no
-    obstacle.
-    """
+    """Where `quotaflow check` writes its pages, and whether a plan needs checked tables."""
 
     data_docs: str | None = None
+    """Folder for the pages of `quotaflow check`. null: `_data_docs` beside the tables, in a catalog
+    beside the checkpoints.
+    """
     required: bool = False
+    """Whether a plan uses only tables that were checked (docs/quality.md)."""

@@ -4,9 +4,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from quotaflow.pipelines.reference import dictionary
+from quotaflow.pipelines.reference import conf_keys, dictionary
 
-PAGES: Mapping[str, Callable[[], str]] = {"dictionary.md": dictionary.text}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "conf.md": conf_keys.text,
+    "dictionary.md": dictionary.text,
+}
 """Each page by its file name, and what makes its text."""
 
 

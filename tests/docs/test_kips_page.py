@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.__main__ import app
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.reference import conf_keys
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
-
-from .test_conf_page import keys
 
 ROOT = Path(__file__).parents[2]
 KIPS = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
@@ -62,7 +60,7 @@ def is_there(quoted: str) -> bool:
     table, _, column = quoted.partition(".")
     if table in COLUMNS and (not column or column in COLUMNS[table]):
         return True
-    return quoted in dict(keys(Conf))
+    return quoted in {key.path for key in conf_keys.each_key()}
 
 
 @pytest.mark.parametrize("page", [KIPS, FEATURES], ids=["kips.md", "features.md"])
