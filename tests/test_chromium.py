@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from . import chromium
+from .cases import cases
 
 INSTALLS = """echo "$*" >> "$0.log"
 [ "$4" = update ] || { echo > "${0%/*}/chromium" && /bin/chmod +x "${0%/*}/chromium"; }"""
@@ -57,28 +58,26 @@ def test_a_browser_on_path_is_taken(name: str, machine: Machine) -> None:
     assert (machine.called(), machine.printed()) == ([], "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("user", "programs", "called", "printed"),
-    [
-        pytest.param(ROOT, {"apt_get": INSTALLS}, [UPDATE, INSTALL], SAYS, id="root"),
-        pytest.param(
-            USER,
-            {"apt_get": INSTALLS, "sudo": NO_PASSWORD},
-            [UPDATE, INSTALL],
-            SAYS,
-            id="sudo without a password",
-        ),
-        pytest.param(
-            ROOT,
-            {"apt_get": FAILS},
-            [UPDATE],
-            f"{SAYS}\napt-get update failed: E: no package",
-            id="apt fails",
-        ),
-        pytest.param(USER, {"apt_get": INSTALLS, "sudo": "exit 1"}, [], "", id="sudo asks"),
-        pytest.param(USER, {"apt_get": INSTALLS}, [], "", id="no sudo"),
-        pytest.param(ROOT, {}, [], "", id="no apt"),
-    ],
+    ("root", ROOT, {"apt_get": INSTALLS}, [UPDATE, INSTALL], SAYS),
+    (
+        "sudo without a password",
+        USER,
+        {"apt_get": INSTALLS, "sudo": NO_PASSWORD},
+        [UPDATE, INSTALL],
+        SAYS,
+    ),
+    (
+        "apt fails",
+        ROOT,
+        {"apt_get": FAILS},
+        [UPDATE],
+        f"{SAYS}\napt-get update failed: E: no package",
+    ),
+    ("sudo asks", USER, {"apt_get": INSTALLS, "sudo": "exit 1"}, [], ""),
+    ("no sudo", USER, {"apt_get": INSTALLS}, [], ""),
+    ("no apt", ROOT, {}, [], ""),
 )
 def test_it_is_installed_where_nobody_is_asked(
     user: int, programs: dict[str, str], called: list[str], printed: str, machine: Machine

@@ -17,6 +17,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from .cases import cases
+
 ROOT = Path(__file__).parents[1]
 # What makes the environment, before anything is required.
 TOOLS = {"pip", "setuptools", "wheel"}
@@ -112,18 +114,14 @@ BAD = GOOD | {"vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}
 SKIPPED = {"name": "good_one", "skip_reason": "not found on PyPI"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("output", "code", "line"),
-    [
-        pytest.param(audited(GOOD), 0, "1 packages, no known vulnerability", id="good"),
-        pytest.param(
-            audited(BAD), 1, "vulnerable: good_one 1: PYSEC-1, fixed in 2", id="vulnerable"
-        ),
-        pytest.param(audited(SKIPPED), 2, "no advisories for 1 of 1: good-one", id="skipped"),
-        pytest.param(audited(), 2, "no advisories for 1 of 1", id="left out"),
-        pytest.param("ConnectionError: no such host", 2, "no such host", id="not reached"),
-        pytest.param("", 2, "nothing was printed", id="nothing"),
-    ],
+    ("good", audited(GOOD), 0, "1 packages, no known vulnerability"),
+    ("vulnerable", audited(BAD), 1, "vulnerable: good_one 1: PYSEC-1, fixed in 2"),
+    ("skipped", audited(SKIPPED), 2, "no advisories for 1 of 1: good-one"),
+    ("left out", audited(), 2, "no advisories for 1 of 1"),
+    ("not reached", "ConnectionError: no such host", 2, "no such host"),
+    ("nothing", "", 2, "nothing was printed"),
 )
 def test_an_audit_says_what_it_knows(output: str, code: int, line: str, tmp_path: Path) -> None:
     (tmp_path / "constraints.txt").write_text("good-one==1\n")

@@ -9,6 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from .cases import cases
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "conf", "demo", "pipelines", "schemas", "udfs")
 # Spark Connect has none of these; only a local session may need them.
@@ -90,43 +92,29 @@ def test_every_tool_is_given_every_folder() -> None:
     assert {path.partition("/")[0] for path in SOURCES} == set(FOLDERS)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "source", "expected"),
-    [
-        pytest.param(
-            "pipelines/x.py",
-            "spark._jvm\nspark._jsc\nspark.sparkContext.stop()\nframe.rdd",
-            ["_jsc", "_jvm", "rdd", "sparkContext"],
-            id="Spark Connect has no such attribute",
-        ),
-        pytest.param("pipelines/spark/session.py", "spark._jvm", [], id="a local session has one"),
-        pytest.param("demo/x.py", "spark._jvm", [], id="the demo's session is local"),
-        pytest.param("pipelines/x.py", "import py4j.protocol", ["py4j"], id="an import"),
-        pytest.param(
-            "pipelines/x.py",
-            "def f():\n    from py4j.protocol import Py4JError\n    spark.createDataFrame([])",
-            ["createDataFrame", "py4j"],
-            id="an import inside a function",
-        ),
-        pytest.param(
-            "pipelines/x.py", "frame.persist()\nframe.cache()", ["cache", "persist"], id="caching"
-        ),
-        pytest.param(
-            "pipelines/spark/caching.py", "frame.persist()", [], id="caching in its place"
-        ),
-        pytest.param(
-            "pipelines/a.py", "duckdb.connect().cursor()", ["duckdb.connect"], id="a connection"
-        ),
-        pytest.param(
-            "demo/a.py", "from duckdb import sql", ["duckdb.sql"], id="a connection by its name"
-        ),
-        pytest.param(
-            "udfs/engine/connections.py", "duckdb.connect()", [], id="connections in their place"
-        ),
-        pytest.param(
-            "demo/a.py", "time.strftime('%H')", ["time.strftime"], id="a time of the machine's zone"
-        ),
-    ],
+    (
+        "Spark Connect has no such attribute",
+        "pipelines/x.py",
+        "spark._jvm\nspark._jsc\nspark.sparkContext.stop()\nframe.rdd",
+        ["_jsc", "_jvm", "rdd", "sparkContext"],
+    ),
+    ("a local session has one", "pipelines/spark/session.py", "spark._jvm", []),
+    ("the demo's session is local", "demo/x.py", "spark._jvm", []),
+    ("an import", "pipelines/x.py", "import py4j.protocol", ["py4j"]),
+    (
+        "an import inside a function",
+        "pipelines/x.py",
+        "def f():\n    from py4j.protocol import Py4JError\n    spark.createDataFrame([])",
+        ["createDataFrame", "py4j"],
+    ),
+    ("caching", "pipelines/x.py", "frame.persist()\nframe.cache()", ["cache", "persist"]),
+    ("caching in its place", "pipelines/spark/caching.py", "frame.persist()", []),
+    ("a connection", "pipelines/a.py", "duckdb.connect().cursor()", ["duckdb.connect"]),
+    ("a connection by its name", "demo/a.py", "from duckdb import sql", ["duckdb.sql"]),
+    ("connections in their place", "udfs/engine/connections.py", "duckdb.connect()", []),
+    ("a time of the machine's zone", "demo/a.py", "time.strftime('%H')", ["time.strftime"]),
 )
 def test_a_planted_problem_is_reported(path: str, source: str, expected: list[str]) -> None:
     assert misplaced(source, path) == expected

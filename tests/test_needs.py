@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from .cases import cases
 from .release_tools import ROOT, tool
 
 needs = tool("needs", ".ci")
@@ -26,14 +27,12 @@ def refusal() -> str | None:
     return None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("java", "javac", "expected"),
-    [
-        pytest.param(None, None, "no java found: install a JDK 17 or 21", id="no Java"),
-        pytest.param('version "11.0.2"', "", "is Java 11, at least 17", id="an old JDK"),
-        pytest.param('version "17.0.1"', None, "no javac beside it (a JRE?)", id="no compiler"),
-        pytest.param('version "17.0.1"', "", None, id="a JDK"),
-    ],
+    ("no Java", None, None, "no java found: install a JDK 17 or 21"),
+    ("an old JDK", 'version "11.0.2"', "", "is Java 11, at least 17"),
+    ("no compiler", 'version "17.0.1"', None, "no javac beside it (a JRE?)"),
+    ("a JDK", 'version "17.0.1"', "", None),
 )
 def test_java_is_looked_for_as_the_product_does(
     java: str | None,

@@ -11,6 +11,8 @@ import pytest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 
+from .cases import cases
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".ci", "broker", "conf", "demo", "pipelines", "schemas", "udfs", "tests", "bench")
 FILES = sorted(
@@ -87,24 +89,18 @@ def test_no_column_has_a_retired_word() -> None:
     assert {name for name in columns if retired_word(name.partition(".")[2])} == set()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "expected"),
-    [
-        pytest.param("told_rack = 1", ["line 1: told_rack (told)"], id="a part"),
-        pytest.param("def f(of): pass", ["line 1: of (of)"], id="a whole name"),
-        pytest.param("as_of = not_found = 1", [], id="a part of another name"),
-        pytest.param("class Keeper: pass", ["line 1: Keeper (keeper)"], id="a class"),
-        pytest.param(
-            "class ResultKeeper: pass", ["line 1: ResultKeeper (keeper)"], id="camel case"
-        ),
-        pytest.param("def held(): pass", ["line 1: held (held)"], id="a function"),
-        pytest.param("def test_it_is_told(): pass", [], id="a test's sentence"),
-        pytest.param("import a as news", ["line 1: news (news)"], id="an alias"),
-        pytest.param(
-            "class C:\n  def f(self):\n    self.asked = 1", ["line 3: asked (asked)"], id="on self"
-        ),
-        pytest.param("print(told.asked)", [], id="what others name"),
-    ],
+    ("a part", "told_rack = 1", ["line 1: told_rack (told)"]),
+    ("a whole name", "def f(of): pass", ["line 1: of (of)"]),
+    ("a part of another name", "as_of = not_found = 1", []),
+    ("a class", "class Keeper: pass", ["line 1: Keeper (keeper)"]),
+    ("camel case", "class ResultKeeper: pass", ["line 1: ResultKeeper (keeper)"]),
+    ("a function", "def held(): pass", ["line 1: held (held)"]),
+    ("a test's sentence", "def test_it_is_told(): pass", []),
+    ("an alias", "import a as news", ["line 1: news (news)"]),
+    ("on self", "class C:\n  def f(self):\n    self.asked = 1", ["line 3: asked (asked)"]),
+    ("what others name", "print(told.asked)", []),
 )
 def test_a_planted_word_is_found(source: str, expected: list[str]) -> None:
     assert problems(source) == expected

@@ -16,6 +16,8 @@ from quotaflow.demo.credentials import CLIENTS, SCRAM_USER, Credentials, write_p
 from quotaflow.demo.ports import free_ports
 from quotaflow.pipelines.errors import ConfigError
 
+from ..cases import cases
+
 STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('on', flush=True)"
 
 
@@ -75,9 +77,7 @@ def test_a_receiver_stands_beside_jmx_reporter() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "replicas"), [pytest.param(1, "1", id="alone"), pytest.param(5, "3", id="of five")]
-)
+@cases(("nodes", "replicas"), ("alone", 1, "1"), ("of five", 5, "3"))
 def test_internal_topics_have_up_to_three_replicas(nodes: int, replicas: str) -> None:
     assert configs(nodes)[1]["offsets.topic.replication.factor"] == replicas
 
@@ -121,13 +121,11 @@ def test_a_process_that_ignores_sigterm_is_killed_in_time(tmp_path: Path) -> Non
     assert process.pid is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("output", "lost"),
-    [
-        pytest.param("java.net.BindException: Address already in use", True, id="a listener"),
-        pytest.param("Port already in use: 20001; nested exception", True, id="JMX"),
-        pytest.param("ERROR something else", False, id="another failure"),
-    ],
+    ("a listener", "java.net.BindException: Address already in use", True),
+    ("JMX", "Port already in use: 20001; nested exception", True),
+    ("another failure", "ERROR something else", False),
 )
 def test_a_lost_port_is_not_any_other_failure(output: str, lost: bool, tmp_path: Path) -> None:
     process = BrokerProcess([sys.executable, "-c", f"print({output!r})"], tmp_path / "logs")

@@ -8,6 +8,8 @@ import pytest
 
 from quotaflow.demo import java_classes
 
+from ..cases import cases
+
 LISTED = (("quotaflow.demo", "Tethered.java"),)
 
 
@@ -27,18 +29,16 @@ def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return made
 
 
-@pytest.mark.parametrize(
+@cases(
     ("damage", "times"),
-    [
-        pytest.param(lambda _: None, 1, id="as it was made"),
-        pytest.param(
-            lambda jar: jar.write_bytes(jar.read_bytes().replace(b"a class", b"another")),
-            2,
-            id="other bytes of the same size",
-        ),
-        pytest.param(lambda jar: jar.write_bytes(b""), 2, id="empty"),
-        pytest.param(lambda jar: jar.unlink(), 2, id="deleted"),
-    ],
+    ("as it was made", lambda _: None, 1),
+    (
+        "other bytes of the same size",
+        lambda jar: jar.write_bytes(jar.read_bytes().replace(b"a class", b"another")),
+        2,
+    ),
+    ("empty", lambda jar: jar.write_bytes(b""), 2),
+    ("deleted", lambda jar: jar.unlink(), 2),
 )
 def test_a_jar_is_made_again_only_where_it_is_damaged(
     damage: Callable[[Path], object], times: int, compilations: list[Path]

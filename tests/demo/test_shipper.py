@@ -16,6 +16,8 @@ from quotaflow.demo.line_filter import CLIENT_ID, OwnLines, holds_secret
 from quotaflow.demo.rotated_log import RotatedLog
 from quotaflow.demo.shipper import Settled, Shipper, ShipperCounts
 
+from ..cases import cases
+
 LIMIT_BYTES = 64
 KEEP = 4
 
@@ -94,54 +96,48 @@ def read(steps: Steps, writer: Writer) -> list[bytes | None]:
     return seen
 
 
-@pytest.mark.parametrize(
+@cases(
     ("steps", "expected"),
-    [
-        pytest.param([], [], id="a missing file is waited for"),
-        pytest.param(["look", b"a\n"], [b"a"], id="a file that appears later is read"),
-        pytest.param([b"a\nb\n"], [b"a", b"b"], id="reading starts at the beginning"),
-        pytest.param([b"a\nb"], [b"a"], id="a partial last line is not yet a line"),
-        pytest.param([b"a\nb", "look", b"c\n"], [b"a", b"bc"], id="a partial line is completed"),
-        pytest.param([b"a\n", "look", "look"], [b"a"], id="nothing new is nothing"),
-        pytest.param([b"\n"], [b""], id="an empty line is a line"),
-        pytest.param(
-            [b"a\n", "rotate", b"b\n"], [b"a", b"b"], id="a part rotated before the first look"
-        ),
-        pytest.param(
-            [b"a\n", "look", b"b\n", "rotate", b"c\n"],
-            [b"a", b"b", b"c"],
-            id="the rest of the old part comes before the new one",
-        ),
-        pytest.param(
-            [b"a\n", "look", b"b\n", "rotate", b"c\n", "rotate", b"d\n", "rotate", b"e\n"],
-            [b"a", b"b", b"c", b"d", b"e"],
-            id="three rotations between two looks",
-        ),
-        pytest.param(
-            ["look", b"a\n", "look", *["rotate", b"b\n", "look"] * 7],
-            [b"a", *[b"b"] * 7],
-            id="deleted parts and inodes given out again",
-        ),
-        pytest.param(
-            [b"a\n", "look", "rotate", "look", b"b\n"],
-            [b"a", b"b"],
-            id="a look in the gap between rename and the new file",
-        ),
-        pytest.param(
-            [b"a\nto", "look", "rotate", b"b\n", "look"],
-            [b"a", b"to", b"b"],
-            id="a torn last line of a rotated part is shipped as it is",
-        ),
-        pytest.param(
-            [b"x" * 65 + b"\na\n"], [None, b"a"], id="a line over the limit is reported, not kept"
-        ),
-        pytest.param([b"x" * 64 + b"\n"], [b"x" * 64], id="a line at the limit is kept"),
-        pytest.param(
-            [b"x" * 40, "look", b"x" * 40, "look", b"x" * 9, "look", b"\na\n"],
-            [None, b"a"],
-            id="a line over the limit in pieces is reported once",
-        ),
-    ],
+    ("a missing file is waited for", [], []),
+    ("a file that appears later is read", ["look", b"a\n"], [b"a"]),
+    ("reading starts at the beginning", [b"a\nb\n"], [b"a", b"b"]),
+    ("a partial last line is not yet a line", [b"a\nb"], [b"a"]),
+    ("a partial line is completed", [b"a\nb", "look", b"c\n"], [b"a", b"bc"]),
+    ("nothing new is nothing", [b"a\n", "look", "look"], [b"a"]),
+    ("an empty line is a line", [b"\n"], [b""]),
+    ("a part rotated before the first look", [b"a\n", "rotate", b"b\n"], [b"a", b"b"]),
+    (
+        "the rest of the old part comes before the new one",
+        [b"a\n", "look", b"b\n", "rotate", b"c\n"],
+        [b"a", b"b", b"c"],
+    ),
+    (
+        "three rotations between two looks",
+        [b"a\n", "look", b"b\n", "rotate", b"c\n", "rotate", b"d\n", "rotate", b"e\n"],
+        [b"a", b"b", b"c", b"d", b"e"],
+    ),
+    (
+        "deleted parts and inodes given out again",
+        ["look", b"a\n", "look", *["rotate", b"b\n", "look"] * 7],
+        [b"a", *[b"b"] * 7],
+    ),
+    (
+        "a look in the gap between rename and the new file",
+        [b"a\n", "look", "rotate", "look", b"b\n"],
+        [b"a", b"b"],
+    ),
+    (
+        "a torn last line of a rotated part is shipped as it is",
+        [b"a\nto", "look", "rotate", b"b\n", "look"],
+        [b"a", b"to", b"b"],
+    ),
+    ("a line over the limit is reported, not kept", [b"x" * 65 + b"\na\n"], [None, b"a"]),
+    ("a line at the limit is kept", [b"x" * 64 + b"\n"], [b"x" * 64]),
+    (
+        "a line over the limit in pieces is reported once",
+        [b"x" * 40, "look", b"x" * 40, "look", b"x" * 9, "look", b"\na\n"],
+        [None, b"a"],
+    ),
 )
 def test_every_line_of_every_part_comes_once(
     steps: Steps, expected: list[bytes | None], writer: Writer
@@ -242,35 +238,31 @@ BORROWED = f'x","clientId":"{CLIENT_ID}'
 HEADER = f'"requestHeader":{{"requestApiKey":0,"requestApiVersion":1,"correlationId":1,{BORROWED}"'
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "is_own"),
-    [
-        pytest.param(request_line(CLIENT_ID), True, id="the shipper's own line"),
-        pytest.param(request_line("rdk-alice"), False, id="another client"),
-        pytest.param(request_line(CLIENT_ID + "x"), False, id="a client id that begins the same"),
-        pytest.param(request_line(BORROWED), False, id="a client id that holds the text"),
-        pytest.param(request_line(HEADER), False, id="a client id that holds a whole header"),
-        pytest.param(
-            request_line("rdk-mallory", body={"members": [{"clientId": CLIENT_ID}]}),
-            False,
-            id="a body that names the shipper, as DESCRIBE_GROUPS answers do",
-        ),
-        pytest.param(
-            request_line(CLIENT_ID, "User:mallory"), False, id="another user under its client id"
-        ),
-        pytest.param(
-            request_line(CLIENT_ID, 'User:m","principal":"User:shipper'),
-            False,
-            id="a user whose name holds the text",
-        ),
-        pytest.param(
-            request_line(CLIENT_ID, "User:m", {"principal": "User:shipper", "listener": "x"}),
-            False,
-            id="a body that names the shipper's principal",
-        ),
-        pytest.param(b"", False, id="an empty line"),
-        pytest.param(b"not a request", False, id="no request at all"),
-    ],
+    ("the shipper's own line", request_line(CLIENT_ID), True),
+    ("another client", request_line("rdk-alice"), False),
+    ("a client id that begins the same", request_line(CLIENT_ID + "x"), False),
+    ("a client id that holds the text", request_line(BORROWED), False),
+    ("a client id that holds a whole header", request_line(HEADER), False),
+    (
+        "a body that names the shipper, as DESCRIBE_GROUPS answers do",
+        request_line("rdk-mallory", body={"members": [{"clientId": CLIENT_ID}]}),
+        False,
+    ),
+    ("another user under its client id", request_line(CLIENT_ID, "User:mallory"), False),
+    (
+        "a user whose name holds the text",
+        request_line(CLIENT_ID, 'User:m","principal":"User:shipper'),
+        False,
+    ),
+    (
+        "a body that names the shipper's principal",
+        request_line(CLIENT_ID, "User:m", {"principal": "User:shipper", "listener": "x"}),
+        False,
+    ),
+    ("an empty line", b"", False),
+    ("no request at all", b"not a request", False),
 )
 def test_own_lines_cannot_be_forged(line: bytes, is_own: bool) -> None:
     assert OwnLines(principal="User:shipper")(line) is is_own
@@ -282,18 +274,14 @@ def test_no_client_id_passes_for_the_shipper(prefix: str, suffix: str) -> None:
     assert OwnLines()(request_line(client_id)) is (client_id == CLIENT_ID)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "is_secret"),
-    [
-        pytest.param(request_line("a", api_key=51), True, id="a SCRAM credential"),
-        pytest.param(request_line("a", api_key=38), True, id="a new delegation token"),
-        pytest.param(request_line("a", api_key=5), False, id="an api key that begins like one"),
-        pytest.param(request_line("a", api_key=510), False, id="an api key that holds one"),
-        pytest.param(
-            request_line('"requestHeader":{"requestApiKey":51,'), False, id="a client that says so"
-        ),
-        pytest.param(b"", False, id="an empty line"),
-    ],
+    ("a SCRAM credential", request_line("a", api_key=51), True),
+    ("a new delegation token", request_line("a", api_key=38), True),
+    ("an api key that begins like one", request_line("a", api_key=5), False),
+    ("an api key that holds one", request_line("a", api_key=510), False),
+    ("a client that says so", request_line('"requestHeader":{"requestApiKey":51,'), False),
+    ("an empty line", b"", False),
 )
 def test_lines_with_secrets_are_told_by_their_api(line: bytes, is_secret: bool) -> None:
     assert holds_secret(line) is is_secret

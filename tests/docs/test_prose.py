@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ..cases import cases
+
 ROOT = Path(__file__).parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
@@ -104,21 +106,19 @@ def test_only_pages_are_allowed_problems() -> None:
     assert ALLOWED.keys() <= PAGES.keys()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("page", "expected"),
-    [
-        pytest.param("The rack is told by nobody.", 1, id="a riddle"),
-        pytest.param("The column `told_rack` is null.", 0, id="code"),
-        pytest.param("| a | it stands |\n", 1, id="a row"),
-        pytest.param("```text\nit is told\n```\n", 0, id="output"),
-        pytest.param("A list.\n\n- Of it nothing.\n", 1, id="an opening"),
-        pytest.param(" ".join(["word"] * 36), 1, id="a long sentence"),
-        pytest.param(" ".join(["word"] * 20) + ". " + " ".join(["Word"] * 20), 0, id="two short"),
-        pytest.param("A line.\n" * 9, 1, id="a long paragraph"),
-        pytest.param("Code.\n\n" + "    told\n" * 9, 0, id="an indented block"),
-        pytest.param("- An item.\n" * 9, 0, id="a list"),
-        pytest.param("| cell |\n" * 9, 0, id="a table"),
-    ],
+    ("a riddle", "The rack is told by nobody.", 1),
+    ("code", "The column `told_rack` is null.", 0),
+    ("a row", "| a | it stands |\n", 1),
+    ("output", "```text\nit is told\n```\n", 0),
+    ("an opening", "A list.\n\n- Of it nothing.\n", 1),
+    ("a long sentence", " ".join(["word"] * 36), 1),
+    ("two short", " ".join(["word"] * 20) + ". " + " ".join(["Word"] * 20), 0),
+    ("a long paragraph", "A line.\n" * 9, 1),
+    ("an indented block", "Code.\n\n" + "    told\n" * 9, 0),
+    ("a list", "- An item.\n" * 9, 0),
+    ("a table", "| cell |\n" * 9, 0),
 )
 def test_a_planted_problem_is_counted(page: str, expected: int) -> None:
     assert len(problems(page)) == expected

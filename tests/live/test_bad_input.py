@@ -15,6 +15,7 @@ from quotaflow.pipelines.errors import CheckpointError, KafkaError, LockedError
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..cases import cases
 from .tables_read import query
 
 JOB = "ingest_request_log"
@@ -98,9 +99,7 @@ def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, se
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(
-    "lines", [pytest.param(3, id="fewer records"), pytest.param(20, id="more records")]
-)
+@cases("lines", ("fewer records", 3), ("more records", 20))
 def test_a_topic_made_again_is_noticed(
     cluster: LocalCluster, conf: Conf, send: Send, lines: int
 ) -> None:

@@ -19,6 +19,8 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.credentials import CLIENTS
 from quotaflow.pipelines.errors import KafkaError
 
+from ..cases import cases
+
 
 def leaders(cluster: LocalCluster, topic: str) -> set[int]:
     with cluster.admin() as admin:
@@ -138,13 +140,7 @@ def test_a_cluster_works_in_any_language(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(
-    "end",
-    [
-        pytest.param(LocalCluster.stop_broker, id="stopped cleanly"),
-        pytest.param(LocalCluster.kill_broker, id="killed"),
-    ],
-)
+@cases("end", ("stopped cleanly", LocalCluster.stop_broker), ("killed", LocalCluster.kill_broker))
 def test_a_broker_that_went_comes_back_with_its_leaders(
     cluster: LocalCluster, end: Callable[[LocalCluster, int], None]
 ) -> None:

@@ -21,6 +21,7 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC, TELEMETRY_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.spark import session
 
+from ..cases import cases
 from ..planted import files_with
 from .guarded import guarded
 from .java_left import await_none
@@ -167,21 +168,13 @@ def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: 
     assert_nothing_left(bench)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "changed", "code", "message"),
-    [
-        pytest.param((), {"PLANTED_PASSWORD": "wrong-7f3e9-4c1d"}, _FAILED, "login", id="refused"),
-        pytest.param((), {"PLANTED_KEY": "short-7f3e9"}, _WRONG_USE, "at least 32", id="key"),
-        pytest.param(
-            ("kafka.properties.bootstrap.servers=" + _NOBODY,), {}, _FAILED, "no broker", id="away"
-        ),
-        pytest.param(
-            ("kafka.properties.metadata.max.age.ms=odd",), {}, _FAILED, "failed", id="in Spark"
-        ),
-        pytest.param(
-            ("kafka.properties.sasl.password=literal-7f3e9",), {}, _WRONG_USE, "plain", id="literal"
-        ),
-    ],
+    ("refused", (), {"PLANTED_PASSWORD": "wrong-7f3e9-4c1d"}, _FAILED, "login"),
+    ("key", (), {"PLANTED_KEY": "short-7f3e9"}, _WRONG_USE, "at least 32"),
+    ("away", ("kafka.properties.bootstrap.servers=" + _NOBODY,), {}, _FAILED, "no broker"),
+    ("in Spark", ("kafka.properties.metadata.max.age.ms=odd",), {}, _FAILED, "failed"),
+    ("literal", ("kafka.properties.sasl.password=literal-7f3e9",), {}, _WRONG_USE, "plain"),
 )
 def test_a_run_that_fails_says_no_secret(
     bench: Bench, words: tuple[str, ...], changed: dict[str, str], code: int, message: str

@@ -3,8 +3,6 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from quotaflow.demo import traffic_reads
 from quotaflow.udfs.rules.replica import (
     FOLLOWER_IN_RACK,
@@ -14,6 +12,7 @@ from quotaflow.udfs.rules.replica import (
     RACK_AWARE,
 )
 
+from ..cases import cases
 from . import replay, replay_tables
 from .drive import Run
 from .replay import Answer, Cluster, Partition, Position, TimeRange, verdict
@@ -49,74 +48,57 @@ def cluster(
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "state", "expected"),
-    [
-        pytest.param(
-            answer(named=2), cluster(Position(BEFORE, 5)), FOLLOWER_IN_RACK, id="sent to its rack"
-        ),
-        pytest.param(answer(), cluster(Position(BEFORE, 5)), replay.DIFFERS, id="not sent there"),
-        pytest.param(
-            answer(named=3), cluster(Position(BEFORE, 5)), replay.DIFFERS, id="sent elsewhere"
-        ),
-        pytest.param(answer(rack="az-a"), cluster(), LEADER_IN_RACK, id="the leader is near"),
-        pytest.param(answer(rack="az-c"), cluster(), NO_REPLICA_IN_RACK, id="nothing is near"),
-        pytest.param(
-            answer(),
-            cluster(Position(BEFORE, 4)),
-            NOT_ELIGIBLE_IN_RACK,
-            id="the follower is behind",
-        ),
-        pytest.param(
-            answer(0), cluster(), NOT_ELIGIBLE_IN_RACK, id="the follower did not fetch yet"
-        ),
-        pytest.param(
-            answer(),
-            cluster(Position(BEFORE, 9, log_start_offset=6)),
-            NOT_ELIGIBLE_IN_RACK,
-            id="the follower begins later",
-        ),
-        pytest.param(
-            answer(),
-            cluster(Position(BEFORE, 4), Position(MEANWHILE, 5)),
-            replay.MOMENT_UNKNOWN,
-            id="the follower came up to it meanwhile",
-        ),
-        pytest.param(
-            answer(),
-            cluster(Position(BEFORE, 5), in_sync=(1,)),
-            NOT_ELIGIBLE_IN_RACK,
-            id="the follower is out of sync",
-        ),
-        pytest.param(
-            answer(named=2),
-            cluster(Position(BEFORE, 5), in_sync=(1,), changes=((BEFORE, (1, 2)),)),
-            FOLLOWER_IN_RACK,
-            id="the follower was in sync again by then",
-        ),
-        pytest.param(
-            answer(named=2),
-            cluster(Position(BEFORE, 5), changes=((MEANWHILE, (1, 2)),)),
-            replay.IN_SYNC_UNKNOWN,
-            id="who is in sync changed meanwhile",
-        ),
-        pytest.param(
-            answer(named=2),
-            cluster(Position(BEFORE, 5), changes=((TimeRange(9_000, 9_001), (1, 2)),)),
-            replay.IN_SYNC_UNKNOWN,
-            id="who is in sync changed later",
-        ),
-        pytest.param(answer(broker_id=2), cluster(), replay.NAMES_NOBODY, id="a follower answered"),
-        pytest.param(
-            answer(broker_id=2, named=1), cluster(), replay.DIFFERS, id="a follower named somebody"
-        ),
-        pytest.param(answer(api_version=10), cluster(), replay.NAMES_NOBODY, id="too old"),
-        pytest.param(answer(error_code=1), cluster(), replay.REFUSED, id="an error"),
-        pytest.param(answer(None), cluster(), replay.OFFSET_UNKNOWN, id="a session unknown"),
-        pytest.param(
-            answer(key=("gone", 0)), cluster(), replay.TOPIC_UNKNOWN, id="a topic no snapshot saw"
-        ),
-    ],
+    ("sent to its rack", answer(named=2), cluster(Position(BEFORE, 5)), FOLLOWER_IN_RACK),
+    ("not sent there", answer(), cluster(Position(BEFORE, 5)), replay.DIFFERS),
+    ("sent elsewhere", answer(named=3), cluster(Position(BEFORE, 5)), replay.DIFFERS),
+    ("the leader is near", answer(rack="az-a"), cluster(), LEADER_IN_RACK),
+    ("nothing is near", answer(rack="az-c"), cluster(), NO_REPLICA_IN_RACK),
+    ("the follower is behind", answer(), cluster(Position(BEFORE, 4)), NOT_ELIGIBLE_IN_RACK),
+    ("the follower did not fetch yet", answer(0), cluster(), NOT_ELIGIBLE_IN_RACK),
+    (
+        "the follower begins later",
+        answer(),
+        cluster(Position(BEFORE, 9, log_start_offset=6)),
+        NOT_ELIGIBLE_IN_RACK,
+    ),
+    (
+        "the follower came up to it meanwhile",
+        answer(),
+        cluster(Position(BEFORE, 4), Position(MEANWHILE, 5)),
+        replay.MOMENT_UNKNOWN,
+    ),
+    (
+        "the follower is out of sync",
+        answer(),
+        cluster(Position(BEFORE, 5), in_sync=(1,)),
+        NOT_ELIGIBLE_IN_RACK,
+    ),
+    (
+        "the follower was in sync again by then",
+        answer(named=2),
+        cluster(Position(BEFORE, 5), in_sync=(1,), changes=((BEFORE, (1, 2)),)),
+        FOLLOWER_IN_RACK,
+    ),
+    (
+        "who is in sync changed meanwhile",
+        answer(named=2),
+        cluster(Position(BEFORE, 5), changes=((MEANWHILE, (1, 2)),)),
+        replay.IN_SYNC_UNKNOWN,
+    ),
+    (
+        "who is in sync changed later",
+        answer(named=2),
+        cluster(Position(BEFORE, 5), changes=((TimeRange(9_000, 9_001), (1, 2)),)),
+        replay.IN_SYNC_UNKNOWN,
+    ),
+    ("a follower answered", answer(broker_id=2), cluster(), replay.NAMES_NOBODY),
+    ("a follower named somebody", answer(broker_id=2, named=1), cluster(), replay.DIFFERS),
+    ("too old", answer(api_version=10), cluster(), replay.NAMES_NOBODY),
+    ("an error", answer(error_code=1), cluster(), replay.REFUSED),
+    ("a session unknown", answer(None), cluster(), replay.OFFSET_UNKNOWN),
+    ("a topic no snapshot saw", answer(key=("gone", 0)), cluster(), replay.TOPIC_UNKNOWN),
 )
 def test_an_answer_is_held_against_the_rule(given: Answer, state: Cluster, expected: str) -> None:
     assert verdict(given, state).partition(":")[0] == expected

@@ -18,6 +18,7 @@ from quotaflow.demo.broker_config import TELEMETRY_TOPIC, server_properties
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.errors import KafkaError
 
+from ..cases import cases
 from .jmx import jmx
 from .readers import await_so
 
@@ -116,14 +117,10 @@ def one_broker(
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(
+@cases(
     ("receiver", "counted_as"),
-    [
-        pytest.param({"queue.max.bytes": "1"}, "Dropped", id="a full queue drops"),
-        pytest.param(
-            {"topic": "nowhere", "producer.max.block.ms": "100"}, "Failed", id="no topic fails"
-        ),
-    ],
+    ("a full queue drops", {"queue.max.bytes": "1"}, "Dropped"),
+    ("no topic fails", {"topic": "nowhere", "producer.max.block.ms": "100"}, "Failed"),
 )
 def test_a_push_that_cannot_be_kept_is_counted_and_the_client_goes_on(
     receiver: dict[str, str], counted_as: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

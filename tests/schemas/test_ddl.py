@@ -12,6 +12,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.view import View, ViewColumn
 
+from ..cases import cases
+
 TABLE = Table(
     name="t",
     comment="it's \\ a table",
@@ -74,16 +76,14 @@ PARTS = pa.list_(pa.struct([pa.field("a", INT), pa.field("c", STRING)]))
 NESTED = replace(TABLE, columns=(Column("parts", PARTS, "parts"),))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("live", "expected"),
-    [
-        pytest.param(
-            "array<struct<a:int>>",
-            "ALTER TABLE t ADD COLUMNS (`parts`.element.`c` STRING)",
-            id="a field is missing",
-        ),
-        pytest.param("array<struct<a:int,b:int,c:string>>", None, id="an old field stays"),
-    ],
+    (
+        "a field is missing",
+        "array<struct<a:int>>",
+        "ALTER TABLE t ADD COLUMNS (`parts`.element.`c` STRING)",
+    ),
+    ("an old field stays", "array<struct<a:int,b:int,c:string>>", None),
 )
 def test_a_list_of_structs_gets_the_fields_it_lacks(live: str, expected: str | None) -> None:
     assert ddl.difference(NESTED, "t", {"parts": live}) == expected

@@ -9,6 +9,8 @@ from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.migrations import SCHEMA_VERSION_PROPERTY, SchemaVersionError, Step
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..cases import cases
+
 RELEASED = {
     file.stem: json.loads(file.read_text(encoding="utf-8"))
     for file in sorted((Path(__file__).parents[1] / "golden" / "released").glob("*.json"))
@@ -56,15 +58,13 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("table", "version", "expected"),
-    [
-        pytest.param("a", 1, [2, 3], id="in order"),
-        pytest.param("a", 2, [3], id="from where it is"),
-        pytest.param("a", 3, [], id="none twice"),
-        pytest.param("b", 3, [], id="made since"),
-        pytest.param("c", 1, [], id="nothing changed in it"),
-    ],
+    ("in order", "a", 1, [2, 3]),
+    ("from where it is", "a", 2, [3]),
+    ("none twice", "a", 3, []),
+    ("made since", "b", 3, []),
+    ("nothing changed in it", "c", 1, []),
 )
 def test_steps_lead_from_a_version_to_the_newest(
     table: str, version: int, expected: list[int]
@@ -72,12 +72,10 @@ def test_steps_lead_from_a_version_to_the_newest(
     assert [step.version for step in migrations.due(table, version, STEPS, 3)] == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("table", "version", "message"),
-    [
-        pytest.param("a", 4, "newer quotaflow.*version 4.*up to 3.*upgrade quotaflow", id="newer"),
-        pytest.param("b", 2, "b is of schema version 2.*quotaflow rebuild b", id="no way on"),
-    ],
+    ("newer", "a", 4, "newer quotaflow.*version 4.*up to 3.*upgrade quotaflow"),
+    ("no way on", "b", 2, "b is of schema version 2.*quotaflow rebuild b"),
 )
 def test_what_cannot_be_brought_up_to_date_is_refused_by_name(
     table: str, version: int, message: str
@@ -86,16 +84,14 @@ def test_what_cannot_be_brought_up_to_date_is_refused_by_name(
         migrations.due(table, version, STEPS, 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "expected"),
-    [
-        pytest.param({}, "settings is of schema version 1.*`quotaflow upkeep`", id="the first"),
-        pytest.param(
-            {SCHEMA_VERSION_PROPERTY: str(migrations.SCHEMA_VERSION + 1)},
-            "settings was written by a newer quotaflow",
-            id="newer",
-        ),
-    ],
+    ("the first", {}, "settings is of schema version 1.*`quotaflow upkeep`"),
+    (
+        "newer",
+        {SCHEMA_VERSION_PROPERTY: str(migrations.SCHEMA_VERSION + 1)},
+        "settings was written by a newer quotaflow",
+    ),
 )
 def test_a_table_that_a_step_has_yet_to_change_is_not_read(
     properties: dict[str, str], expected: str

@@ -4,6 +4,8 @@ import pytest
 
 from quotaflow.schemas.view import View, ViewColumn, ViewHeadError, parse, split
 
+from ..cases import cases
+
 DESCRIBED = {
     "brokers": {"cluster_id": "id of the cluster", "broker_id": "node id", "rack": "broker.rack"},
     "topics": {"topic": "name of the topic"},
@@ -62,110 +64,108 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
     assert view(HEAD).empty == ""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("right", "wrong", "error"),
-    [
-        pytest.param(
-            "kind: staging",
-            "kind: stagin",
-            "kind 'stagin' is none of staging, intermediate, mart (did you mean staging?)",
-            id="a kind that is none",
-        ),
-        pytest.param("-- kind: staging\n", "", "the head has no kind", id="no kind"),
-        pytest.param(
-            "needs: telemetry",
-            "needs: telemtry",
-            "needs 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
-            "mean telemetry?)",
-            id="a level that is none",
-        ),
-        pytest.param(
-            "-- kind: staging\n",
-            "-- kind: staging\n-- kind: mart\n",
-            "the head has kind twice",
-            id="a field twice",
-        ),
-        pytest.param(
-            "-- kind: staging\n-- grain: one row per broker\n",
-            "-- grain: one row per broker\n-- kind: staging\n",
-            "fields are in this order: kind, grain, needs, description, empty, columns",
-            id="fields in another order",
-        ),
-        pytest.param(
-            "-- kind",
-            "-- sort: of\n-- kind",
-            "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
-            "by two spaces, got: sort: of",
-            id="another field",
-        ),
-        pytest.param(
-            "--   Fenced",
-            "-- Fenced",
-            "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
-            "by two spaces, got: Fenced ones too.",
-            id="a line that is not indented",
-        ),
-        pytest.param(
-            "-- kind",
-            "--   Brokers.\n-- kind",
-            "the head begins with an indented line: Brokers.",
-            id="an indented line first",
-        ),
-        pytest.param(
-            "one row per broker",
-            "One row per broker.",
-            "grain is 'one row per ...' without a full stop, got 'One row per broker.'",
-            id="a grain that is a sentence",
-        ),
-        pytest.param(
-            "Fenced ones too.",
-            "Fenced ones too",
-            "description is one or more sentences, got 'Where each broker is. Fenced ones too'",
-            id="a description that is no sentence",
-        ),
-        pytest.param(
-            "--   from brokers: rack",
-            "--   from brokers: rack, broker_id",
-            "column broker_id is described twice",
-            id="a column twice",
-        ),
-        pytest.param(
-            "--   from brokers: rack",
-            "--   from brokers: racks",
-            "brokers describes no column 'racks' (did you mean rack?)",
-            id="a column that its source lacks",
-        ),
-        pytest.param(
-            "--   from brokers: rack",
-            "--   from brokers: rack,",
-            "brokers describes no column ''",
-            id="a comma too many",
-        ),
-        pytest.param(
-            "--   from brokers: rack",
-            "--   from broker: rack",
-            "the query does not read broker (did you mean brokers?)",
-            id="a source that the query does not read",
-        ),
-        pytest.param(
-            "--   from brokers: rack",
-            "--   rack",
-            "expected 'column: meaning' or 'from table: columns', got: rack",
-            id="a column without a meaning",
-        ),
-        pytest.param(
-            "-- columns:",
-            "-- columns: rack",
-            "columns begin in the line below, got: rack",
-            id="columns in the line of the field",
-        ),
-        pytest.param(
-            HEAD[HEAD.index("-- columns") :],
-            "-- columns:\n",
-            "columns is empty: describe every column of the query",
-            id="no columns",
-        ),
-    ],
+    (
+        "a kind that is none",
+        "kind: staging",
+        "kind: stagin",
+        "kind 'stagin' is none of staging, intermediate, mart (did you mean staging?)",
+    ),
+    ("no kind", "-- kind: staging\n", "", "the head has no kind"),
+    (
+        "a level that is none",
+        "needs: telemetry",
+        "needs: telemtry",
+        "needs 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
+        "mean telemetry?)",
+    ),
+    (
+        "a field twice",
+        "-- kind: staging\n",
+        "-- kind: staging\n-- kind: mart\n",
+        "the head has kind twice",
+    ),
+    (
+        "fields in another order",
+        "-- kind: staging\n-- grain: one row per broker\n",
+        "-- grain: one row per broker\n-- kind: staging\n",
+        "fields are in this order: kind, grain, needs, description, empty, columns",
+    ),
+    (
+        "another field",
+        "-- kind",
+        "-- sort: of\n-- kind",
+        "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
+        "by two spaces, got: sort: of",
+    ),
+    (
+        "a line that is not indented",
+        "--   Fenced",
+        "-- Fenced",
+        "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
+        "by two spaces, got: Fenced ones too.",
+    ),
+    (
+        "an indented line first",
+        "-- kind",
+        "--   Brokers.\n-- kind",
+        "the head begins with an indented line: Brokers.",
+    ),
+    (
+        "a grain that is a sentence",
+        "one row per broker",
+        "One row per broker.",
+        "grain is 'one row per ...' without a full stop, got 'One row per broker.'",
+    ),
+    (
+        "a description that is no sentence",
+        "Fenced ones too.",
+        "Fenced ones too",
+        "description is one or more sentences, got 'Where each broker is. Fenced ones too'",
+    ),
+    (
+        "a column twice",
+        "--   from brokers: rack",
+        "--   from brokers: rack, broker_id",
+        "column broker_id is described twice",
+    ),
+    (
+        "a column that its source lacks",
+        "--   from brokers: rack",
+        "--   from brokers: racks",
+        "brokers describes no column 'racks' (did you mean rack?)",
+    ),
+    (
+        "a comma too many",
+        "--   from brokers: rack",
+        "--   from brokers: rack,",
+        "brokers describes no column ''",
+    ),
+    (
+        "a source that the query does not read",
+        "--   from brokers: rack",
+        "--   from broker: rack",
+        "the query does not read broker (did you mean brokers?)",
+    ),
+    (
+        "a column without a meaning",
+        "--   from brokers: rack",
+        "--   rack",
+        "expected 'column: meaning' or 'from table: columns', got: rack",
+    ),
+    (
+        "columns in the line of the field",
+        "-- columns:",
+        "-- columns: rack",
+        "columns begin in the line below, got: rack",
+    ),
+    (
+        "no columns",
+        HEAD[HEAD.index("-- columns") :],
+        "-- columns:\n",
+        "columns is empty: describe every column of the query",
+    ),
 )
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in HEAD

@@ -10,6 +10,7 @@ from quotaflow.udfs import fetch_sessions
 from quotaflow.udfs.fetch_lines import END, FETCH, PASSED, ROWS, SESSION
 from quotaflow.udfs.fetch_sessions import FOLLOWED, FOLLOWED_SQL, Limits, follow_sessions
 
+from ..cases import cases
 from .fetch_rows import part, request
 from .rules.fetch_broker import played
 from .rules.test_fetch_session import STEPS
@@ -140,12 +141,10 @@ def test_starved_are_named():
     assert fetch["starved"] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("isolation_level", "expected"),
-    [
-        pytest.param(0, ["b"], id="read uncommitted reads to the high watermark"),
-        pytest.param(1, [], id="read committed to the last stable offset"),
-    ],
+    ("read uncommitted reads to the high watermark", 0, ["b"]),
+    ("read committed to the last stable offset", 1, []),
 )
 def test_what_could_be_read_depends_on_the_isolation_level(isolation_level, expected):
     parts = part("a", 0, 1_000, 9), part("b", 5, 0, 9, last_stable_offset=5)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from quotaflow.udfs.producer_ids import FLAGGED, ORDER, SIGHTINGS, flag_new_ids
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 
+from ..cases import cases
+
 HOUR_MS = 3_600_000
 START = 1_700_000_000_000 // HOUR_MS * HOUR_MS
 BOUNDS = (1_000, 1e-6, HOUR_MS)
@@ -30,36 +32,22 @@ def flags(*batches, bounds=BOUNDS):
     return [flag for flagged in out for flag in flagged.column("is_new").to_pylist()]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "expected"),
-    [
-        pytest.param([], [], id="no rows"),
-        pytest.param([sighting()], [True], id="one sighting is new"),
-        pytest.param([sighting(), sighting(after_ms=5)], [True, False], id="a repeat is not"),
-        pytest.param([sighting(), sighting()], [True, False], id="nor one of the same ms"),
-        pytest.param(
-            [sighting(), sighting(after_ms=HOUR_MS * 3 // 2)],
-            [True, True],
-            id="forgotten: new again",
-        ),
-        pytest.param(
-            [sighting(broker_id=1), sighting(broker_id=2)], [True, True], id="a broker sees alone"
-        ),
-        pytest.param(
-            [sighting("User:alice"), sighting("User:bob")], [True, True], id="so does a principal"
-        ),
-        pytest.param(
-            [sighting(cluster="lkc-1"), sighting(cluster="lkc-2")],
-            [True, True],
-            id="and a cluster",
-        ),
-        pytest.param(
-            [sighting("User:alice"), sighting(None), sighting(None, 5)],
-            [True, True, False],
-            id="no principal is a key like others",
-        ),
-        pytest.param([sighting(producer_id=-1)], [True], id="any 64-bit id will do"),
-    ],
+    ("no rows", [], []),
+    ("one sighting is new", [sighting()], [True]),
+    ("a repeat is not", [sighting(), sighting(after_ms=5)], [True, False]),
+    ("nor one of the same ms", [sighting(), sighting()], [True, False]),
+    ("forgotten: new again", [sighting(), sighting(after_ms=HOUR_MS * 3 // 2)], [True, True]),
+    ("a broker sees alone", [sighting(broker_id=1), sighting(broker_id=2)], [True, True]),
+    ("so does a principal", [sighting("User:alice"), sighting("User:bob")], [True, True]),
+    ("and a cluster", [sighting(cluster="lkc-1"), sighting(cluster="lkc-2")], [True, True]),
+    (
+        "no principal is a key like others",
+        [sighting("User:alice"), sighting(None), sighting(None, 5)],
+        [True, True, False],
+    ),
+    ("any 64-bit id will do", [sighting(producer_id=-1)], [True]),
 )
 def test_is_new(rows, expected):
     assert flags(batch(rows)) == expected
@@ -155,15 +143,11 @@ def test_a_null_time_or_id_is_the_caller_s_mistake(name):
         flags(batch([tuple(row.values())]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bounds", "message"),
-    [
-        pytest.param((0, 0.01, 1), "expected_items must be at least 1, got 0", id="no items"),
-        pytest.param(
-            (1, 2, 1), "false_positive_rate must be above 0 and below 1, got 2", id="rate"
-        ),
-        pytest.param((1, 0.01, 0), "window_ms must be at least 1, got 0", id="no window"),
-    ],
+    ("no items", (0, 0.01, 1), "expected_items must be at least 1, got 0"),
+    ("rate", (1, 2, 1), "false_positive_rate must be above 0 and below 1, got 2"),
+    ("no window", (1, 0.01, 0), "window_ms must be at least 1, got 0"),
 )
 def test_bad_bounds_are_told_before_any_row(bounds, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

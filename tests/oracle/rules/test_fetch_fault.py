@@ -9,6 +9,7 @@ from kafka import errors
 
 from quotaflow.udfs.rules import fetch_fault as rule
 
+from ...cases import cases
 from .fetch_fault import FetchAnswer, ReplicaOffsets, fault, leader, leader_has_offset
 
 LEADER, FOLLOWER, OTHER = 1, 2, 3
@@ -22,58 +23,56 @@ REPLICAS = {LEADER: reported(10, 100, 100, 100), FOLLOWER: reported(10, 90, 90, 
 NO_LEADER = {FOLLOWER: REPLICAS[FOLLOWER]}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("broker_id", "offset", "replicas", "expected"),
-    [
-        pytest.param(FOLLOWER, 9, REPLICAS, rule.TOO_SMALL, id="before the follower's start"),
-        pytest.param(LEADER, 9, REPLICAS, rule.TOO_SMALL, id="before the leader's start"),
-        pytest.param(FOLLOWER, 95, REPLICAS, rule.UNAVAILABLE, id="the leader has it"),
-        pytest.param(FOLLOWER, 100, REPLICAS, rule.UNAVAILABLE, id="the leader gets it next"),
-        pytest.param(FOLLOWER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end too"),
-        pytest.param(LEADER, 101, REPLICAS, rule.TOO_LARGE, id="past the leader's end"),
-        pytest.param(FOLLOWER, 95, NO_LEADER, rule.UNKNOWN, id="the leader reported nothing"),
-        pytest.param(FOLLOWER, 9, NO_LEADER, rule.TOO_SMALL, id="its own start is enough"),
-        pytest.param(FOLLOWER, None, REPLICAS, rule.UNKNOWN, id="no session has the offset"),
-        pytest.param(FOLLOWER, 95, {}, rule.UNKNOWN, id="no replica reported"),
-        pytest.param(OTHER, 101, REPLICAS, rule.TOO_LARGE, id="of a silent one, past the leader's"),
-        pytest.param(OTHER, 100, REPLICAS, rule.UNKNOWN, id="of a silent one, within the leader's"),
-        pytest.param(OTHER, 9, REPLICAS, rule.UNKNOWN, id="of a silent one, before others start"),
-        pytest.param(
-            FOLLOWER,
-            50,
-            REPLICAS,
-            rule.TOO_SMALL,
-            id="within its earlier report: only its start can have moved since",
-        ),
-        pytest.param(
-            FOLLOWER,
-            95,
-            REPLICAS | {FOLLOWER: reported(10, 90, 90, 98)},
-            rule.UNAVAILABLE,
-            id="it came to hold it later in the minute",
-        ),
-        pytest.param(
-            FOLLOWER,
-            95,
-            REPLICAS | {FOLLOWER: reported(10, None, 97, 98)},
-            rule.UNKNOWN,
-            id="within its report of the minute: before or after is unknown",
-        ),
-        pytest.param(
-            FOLLOWER,
-            95,
-            REPLICAS | {FOLLOWER: ReplicaOffsets(10)},
-            rule.UNKNOWN,
-            id="after its start, its end untold, within the leader's",
-        ),
-        pytest.param(
-            FOLLOWER,
-            105,
-            REPLICAS | {OTHER: reported(10, 107, 107, 107)},
-            rule.UNAVAILABLE,
-            id="another follower has it, so that the leader has",
-        ),
-    ],
+    ("before the follower's start", FOLLOWER, 9, REPLICAS, rule.TOO_SMALL),
+    ("before the leader's start", LEADER, 9, REPLICAS, rule.TOO_SMALL),
+    ("the leader has it", FOLLOWER, 95, REPLICAS, rule.UNAVAILABLE),
+    ("the leader gets it next", FOLLOWER, 100, REPLICAS, rule.UNAVAILABLE),
+    ("past the leader's end too", FOLLOWER, 101, REPLICAS, rule.TOO_LARGE),
+    ("past the leader's end", LEADER, 101, REPLICAS, rule.TOO_LARGE),
+    ("the leader reported nothing", FOLLOWER, 95, NO_LEADER, rule.UNKNOWN),
+    ("its own start is enough", FOLLOWER, 9, NO_LEADER, rule.TOO_SMALL),
+    ("no session has the offset", FOLLOWER, None, REPLICAS, rule.UNKNOWN),
+    ("no replica reported", FOLLOWER, 95, {}, rule.UNKNOWN),
+    ("of a silent one, past the leader's", OTHER, 101, REPLICAS, rule.TOO_LARGE),
+    ("of a silent one, within the leader's", OTHER, 100, REPLICAS, rule.UNKNOWN),
+    ("of a silent one, before others start", OTHER, 9, REPLICAS, rule.UNKNOWN),
+    (
+        "within its earlier report: only its start can have moved since",
+        FOLLOWER,
+        50,
+        REPLICAS,
+        rule.TOO_SMALL,
+    ),
+    (
+        "it came to hold it later in the minute",
+        FOLLOWER,
+        95,
+        REPLICAS | {FOLLOWER: reported(10, 90, 90, 98)},
+        rule.UNAVAILABLE,
+    ),
+    (
+        "within its report of the minute: before or after is unknown",
+        FOLLOWER,
+        95,
+        REPLICAS | {FOLLOWER: reported(10, None, 97, 98)},
+        rule.UNKNOWN,
+    ),
+    (
+        "after its start, its end untold, within the leader's",
+        FOLLOWER,
+        95,
+        REPLICAS | {FOLLOWER: ReplicaOffsets(10)},
+        rule.UNKNOWN,
+    ),
+    (
+        "another follower has it, so that the leader has",
+        FOLLOWER,
+        105,
+        REPLICAS | {OTHER: reported(10, 107, 107, 107)},
+        rule.UNAVAILABLE,
+    ),
 )
 def test_out_of_range(
     broker_id: int, offset: int | None, replicas: dict[int, ReplicaOffsets], expected: str

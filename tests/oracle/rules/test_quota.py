@@ -1,9 +1,8 @@
 """The eight levels of client quotas: which one holds a client, and who shares its bucket."""
 
-import pytest
-
 from quotaflow.udfs.rules.quota import QuotaEntity
 
+from ...cases import cases
 from .quota import EffectiveQuota, effective
 
 ALL = {
@@ -23,18 +22,16 @@ def quotas(*levels: int) -> dict[QuotaEntity, float]:
     return {ALL[level]: 1_000.0 * level for level in levels}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("level", "bucket"),
-    [
-        pytest.param(1, ("alice", "orders"), id="user and client id"),
-        pytest.param(2, ("alice", "orders"), id="user, every client id for itself"),
-        pytest.param(3, ("alice", None), id="user, over all its client ids"),
-        pytest.param(4, ("alice", "orders"), id="client id, every user for itself"),
-        pytest.param(5, ("alice", "orders"), id="every pair for itself"),
-        pytest.param(6, ("alice", None), id="every user for itself"),
-        pytest.param(7, (None, "orders"), id="client id, over all its users"),
-        pytest.param(8, (None, "orders"), id="every client id for itself"),
-    ],
+    ("user and client id", 1, ("alice", "orders")),
+    ("user, every client id for itself", 2, ("alice", "orders")),
+    ("user, over all its client ids", 3, ("alice", None)),
+    ("client id, every user for itself", 4, ("alice", "orders")),
+    ("every pair for itself", 5, ("alice", "orders")),
+    ("every user for itself", 6, ("alice", None)),
+    ("client id, over all its users", 7, (None, "orders")),
+    ("every client id for itself", 8, (None, "orders")),
 )
 def test_the_most_specific_level_holds(level: int, bucket: tuple[str | None, str | None]) -> None:
     expected = EffectiveQuota(level, 1_000.0 * level, *bucket)
@@ -42,15 +39,13 @@ def test_the_most_specific_level_holds(level: int, bucket: tuple[str | None, str
     assert effective(quotas(*range(level, 9)), "alice", "orders") == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("user", "client_id", "level"),
-    [
-        pytest.param("alice", "clicks", 2, id="another client id of the user"),
-        pytest.param("bob", "orders", 4, id="another user of the client id"),
-        pytest.param("bob", "clicks", 5, id="nobody named"),
-        pytest.param("alice", "", 3, id="no client id: the user's quota alone"),
-        pytest.param("bob", "", 6, id="no client id: the default user's"),
-    ],
+    ("another client id of the user", "alice", "clicks", 2),
+    ("another user of the client id", "bob", "orders", 4),
+    ("nobody named", "bob", "clicks", 5),
+    ("no client id: the user's quota alone", "alice", "", 3),
+    ("no client id: the default user's", "bob", "", 6),
 )
 def test_others_fall_to_less_specific_levels(user: str, client_id: str, level: int) -> None:
     limit = effective(quotas(*ALL), user, client_id)
@@ -58,14 +53,12 @@ def test_others_fall_to_less_specific_levels(user: str, client_id: str, level: i
     assert limit.level == level
 
 
-@pytest.mark.parametrize(
+@cases(
     ("levels", "user", "client_id"),
-    [
-        pytest.param((), "alice", "orders", id="no quota at all"),
-        pytest.param((1, 2, 3), "bob", "orders", id="quotas of another user"),
-        pytest.param((1, 4, 7), "alice", "clicks", id="quotas of another client id"),
-        pytest.param((1, 2, 4, 5, 7, 8), "alice", "", id="no client id, quotas of client ids"),
-    ],
+    ("no quota at all", (), "alice", "orders"),
+    ("quotas of another user", (1, 2, 3), "bob", "orders"),
+    ("quotas of another client id", (1, 4, 7), "alice", "clicks"),
+    ("no client id, quotas of client ids", (1, 2, 4, 5, 7, 8), "alice", ""),
 )
 def test_unlimited(levels: tuple[int, ...], user: str, client_id: str) -> None:
     assert effective(quotas(*levels), user, client_id) is None

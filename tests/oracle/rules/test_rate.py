@@ -1,5 +1,6 @@
 import pytest
 
+from ...cases import cases
 from .rate import Rate, SimpleRate
 
 START = 1_700_000_000_000
@@ -11,41 +12,30 @@ def replay(rate: Rate, records: list[tuple[int, float]]) -> Rate:
     return rate
 
 
-@pytest.mark.parametrize(
+@cases(
     ("records", "at_ms", "expected"),
-    [
-        pytest.param([], 0, 0.0, id="nothing recorded is no rate"),
-        pytest.param([(0, 50)], 0, 5.0, id="a first burst counts ten empty windows"),
-        pytest.param([(0, 50)], 999, 50 / 10.999, id="the running window adds what has passed"),
-        pytest.param([(0, 50)], 10_999, 50 / 10.999, id="the last ms before it is too old"),
-        pytest.param([(0, 50)], 11_000, 0.0, id="eleven windows later it is forgotten"),
-        pytest.param([(0, 1), (999, 1)], 11_500, 2 / 11.5, id="a window lives by its last record"),
-        pytest.param(
-            [(s * 1_000 + 300, 10) for s in range(5)],
-            4_900,
-            50 / 10.6,
-            id="windows begin at records",
-        ),
-        pytest.param([(0, 10), (-500, 10)], 0, 2.0, id="an earlier time fills the newest window"),
-        pytest.param(
-            [(0, 10)], -1_500, 10 / 9.5, id="measured before its start, Kafka rounds to 0"
-        ),
-    ],
+    ("nothing recorded is no rate", [], 0, 0.0),
+    ("a first burst counts ten empty windows", [(0, 50)], 0, 5.0),
+    ("the running window adds what has passed", [(0, 50)], 999, 50 / 10.999),
+    ("the last ms before it is too old", [(0, 50)], 10_999, 50 / 10.999),
+    ("eleven windows later it is forgotten", [(0, 50)], 11_000, 0.0),
+    ("a window lives by its last record", [(0, 1), (999, 1)], 11_500, 2 / 11.5),
+    ("windows begin at records", [(s * 1_000 + 300, 10) for s in range(5)], 4_900, 50 / 10.6),
+    ("an earlier time fills the newest window", [(0, 10), (-500, 10)], 0, 2.0),
+    ("measured before its start, Kafka rounds to 0", [(0, 10)], -1_500, 10 / 9.5),
 )
 def test_rate_of_eleven_seconds(records, at_ms, expected):
     assert replay(Rate(), records).measure(START + at_ms) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("records", "at_ms", "expected"),
-    [
-        pytest.param([], 0, 0.0, id="nothing recorded is no rate"),
-        pytest.param([(0, 3_000)], 0, 3_000.0, id="the first window counts as whole"),
-        pytest.param([(0, 3_000)], 2_000, 1_500.0, id="then only time that has passed counts"),
-        pytest.param([(0, 1_000), (1_000, 3_000)], 2_000, 2_000.0, id="two windows, their mean"),
-        pytest.param([(0, 3_000)], 11_000, 0.0, id="eleven windows later it is forgotten"),
-        pytest.param([(0, 3_000)], -5_000, 3_000.0, id="measured before its start, one window"),
-    ],
+    ("nothing recorded is no rate", [], 0, 0.0),
+    ("the first window counts as whole", [(0, 3_000)], 0, 3_000.0),
+    ("then only time that has passed counts", [(0, 3_000)], 2_000, 1_500.0),
+    ("two windows, their mean", [(0, 1_000), (1_000, 3_000)], 2_000, 2_000.0),
+    ("eleven windows later it is forgotten", [(0, 3_000)], 11_000, 0.0),
+    ("measured before its start, one window", [(0, 3_000)], -5_000, 3_000.0),
 )
 def test_simple_rate_of_eleven_seconds(records, at_ms, expected):
     measured = replay(SimpleRate(), records).measure(START + at_ms)
@@ -69,12 +59,10 @@ def test_slots_are_used_again_after_a_long_run():
 
 
 @pytest.mark.parametrize("kind", [Rate, SimpleRate])
-@pytest.mark.parametrize(
+@cases(
     ("num_windows", "window_ms", "message"),
-    [
-        pytest.param(0, 1_000, "num_windows must be at least 1, got 0", id="no windows"),
-        pytest.param(11, -5, "window_ms must be at least 1, got -5", id="windows of no length"),
-    ],
+    ("no windows", 0, 1_000, "num_windows must be at least 1, got 0"),
+    ("windows of no length", 11, -5, "window_ms must be at least 1, got -5"),
 )
 def test_refuses(kind, num_windows, window_ms, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

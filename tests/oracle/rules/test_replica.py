@@ -1,10 +1,9 @@
 """The replica that a consumer is sent to: by racks, and of several the most caught up."""
 
-import pytest
-
 from quotaflow.udfs.rules import replica as rule
 from quotaflow.udfs.rules.replica import RACK_AWARE
 
+from ...cases import cases
 from .replica import Preferred, Replica, preferred
 
 
@@ -18,44 +17,20 @@ OFFLINE = Replica(2, "b", 10, 100, is_online=False)
 LEADER = in_sync(1, "a")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("client_rack", "followers", "expected"),
-    [
-        pytest.param(
-            None, [in_sync(2, None)], (1, rule.NO_CLIENT_RACK), id="no rack of the client"
-        ),
-        pytest.param("", [in_sync(2, "")], (1, rule.NO_CLIENT_RACK), id="an empty rack is none"),
-        pytest.param(
-            "a", [in_sync(2, "a", 999)], (1, rule.LEADER_IN_RACK), id="the leader is there"
-        ),
-        pytest.param(
-            "b", [in_sync(2, "b"), in_sync(3, "c")], (2, rule.FOLLOWER_IN_RACK), id="a follower is"
-        ),
-        pytest.param(
-            "b", [in_sync(2, "b", 90), in_sync(3, "b", 95)], (3, rule.FOLLOWER_IN_RACK), id="end"
-        ),
-        pytest.param(
-            "b",
-            [in_sync(2, "b", 90, 1), in_sync(3, "b", 90, 5)],
-            (2, rule.FOLLOWER_IN_RACK),
-            id="time",
-        ),
-        pytest.param(
-            "b",
-            [in_sync(11, "b"), in_sync(2, "b")],
-            (11, rule.FOLLOWER_IN_RACK),
-            id="ids are numbers",
-        ),
-        pytest.param("d", [in_sync(2, "b")], (1, rule.NO_REPLICA_IN_RACK), id="nobody is there"),
-        pytest.param("b", [OUT_OF_SYNC], (1, rule.NOT_ELIGIBLE_IN_RACK), id="out of sync"),
-        pytest.param("b", [OFFLINE], (1, rule.NOT_ELIGIBLE_IN_RACK), id="offline"),
-        pytest.param(
-            "b", [OUT_OF_SYNC, in_sync(3, "b", 50)], (3, rule.FOLLOWER_IN_RACK), id="another"
-        ),
-        pytest.param(
-            "b", [in_sync(2, "b", 49)], (1, rule.NOT_ELIGIBLE_IN_RACK), id="behind the offset"
-        ),
-    ],
+    ("no rack of the client", None, [in_sync(2, None)], (1, rule.NO_CLIENT_RACK)),
+    ("an empty rack is none", "", [in_sync(2, "")], (1, rule.NO_CLIENT_RACK)),
+    ("the leader is there", "a", [in_sync(2, "a", 999)], (1, rule.LEADER_IN_RACK)),
+    ("a follower is", "b", [in_sync(2, "b"), in_sync(3, "c")], (2, rule.FOLLOWER_IN_RACK)),
+    ("end", "b", [in_sync(2, "b", 90), in_sync(3, "b", 95)], (3, rule.FOLLOWER_IN_RACK)),
+    ("time", "b", [in_sync(2, "b", 90, 1), in_sync(3, "b", 90, 5)], (2, rule.FOLLOWER_IN_RACK)),
+    ("ids are numbers", "b", [in_sync(11, "b"), in_sync(2, "b")], (11, rule.FOLLOWER_IN_RACK)),
+    ("nobody is there", "d", [in_sync(2, "b")], (1, rule.NO_REPLICA_IN_RACK)),
+    ("out of sync", "b", [OUT_OF_SYNC], (1, rule.NOT_ELIGIBLE_IN_RACK)),
+    ("offline", "b", [OFFLINE], (1, rule.NOT_ELIGIBLE_IN_RACK)),
+    ("another", "b", [OUT_OF_SYNC, in_sync(3, "b", 50)], (3, rule.FOLLOWER_IN_RACK)),
+    ("behind the offset", "b", [in_sync(2, "b", 49)], (1, rule.NOT_ELIGIBLE_IN_RACK)),
 )
 def test_the_replica_of_the_rack_is_preferred(
     client_rack: str | None, followers: list[Replica], expected: tuple[int, str]
@@ -63,26 +38,22 @@ def test_the_replica_of_the_rack_is_preferred(
     assert preferred(RACK_AWARE, client_rack, LEADER, followers, 50) == Preferred(*expected)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("offset", "reason"),
-    [
-        pytest.param(9, rule.NOT_ELIGIBLE_IN_RACK, id="deleted there"),
-        pytest.param(10, rule.FOLLOWER_IN_RACK, id="its first"),
-        pytest.param(100, rule.FOLLOWER_IN_RACK, id="the next to come"),
-        pytest.param(101, rule.NOT_ELIGIBLE_IN_RACK, id="not yet there"),
-    ],
+    ("deleted there", 9, rule.NOT_ELIGIBLE_IN_RACK),
+    ("its first", 10, rule.FOLLOWER_IN_RACK),
+    ("the next to come", 100, rule.FOLLOWER_IN_RACK),
+    ("not yet there", 101, rule.NOT_ELIGIBLE_IN_RACK),
 )
 def test_a_follower_must_hold_the_offset(offset: int, reason: str) -> None:
     assert preferred(RACK_AWARE, "b", LEADER, [in_sync(2, "b")], offset).reason == reason
 
 
-@pytest.mark.parametrize(
+@cases(
     ("selector", "expected"),
-    [
-        pytest.param(None, (1, rule.NO_SELECTOR), id="the default"),
-        pytest.param("", (1, rule.NO_SELECTOR), id="an empty class is none"),
-        pytest.param("com.example.Nearest", (None, rule.SELECTOR_UNKNOWN), id="a class unknown"),
-    ],
+    ("the default", None, (1, rule.NO_SELECTOR)),
+    ("an empty class is none", "", (1, rule.NO_SELECTOR)),
+    ("a class unknown", "com.example.Nearest", (None, rule.SELECTOR_UNKNOWN)),
 )
 def test_another_selector_does_not_go_by_racks(
     selector: str | None, expected: tuple[int | None, str]

@@ -14,6 +14,7 @@ from quotaflow.udfs.rules.replication_throttle import (
     UNSET,
 )
 
+from ...cases import cases
 from .replication_throttle import ReplicationSide, ThrottleState, state
 
 BITING: dict[str, Any] = {
@@ -29,90 +30,49 @@ NOT, UNKNOWN, EFFECTIVE = (False, False), (None, None), (True, False)
 
 
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-@pytest.mark.parametrize(
+@cases(
     ("others", "expected"),
-    [
-        pytest.param({}, ThrottleState(True, True), id="it bites"),
-        pytest.param(
-            {"rate_source": DYNAMIC_DEFAULT}, ThrottleState(True, True), id="by the default"
-        ),
-        pytest.param(
-            {"peak_rate": 800.0}, ThrottleState(*EFFECTIVE, "under_rate"), id="too little"
-        ),
-        pytest.param(
-            {"stalled_fetches": 0},
-            ThrottleState(*EFFECTIVE, "no_stalled_fetches"),
-            id="no evidence",
-        ),
-        pytest.param(
-            {"is_listed": False}, ThrottleState(*NOT, "rate_without_list"), id="a rate alone"
-        ),
-        pytest.param(
-            {"is_listed": False, "rate_source": UNSET},
-            ThrottleState(*NOT, "no_throttle"),
-            id="neither",
-        ),
-        pytest.param(
-            {"rate_source": UNSET, "rate": None},
-            ThrottleState(*NOT, "list_without_rate"),
-            id="a list alone",
-        ),
-        pytest.param(
-            {"rate_source": STATIC}, ThrottleState(*NOT, "static_rate_ignored"), id="in a file"
-        ),
-        pytest.param(
-            {"rate_source": None}, ThrottleState(*UNKNOWN, "rate_unknown"), id="rate untold"
-        ),
-        pytest.param(
-            {"is_listed": None}, ThrottleState(*UNKNOWN, "list_unknown"), id="list untold"
-        ),
-        pytest.param(
-            {"is_broker_removed": True}, ThrottleState(*NOT, "broker_gone"), id="no such broker"
-        ),
-        pytest.param({"is_replicating": False}, ThrottleState(*NOT, "not_replicating"), id="idle"),
-    ],
+    ("it bites", {}, ThrottleState(True, True)),
+    ("by the default", {"rate_source": DYNAMIC_DEFAULT}, ThrottleState(True, True)),
+    ("too little", {"peak_rate": 800.0}, ThrottleState(*EFFECTIVE, "under_rate")),
+    ("no evidence", {"stalled_fetches": 0}, ThrottleState(*EFFECTIVE, "no_stalled_fetches")),
+    ("a rate alone", {"is_listed": False}, ThrottleState(*NOT, "rate_without_list")),
+    ("neither", {"is_listed": False, "rate_source": UNSET}, ThrottleState(*NOT, "no_throttle")),
+    (
+        "a list alone",
+        {"rate_source": UNSET, "rate": None},
+        ThrottleState(*NOT, "list_without_rate"),
+    ),
+    ("in a file", {"rate_source": STATIC}, ThrottleState(*NOT, "static_rate_ignored")),
+    ("rate untold", {"rate_source": None}, ThrottleState(*UNKNOWN, "rate_unknown")),
+    ("list untold", {"is_listed": None}, ThrottleState(*UNKNOWN, "list_unknown")),
+    ("no such broker", {"is_broker_removed": True}, ThrottleState(*NOT, "broker_gone")),
+    ("idle", {"is_replicating": False}, ThrottleState(*NOT, "not_replicating")),
 )
 def test_both_sides(side: str, others: dict[str, Any], expected: ThrottleState) -> None:
     assert state(ReplicationSide(side, **(BITING | others))) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("side", "others", "expected"),
-    [
-        pytest.param(
-            LEADER, {"is_in_sync": True}, ThrottleState(*NOT, "in_isr"), id="leader: in sync"
-        ),
-        pytest.param(
-            LEADER, {"is_in_sync": None}, ThrottleState(*UNKNOWN, "isr_unknown"), id="untold"
-        ),
-        pytest.param(
-            FOLLOWER, {"is_in_sync": True}, ThrottleState(True, True), id="follower: in sync too"
-        ),
-        pytest.param(
-            FOLLOWER,
-            {"is_lagging": False},
-            ThrottleState(*NOT, "follower_caught_up"),
-            id="caught up",
-        ),
-        pytest.param(
-            FOLLOWER, {"is_lagging": None}, ThrottleState(*UNKNOWN, "lag_unknown"), id="lag"
-        ),
-        pytest.param(
-            LEADER, {"is_lagging": None}, ThrottleState(True, True), id="leader: lag is no matter"
-        ),
-        pytest.param(
-            LEADER,
-            {"is_replicating": False, "has_other_leader": True},
-            ThrottleState(*NOT, "not_leader"),
-            id="led elsewhere",
-        ),
-        pytest.param(
-            FOLLOWER,
-            {"is_replicating": False, "has_other_leader": True},
-            ThrottleState(*NOT, "not_replicating"),
-            id="a follower has one leader",
-        ),
-    ],
+    ("leader: in sync", LEADER, {"is_in_sync": True}, ThrottleState(*NOT, "in_isr")),
+    ("untold", LEADER, {"is_in_sync": None}, ThrottleState(*UNKNOWN, "isr_unknown")),
+    ("follower: in sync too", FOLLOWER, {"is_in_sync": True}, ThrottleState(True, True)),
+    ("caught up", FOLLOWER, {"is_lagging": False}, ThrottleState(*NOT, "follower_caught_up")),
+    ("lag", FOLLOWER, {"is_lagging": None}, ThrottleState(*UNKNOWN, "lag_unknown")),
+    ("leader: lag is no matter", LEADER, {"is_lagging": None}, ThrottleState(True, True)),
+    (
+        "led elsewhere",
+        LEADER,
+        {"is_replicating": False, "has_other_leader": True},
+        ThrottleState(*NOT, "not_leader"),
+    ),
+    (
+        "a follower has one leader",
+        FOLLOWER,
+        {"is_replicating": False, "has_other_leader": True},
+        ThrottleState(*NOT, "not_replicating"),
+    ),
 )
 def test_one_side(side: str, others: dict[str, Any], expected: ThrottleState) -> None:
     assert state(ReplicationSide(side, **(BITING | others))) == expected

@@ -31,6 +31,7 @@ from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.view_rows import at
 from ...schemas.views.view_tables import make_tables
 from ..feedback.fake_configs import DictConfigs, ListJournal
@@ -396,17 +397,13 @@ def test_a_level_of_everything_logs_already(run: Command) -> None:
     assert run.configs.writes == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "code", "expected"),
-    [
-        pytest.param(["--for", "9s"], 2, "--for 9s must be 10 to 86400 s", id="too short"),
-        pytest.param(["--for", "2d"], 2, "10 to 86400 s", id="too long"),
-        pytest.param(["--broker", "7"], 2, "no broker 7 is up: those that are: 1, 2, 3", id="who"),
-        pytest.param(["--api", "PRODUC"], 2, "did you mean PRODUCE?", id="no such API"),
-        pytest.param(
-            ["--yes", "--set", "ingest.request_log_topic=null"], 2, "is null", id="no topic"
-        ),
-    ],
+    ("too short", ["--for", "9s"], 2, "--for 9s must be 10 to 86400 s"),
+    ("too long", ["--for", "2d"], 2, "10 to 86400 s"),
+    ("who", ["--broker", "7"], 2, "no broker 7 is up: those that are: 1, 2, 3"),
+    ("no such API", ["--api", "PRODUC"], 2, "did you mean PRODUCE?"),
+    ("no topic", ["--yes", "--set", "ingest.request_log_topic=null"], 2, "is null"),
 )
 def test_what_cannot_be_is_one_error(
     run: Command, words: list[str], code: int, expected: str

@@ -12,6 +12,7 @@ from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.quality.check import CheckReport, CheckRequest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import NOON
 
 Check = Callable[..., CheckReport]
@@ -45,13 +46,11 @@ def finds(
     return set_rows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("severity", "success", "code", "expected"),
-    [
-        pytest.param("critical", False, 1, "1 critical and 0 others not met", id="critical"),
-        pytest.param("warning", False, 0, "0 critical and 1 other not met", id="a warning"),
-        pytest.param("critical", True, 0, "0 critical and 0 others not met", id="all is well"),
-    ],
+    ("critical", "critical", False, 1, "1 critical and 0 others not met"),
+    ("a warning", "warning", False, 0, "0 critical and 1 other not met"),
+    ("all is well", "critical", True, 0, "0 critical and 0 others not met"),
 )
 def test_the_exit_code_says_whether_something_critical_failed(
     capsys: pytest.CaptureFixture[str],

@@ -15,6 +15,8 @@ from quotaflow.pipelines.__main__ import app, execute
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.terminal import output
 
+from ...cases import cases
+
 QUOTAFLOW = [sys.executable, "-m", "quotaflow.pipelines"]
 ROOT = Path(__file__).parents[3]
 
@@ -25,71 +27,57 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUOTAFLOW_HOME", str(tmp_path))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "code", "expected"),
-    [
-        pytest.param("shwo requests", 2, "Did you mean 'show'", id="a command"),
-        pytest.param("show requests --limt 3", 2, "--limit", id="an option"),
-        pytest.param("show", 2, "Missing argument 'TABLE'", id="no argument"),
-        pytest.param("show requets", 2, "did you mean requests?", id="a table"),
-        pytest.param("ddl requets", 2, "did you mean requests?", id="a table of ddl"),
-        pytest.param(
-            "show requests --limit 0",
-            2,
-            "Invalid value '0' for '--limit': Input should be greater than or equal to 1",
-            id="no rows wanted",
-        ),
-        pytest.param(
-            "what-if --producer-ids-rate abc", 2, "'abc' for '--producer-ids-rate'", id="no rate"
-        ),
-        pytest.param("capture --broker 1 --broker x", 2, "'x' for '--broker'", id="no broker"),
-        pytest.param("show requests --since soon", 2, "--since 'soon'", id="no time"),
-        pytest.param("show requests --since 999999999d", 2, "is before the year 1", id="far ago"),
-        pytest.param("show requests --json --csv", 2, "exclude each other", id="two formats"),
-        pytest.param("show desired_configs --since 1h", 2, "without an event time", id="a view"),
-        pytest.param(
-            "show requests", 1, "quotaflow run ingest_request_log --once", id="never made"
-        ),
-        pytest.param("sql select", 2, "error:", id="half a query"),
-        pytest.param("sql FROM/**/requets", 2, "did you mean requests?", id="a table of a query"),
-        pytest.param("sql SELECT(nope)", 2, "nope", id="a column of a query"),
-        pytest.param("sql drop", 2, "only queries", id="no query"),
-        pytest.param("sql \\d", 2, "`quotaflow describe NAME` for", id="a command of the shell"),
-        pytest.param("run", 2, "exactly one of --once and --every", id="how often"),
-        pytest.param("run --once --every 10s", 2, "exactly one of", id="both"),
-        pytest.param("run --every 10", 2, "write 10s, 5m", id="no duration"),
-        pytest.param("run --every 0s", 2, "write 10s, 5m", id="no time at all"),
-        pytest.param("run client_metric --once", 2, "did you mean client_metrics?", id="a job"),
-        pytest.param("run factz --once", 2, "did you mean facts?", id="a group of jobs"),
-        pytest.param(
-            "run factz --once", 2, "groups are facts, results", id="what groups there are"
-        ),
-        pytest.param(
-            "run ingest_otlp --once",
-            2,
-            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
-            id="a job that is off",
-        ),
-        pytest.param(
-            "backfill ingest_otlp --from 2d",
-            2,
-            "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
-            id="a job that is off, of backfill",
-        ),
-        pytest.param(
-            "backfill ingest_recever --from 2d", 2, "did you mean ingest_receiver?", id="backfill"
-        ),
-        pytest.param(
-            "backfill fetches --from 2d", 2, "no job fetches reads a topic", id="of no topic"
-        ),
-        pytest.param("tables --set warehouse.pth=x", 2, "did you mean path?", id="a key"),
-        pytest.param("tables --conf nowhere.yaml", 2, "cannot read conf nowhere.yaml", id="a file"),
-        pytest.param("decode nowhere", 2, "cannot read nowhere", id="a capture"),
-        pytest.param("decode nowhere --codec zst", 2, "did you mean zstd?", id="a codec"),
-        pytest.param(
-            "decode nowhere --codec 7z", 2, "known: none, gzip, snappy, lz4, zstd", id="no codec"
-        ),
-    ],
+    ("a command", "shwo requests", 2, "Did you mean 'show'"),
+    ("an option", "show requests --limt 3", 2, "--limit"),
+    ("no argument", "show", 2, "Missing argument 'TABLE'"),
+    ("a table", "show requets", 2, "did you mean requests?"),
+    ("a table of ddl", "ddl requets", 2, "did you mean requests?"),
+    (
+        "no rows wanted",
+        "show requests --limit 0",
+        2,
+        "Invalid value '0' for '--limit': Input should be greater than or equal to 1",
+    ),
+    ("no rate", "what-if --producer-ids-rate abc", 2, "'abc' for '--producer-ids-rate'"),
+    ("no broker", "capture --broker 1 --broker x", 2, "'x' for '--broker'"),
+    ("no time", "show requests --since soon", 2, "--since 'soon'"),
+    ("far ago", "show requests --since 999999999d", 2, "is before the year 1"),
+    ("two formats", "show requests --json --csv", 2, "exclude each other"),
+    ("a view", "show desired_configs --since 1h", 2, "without an event time"),
+    ("never made", "show requests", 1, "quotaflow run ingest_request_log --once"),
+    ("half a query", "sql select", 2, "error:"),
+    ("a table of a query", "sql FROM/**/requets", 2, "did you mean requests?"),
+    ("a column of a query", "sql SELECT(nope)", 2, "nope"),
+    ("no query", "sql drop", 2, "only queries"),
+    ("a command of the shell", "sql \\d", 2, "`quotaflow describe NAME` for"),
+    ("how often", "run", 2, "exactly one of --once and --every"),
+    ("both", "run --once --every 10s", 2, "exactly one of"),
+    ("no duration", "run --every 10", 2, "write 10s, 5m"),
+    ("no time at all", "run --every 0s", 2, "write 10s, 5m"),
+    ("a job", "run client_metric --once", 2, "did you mean client_metrics?"),
+    ("a group of jobs", "run factz --once", 2, "did you mean facts?"),
+    ("what groups there are", "run factz --once", 2, "groups are facts, results"),
+    (
+        "a job that is off",
+        "run ingest_otlp --once",
+        2,
+        "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+    ),
+    (
+        "a job that is off, of backfill",
+        "backfill ingest_otlp --from 2d",
+        2,
+        "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
+    ),
+    ("backfill", "backfill ingest_recever --from 2d", 2, "did you mean ingest_receiver?"),
+    ("of no topic", "backfill fetches --from 2d", 2, "no job fetches reads a topic"),
+    ("a key", "tables --set warehouse.pth=x", 2, "did you mean path?"),
+    ("a file", "tables --conf nowhere.yaml", 2, "cannot read conf nowhere.yaml"),
+    ("a capture", "decode nowhere", 2, "cannot read nowhere"),
+    ("a codec", "decode nowhere --codec zst", 2, "did you mean zstd?"),
+    ("no codec", "decode nowhere --codec 7z", 2, "known: none, gzip, snappy, lz4, zstd"),
 )
 def test_wrong_use_is_one_line_and_an_exit_code(
     capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str

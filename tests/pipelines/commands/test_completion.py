@@ -9,6 +9,7 @@ import pytest
 from quotaflow.pipelines.__main__ import app, execute
 from quotaflow.pipelines.commands import sections
 
+from ...cases import cases
 from ...documented_commands import ROOT
 
 _BASH = """
@@ -44,20 +45,18 @@ def completed(script: Path, *words: str) -> list[str]:
     return process.stdout.split()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "expected"),
-    [
-        pytest.param(["sho"], ["show"], id="a command"),
-        pytest.param(["--ver"], ["--version"], id="an option of all"),
-        pytest.param(["show", "--col"], ["--columns"], id="an option"),
-        pytest.param(["show", "quota_usa"], ["quota_usage"], id="a table"),
-        pytest.param(["show", "requests", "--wid"], ["--wide"], id="an option after a table"),
-        pytest.param(["ddl", "--dialect", ""], ["spark", "duckdb"], id="a value"),
-        pytest.param(["ddl", "--dialect", "d"], ["duckdb"], id="a part of a value"),
-        pytest.param(["report", "--out", "x"], [], id="a file, which bash completes itself"),
-        pytest.param(["completion", "z"], ["zsh"], id="an argument"),
-        pytest.param(["nothing", "x"], [], id="no command"),
-    ],
+    ("a command", ["sho"], ["show"]),
+    ("an option of all", ["--ver"], ["--version"]),
+    ("an option", ["show", "--col"], ["--columns"]),
+    ("a table", ["show", "quota_usa"], ["quota_usage"]),
+    ("an option after a table", ["show", "requests", "--wid"], ["--wide"]),
+    ("a value", ["ddl", "--dialect", ""], ["spark", "duckdb"]),
+    ("a part of a value", ["ddl", "--dialect", "d"], ["duckdb"]),
+    ("a file, which bash completes itself", ["report", "--out", "x"], []),
+    ("an argument", ["completion", "z"], ["zsh"]),
+    ("no command", ["nothing", "x"], []),
 )
 def test_bash_completes(script: Path, words: list[str], expected: list[str]) -> None:
     assert completed(script, *words) == expected

@@ -11,6 +11,8 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
+from ...cases import cases
+
 
 def points(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, object]]:
     assert execute(["decode", *words]) == 0
@@ -68,18 +70,16 @@ def test_metrics_whose_text_is_not_utf8_are_counted(
     assert len(expected) == len(whole) - 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "expected"),
-    [
-        pytest.param([], "not_otlp", id="compressed and not said so"),
-        pytest.param(["--codec", "gzip"], "corrupt_payload", id="another codec"),
-        pytest.param(
-            ["--codec", "zstd", "--set", "payloads.max_decoded_bytes=100"],
-            "payload_too_large",
-            id="a bound of conf",
-        ),
-        pytest.param(["--set", "ingest.max_line_bytes=10"], "max_line_bytes = 10", id="a big file"),
-    ],
+    ("compressed and not said so", [], "not_otlp"),
+    ("another codec", ["--codec", "gzip"], "corrupt_payload"),
+    (
+        "a bound of conf",
+        ["--codec", "zstd", "--set", "payloads.max_decoded_bytes=100"],
+        "payload_too_large",
+    ),
+    ("a big file", ["--set", "ingest.max_line_bytes=10"], "max_line_bytes = 10"),
 )
 def test_an_unreadable_payload_is_one_error_with_its_reason(
     capsys: pytest.CaptureFixture[str], golden: Path, words: list[str], expected: str

@@ -18,6 +18,8 @@ from quotaflow.pipelines.commands import request_lines
 from quotaflow.pipelines.commands.request_lines import Lines
 from quotaflow.pipelines.config import Conf, IngestSection
 
+from ...cases import cases
+
 ZONE = "Europe/Berlin"
 CONF = Conf(ingest=IngestSection(time_zone=ZONE))
 NOW = datetime(2027, 2, 3, tzinfo=UTC)
@@ -44,46 +46,40 @@ def night(*times: str) -> list[str]:
     return [each if each == "-" else f"2026-10-25 {each},000" for each in times]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("local", "instants", "ambiguous"),
-    [
-        pytest.param(
-            ("01:50:00", "02:10:00", "02:59:59", "02:00:00", "02:10:00", "03:00:00"),
-            ("23:50:00", "00:10:00", "00:59:59", "01:00:00", "01:10:00", "02:00:00"),
-            0,
-            id="the whole night",
-        ),
-        pytest.param(
-            ("01:50:00", "02:00:00", "02:00:59", "02:00:00", "02:01:01"),
-            ("23:50:00", "00:00:00", "00:00:59", "00:00:00", "00:01:01"),
-            0,
-            id="lines of threads out of order, by less than the skew",
-        ),
-        pytest.param(
-            ("01:59:59", "02:59:59", "02:00:01", "02:59:58", "02:00:02", "02:00:01"),
-            ("23:59:59", "00:59:59", "01:00:01", "00:59:58", "01:00:02", "01:00:01"),
-            0,
-            id="out of order where clocks go back",
-        ),
-        pytest.param(
-            ("02:10:00", "02:20:00"), ("00:10:00", "00:20:00"), 2, id="the hour alone: either"
-        ),
-        pytest.param(
-            ("02:10:00", "02:20:00", "02:11:00", "02:21:00"),
-            ("00:10:00", "00:20:00", "01:11:00", "01:21:00"),
-            2,
-            id="both hours alone: the second are sure",
-        ),
-        pytest.param(
-            ("00:30:00", "02:30:00"), ("22:30:00", "00:30:00"), 1, id="behind two quiet hours"
-        ),
-        pytest.param(
-            ("01:59:00", "-", "02:01:00"),
-            ("23:59:00", "00:00:00", "00:01:00"),
-            0,
-            id="a line without a time between",
-        ),
-    ],
+    (
+        "the whole night",
+        ("01:50:00", "02:10:00", "02:59:59", "02:00:00", "02:10:00", "03:00:00"),
+        ("23:50:00", "00:10:00", "00:59:59", "01:00:00", "01:10:00", "02:00:00"),
+        0,
+    ),
+    (
+        "lines of threads out of order, by less than the skew",
+        ("01:50:00", "02:00:00", "02:00:59", "02:00:00", "02:01:01"),
+        ("23:50:00", "00:00:00", "00:00:59", "00:00:00", "00:01:01"),
+        0,
+    ),
+    (
+        "out of order where clocks go back",
+        ("01:59:59", "02:59:59", "02:00:01", "02:59:58", "02:00:02", "02:00:01"),
+        ("23:59:59", "00:59:59", "01:00:01", "00:59:58", "01:00:02", "01:00:01"),
+        0,
+    ),
+    ("the hour alone: either", ("02:10:00", "02:20:00"), ("00:10:00", "00:20:00"), 2),
+    (
+        "both hours alone: the second are sure",
+        ("02:10:00", "02:20:00", "02:11:00", "02:21:00"),
+        ("00:10:00", "00:20:00", "01:11:00", "01:21:00"),
+        2,
+    ),
+    ("behind two quiet hours", ("00:30:00", "02:30:00"), ("22:30:00", "00:30:00"), 1),
+    (
+        "a line without a time between",
+        ("01:59:00", "-", "02:01:00"),
+        ("23:59:00", "00:00:00", "00:01:00"),
+        0,
+    ),
 )
 def test_times_of_a_file_go_forward(
     local: Sequence[str], instants: Sequence[str], ambiguous: int

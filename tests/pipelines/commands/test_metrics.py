@@ -12,6 +12,8 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.schemas.kip_metrics import KIP_METRICS
 from quotaflow.schemas.metrics import METRICS, PREFIX
 
+from ...cases import cases
+
 
 def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
     """Matching names, without the prefix."""
@@ -20,50 +22,44 @@ def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
     return [row["name"].removeprefix(PREFIX) for row in rows]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "expected"),
-    [
-        pytest.param(
-            "org.apache.kafka.producer.request.latency",
-            ["producer.request.latency.avg", "producer.request.latency.max"],
-            id="a prefix, as a subscription has it",
-        ),
-        pytest.param(
-            "records-lag-max", ["consumer.fetch.manager.records.lag.max"], id="a name as JMX has it"
-        ),
-        pytest.param(
-            "PRODUCE throttled AVERAGE", ["producer.produce.throttle.time.avg"], id="words of both"
-        ),
-        pytest.param(
-            "kip-392",
-            ["consumer.fetch.manager.preferred.read.replica", "preferred-read-replica"],
-            id="a KIP",
-        ),
-        pytest.param(
-            "partition.queue.latency",
-            ["client.producer.partition.queue.latency"],
-            id="a name of a KIP's draft",
-        ),
-        pytest.param(
-            "org.apache.kafka/client.consumer.fetch.latency.avg60s",
-            ["client.consumer.fetch.latency"],
-            id="the draft's namespace, and its name of an average",
-        ),
-        pytest.param("throttle-time --kip KIP-936", ["ProducerIds.throttle-time"], id="one KIP"),
-        pytest.param("sumreplicalag", ["SumReplicaLag"], id="a metric of brokers"),
-        pytest.param(
-            "consumer --client librdkafka --kind sum",
-            [
-                "consumer.connection.creation.total",
-                "consumer.coordinator.rebalance.latency.total",
-                "consumer.share.coordinator.heartbeat.total",
-                "consumer.share.fetch.manager.acknowledgements.send.total",
-                "consumer.share.fetch.manager.bytes.consumed.total",
-                "consumer.share.fetch.manager.fetch.total",
-            ],
-            id="one library and kind",
-        ),
-    ],
+    (
+        "a prefix, as a subscription has it",
+        "org.apache.kafka.producer.request.latency",
+        ["producer.request.latency.avg", "producer.request.latency.max"],
+    ),
+    ("a name as JMX has it", "records-lag-max", ["consumer.fetch.manager.records.lag.max"]),
+    ("words of both", "PRODUCE throttled AVERAGE", ["producer.produce.throttle.time.avg"]),
+    (
+        "a KIP",
+        "kip-392",
+        ["consumer.fetch.manager.preferred.read.replica", "preferred-read-replica"],
+    ),
+    (
+        "a name of a KIP's draft",
+        "partition.queue.latency",
+        ["client.producer.partition.queue.latency"],
+    ),
+    (
+        "the draft's namespace, and its name of an average",
+        "org.apache.kafka/client.consumer.fetch.latency.avg60s",
+        ["client.consumer.fetch.latency"],
+    ),
+    ("one KIP", "throttle-time --kip KIP-936", ["ProducerIds.throttle-time"]),
+    ("a metric of brokers", "sumreplicalag", ["SumReplicaLag"]),
+    (
+        "one library and kind",
+        "consumer --client librdkafka --kind sum",
+        [
+            "consumer.connection.creation.total",
+            "consumer.coordinator.rebalance.latency.total",
+            "consumer.share.coordinator.heartbeat.total",
+            "consumer.share.fetch.manager.acknowledgements.send.total",
+            "consumer.share.fetch.manager.bytes.consumed.total",
+            "consumer.share.fetch.manager.fetch.total",
+        ],
+    ),
 )
 def test_search(capsys: pytest.CaptureFixture[str], line: str, expected: list[str]) -> None:
     assert names(capsys, line) == expected
@@ -132,30 +128,28 @@ def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str])
     assert printed.err == f"1 of {len(METRICS) + len(KIP_METRICS)} metrics\n"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "code", "expected"),
-    [
-        pytest.param(
-            "records-lagg-max",
-            1,
-            "nearest: org.apache.kafka.consumer.fetch.manager.records.lag.max",
-            id="a slip",
-        ),
-        pytest.param(
-            "throtle",
-            1,
-            "nearest: org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.avg",
-            id="a slip in one part of a name",
-        ),
-        pytest.param("producer qwertz", 1, "'producer' and 'qwertz'", id="no metric has both"),
-        pytest.param("qwertz", 1, "`quotaflow metrics` lists all", id="nothing near"),
-        pytest.param("bufferpool --client librdkafka", 1, "no such metric", id="another library's"),
-        pytest.param("--client kafka-python", 2, "one of java librdkafka", id="a library"),
-        pytest.param("--kind counter", 2, "one of gauge sum", id="a kind"),
-        pytest.param("--kip KIP-1", 2, "one of KIP-714 KIP-936", id="a KIP"),
-        pytest.param("--kip KIP-74", 1, "KIP-74 names no metric", id="a KIP without metrics"),
-        pytest.param("--json --csv", 2, "exclude each other", id="two formats"),
-    ],
+    (
+        "a slip",
+        "records-lagg-max",
+        1,
+        "nearest: org.apache.kafka.consumer.fetch.manager.records.lag.max",
+    ),
+    (
+        "a slip in one part of a name",
+        "throtle",
+        1,
+        "nearest: org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.avg",
+    ),
+    ("no metric has both", "producer qwertz", 1, "'producer' and 'qwertz'"),
+    ("nothing near", "qwertz", 1, "`quotaflow metrics` lists all"),
+    ("another library's", "bufferpool --client librdkafka", 1, "no such metric"),
+    ("a library", "--client kafka-python", 2, "one of java librdkafka"),
+    ("a kind", "--kind counter", 2, "one of gauge sum"),
+    ("a KIP", "--kip KIP-1", 2, "one of KIP-714 KIP-936"),
+    ("a KIP without metrics", "--kip KIP-74", 1, "KIP-74 names no metric"),
+    ("two formats", "--json --csv", 2, "exclude each other"),
 )
 def test_what_cannot_be_found_is_one_line_and_an_exit_code(
     capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str

@@ -17,6 +17,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import NOON
 from ...schemas.views.view_rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
@@ -53,19 +54,15 @@ def test_it_is_one_line_on_stderr(
     assert capsys.readouterr() == (printed.out, "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("conf", "pairs", "variables", "line"),
-    [
-        pytest.param(None, [], {}, NAMED_BY, id="nothing named"),
-        pytest.param(None, ["plan.lease_s=60"], {}, NAMED_BY, id="another value"),
-        pytest.param(None, ["warehouse.path=/x"], {}, None, id="a place by --set"),
-        pytest.param(
-            None, [], {"QUOTAFLOW__WAREHOUSE__PATH": "/x"}, None, id="a place by a variable"
-        ),
-        pytest.param("warehouse: {path: /x}", [], {}, None, id="a place by a file"),
-        pytest.param(None, ["warehouse.catalog_schema=a.b"], {}, None, id="a catalog"),
-        pytest.param("plan: {}", [], {}, "{file} names none: set warehouse.path", id="no place"),
-    ],
+    ("nothing named", None, [], {}, NAMED_BY),
+    ("another value", None, ["plan.lease_s=60"], {}, NAMED_BY),
+    ("a place by --set", None, ["warehouse.path=/x"], {}, None),
+    ("a place by a variable", None, [], {"QUOTAFLOW__WAREHOUSE__PATH": "/x"}, None),
+    ("a place by a file", "warehouse: {path: /x}", [], {}, None),
+    ("a catalog", None, ["warehouse.catalog_schema=a.b"], {}, None),
+    ("no place", "plan: {}", [], {}, "{file} names none: set warehouse.path"),
 )
 @pytest.mark.parametrize("way", ["option", "variable", "user"])
 @pytest.mark.usefixtures("home")

@@ -10,6 +10,7 @@ import pytest
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.view_rows import Row, at, choice, crossed
 from ...schemas.views.view_tables import make_tables
 
@@ -187,33 +188,21 @@ def test_another_order_copies_nothing(advise: Advise) -> None:
     assert "Nothing is to be copied" in err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "arguments", "expected"),
-    [
-        pytest.param(
-            {"replication_traffic": []}, (), "the tables have no traffic yet", id="no traffic"
-        ),
-        pytest.param(
-            {}, ("--set", "kafka.cluster_id=x"), "no traffic of cluster x yet", id="another cluster"
-        ),
-        pytest.param(
-            {"replication_traffic": [replicated(0, 1, 2, cluster_id=c) for c in ("c1", "c2")]},
-            (),
-            "have clusters c1, c2: name one with --set kafka.cluster_id=ID",
-            id="two clusters",
-        ),
-        pytest.param({"replicas": []}, (), "bulk-0 is in no snapshot", id="no snapshot"),
-        pytest.param(
-            {"replicas": [replica(1, is_leader=False)]}, (), "bulk-0 had no leader", id="no leader"
-        ),
-        pytest.param(
-            {"replica_sizes": [size(2, 3)]}, (), "size of bulk-0 at its leader 1", id="no size"
-        ),
-        pytest.param({}, ("--json", "--csv"), "exclude each other", id="two formats"),
-        pytest.param(
-            {}, ("--set", "replication.share=2"), "replication.share = 2", id="a wrong conf"
-        ),
-    ],
+    ("no traffic", {"replication_traffic": []}, (), "the tables have no traffic yet"),
+    ("another cluster", {}, ("--set", "kafka.cluster_id=x"), "no traffic of cluster x yet"),
+    (
+        "two clusters",
+        {"replication_traffic": [replicated(0, 1, 2, cluster_id=c) for c in ("c1", "c2")]},
+        (),
+        "have clusters c1, c2: name one with --set kafka.cluster_id=ID",
+    ),
+    ("no snapshot", {"replicas": []}, (), "bulk-0 is in no snapshot"),
+    ("no leader", {"replicas": [replica(1, is_leader=False)]}, (), "bulk-0 had no leader"),
+    ("no size", {"replica_sizes": [size(2, 3)]}, (), "size of bulk-0 at its leader 1"),
+    ("two formats", {}, ("--json", "--csv"), "exclude each other"),
+    ("a wrong conf", {}, ("--set", "replication.share=2"), "replication.share = 2"),
 )
 def test_what_is_not_known_is_one_error(
     advise: Advise, content: dict[str, list[Row]], arguments: tuple[str, ...], expected: str

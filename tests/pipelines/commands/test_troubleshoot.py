@@ -21,6 +21,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.rules import lease
 
+from ...cases import cases
 from ...schemas.views.view_rows import INSTANCE, at, push
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -197,27 +198,23 @@ def test_at_most_twenty_instances_are_asked(run: Command) -> None:
     assert "3 more live instances of orders are left out" in err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "code", "expected"),
-    [
-        pytest.param(["order"], 1, "no client order (did you mean orders?)", id="misspelt"),
-        pytest.param(["'; SELECT 1"], 1, "no client '; SELECT 1 (did", id="a text like SQL"),
-        pytest.param(["billing"], 1, "no live client billing: terminated, last seen", id="gone"),
-        pytest.param(
-            ["orders", "--interval", "100ms"], 2, "--interval 100ms must be 1 to 3600 s", id="often"
-        ),
-        pytest.param(["orders", "--interval", "2h"], 2, "1 to 3600 s", id="too seldom"),
-        pytest.param(["orders", "--for", "9s"], 2, "--for 9s must be 10 to 86400 s", id="short"),
-        pytest.param(["orders", "--for", "2d"], 2, "10 to 86400 s", id="long"),
-        pytest.param(["orders", "--metrics", "a b"], 2, "'a b' is not a prefix", id="no prefix"),
-        pytest.param(["orders", "--metrics", ""], 2, "'' is not a prefix", id="no metric"),
-        pytest.param(
-            ["orders", "--set", "ingest.receiver_topic=x", "--set", "ingest.request_log_topic=y"],
-            1,
-            "nor ingest.request_log_topic (x, y)",
-            id="nowhere to look",
-        ),
-    ],
+    ("misspelt", ["order"], 1, "no client order (did you mean orders?)"),
+    ("a text like SQL", ["'; SELECT 1"], 1, "no client '; SELECT 1 (did"),
+    ("gone", ["billing"], 1, "no live client billing: terminated, last seen"),
+    ("often", ["orders", "--interval", "100ms"], 2, "--interval 100ms must be 1 to 3600 s"),
+    ("too seldom", ["orders", "--interval", "2h"], 2, "1 to 3600 s"),
+    ("short", ["orders", "--for", "9s"], 2, "--for 9s must be 10 to 86400 s"),
+    ("long", ["orders", "--for", "2d"], 2, "10 to 86400 s"),
+    ("no prefix", ["orders", "--metrics", "a b"], 2, "'a b' is not a prefix"),
+    ("no metric", ["orders", "--metrics", ""], 2, "'' is not a prefix"),
+    (
+        "nowhere to look",
+        ["orders", "--set", "ingest.receiver_topic=x", "--set", "ingest.request_log_topic=y"],
+        1,
+        "nor ingest.request_log_topic (x, y)",
+    ),
 )
 def test_what_cannot_be_is_one_error_and_nothing_is_written(
     run: Command, words: list[str], code: int, expected: str

@@ -8,6 +8,7 @@ import pytest
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.view_rows import HOSTILE, Row, use
 from ...schemas.views.view_tables import make_tables
 
@@ -43,14 +44,12 @@ def test_it_is_said_in_a_line(capsys: pytest.CaptureFixture[str], warehouse: War
     assert "of 2 sources, 1 of which would not have been throttled alone" in printed.err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "principals"),
-    [
-        pytest.param(["100"], [], id="nobody at a high rate"),
-        pytest.param(["0.1", "--principal", "User:bob"], ["User:bob"], id="one principal"),
-        pytest.param(["0.1"], ["User:alice", "User:alice", "User:bob"], id="all"),
-        pytest.param(["0.1", "--since", "2026-11-21T13:00:00Z"], [], id="nothing came since"),
-    ],
+    ("nobody at a high rate", ["100"], []),
+    ("one principal", ["0.1", "--principal", "User:bob"], ["User:bob"]),
+    ("all", ["0.1"], ["User:alice", "User:alice", "User:bob"]),
+    ("nothing came since", ["0.1", "--since", "2026-11-21T13:00:00Z"], []),
 )
 def test_which_principals_are_told_of(
     words: list[str],
@@ -91,17 +90,15 @@ def test_hostile_names_are_shown_harmless(
     assert "DROP TABLE" in printed.out
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "message"),
-    [
-        pytest.param(["0"], "--producer-ids-rate is 0, and must be between 0.001 and", id="zero"),
-        pytest.param(["nan"], "--producer-ids-rate is nan, and must be between", id="no number"),
-        pytest.param(
-            ["1", "--principal", "alise"],
-            "no new producer ids of alise (did you mean User:alice?)",
-            id="a principal misspelt",
-        ),
-    ],
+    ("zero", ["0"], "--producer-ids-rate is 0, and must be between 0.001 and"),
+    ("no number", ["nan"], "--producer-ids-rate is nan, and must be between"),
+    (
+        "a principal misspelt",
+        ["1", "--principal", "alise"],
+        "no new producer ids of alise (did you mean User:alice?)",
+    ),
 )
 def test_wrong_use_is_told(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse

@@ -9,6 +9,7 @@ import pytest
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import violation
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_rows import HOSTILE, Row, at, request
@@ -140,35 +141,29 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     assert "bob" not in out
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "expected"),
-    [
-        pytest.param(
-            [used(0, 15_000.0)],
-            ["(75%)", "Nothing throttled it in this time."],
-            id="under its limit",
-        ),
-        pytest.param(
-            [used(0, 15_000.0, None)],
-            ["Which client quotas bind it is not known: `quotaflow snapshot`"],
-            id="without a quota, when no snapshot was taken",
-        ),
-        pytest.param(
-            [throttled(0, 15_000.0, limit=None, throttled_by=None)],
-            ["by a quota no snapshot knows of"],
-            id="throttled by what nobody knows",
-        ),
-        pytest.param(
-            [used(0, 25_000.0, enforcement="callback")],
-            ["not enforced by stock rules"],
-            id="a quota callback class",
-        ),
-        pytest.param(
-            [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
-            ["its bucket used about 30 at broker 2 (60%)"],
-            id="an estimate says so",
-        ),
-    ],
+    ("under its limit", [used(0, 15_000.0)], ["(75%)", "Nothing throttled it in this time."]),
+    (
+        "without a quota, when no snapshot was taken",
+        [used(0, 15_000.0, None)],
+        ["Which client quotas bind it is not known: `quotaflow snapshot`"],
+    ),
+    (
+        "throttled by what nobody knows",
+        [throttled(0, 15_000.0, limit=None, throttled_by=None)],
+        ["by a quota no snapshot knows of"],
+    ),
+    (
+        "a quota callback class",
+        [used(0, 25_000.0, enforcement="callback")],
+        ["not enforced by stock rules"],
+    ),
+    (
+        "an estimate says so",
+        [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
+        ["its bucket used about 30 at broker 2 (60%)"],
+    ),
 )
 def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
     _, out, _ = why({"quota_usage": rows}, "User:dave")
@@ -193,22 +188,15 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     assert "cause:" not in out
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "code", "expected"),
-    [
-        pytest.param(["davee"], 1, "did you mean dave?", id="misspelt"),
-        pytest.param(
-            ["dave", "--at", "2020-01-01"],
-            1,
-            "the tables have nothing on dave by 2020",
-            id="too early",
-        ),
-        pytest.param(["dave", "--at", "soon"], 2, "--at 'soon': write how long ago", id="no time"),
-        pytest.param(["dave", "--for", "0s"], 2, "'0s' is no duration", id="no span"),
-        pytest.param(["x'; DROP TABLE y; --"], 1, "no principal, client id, group", id="hostile"),
-        pytest.param(["arn:aws:iam::1:user/x"], 1, "did you mean", id="an ARN of nobody"),
-        pytest.param(["dave", "--json", "--csv"], 2, "exclude each other", id="two formats"),
-    ],
+    ("misspelt", ["davee"], 1, "did you mean dave?"),
+    ("too early", ["dave", "--at", "2020-01-01"], 1, "the tables have nothing on dave by 2020"),
+    ("no time", ["dave", "--at", "soon"], 2, "--at 'soon': write how long ago"),
+    ("no span", ["dave", "--for", "0s"], 2, "'0s' is no duration"),
+    ("hostile", ["x'; DROP TABLE y; --"], 1, "no principal, client id, group"),
+    ("an ARN of nobody", ["arn:aws:iam::1:user/x"], 1, "did you mean"),
+    ("two formats", ["dave", "--json", "--csv"], 2, "exclude each other"),
 )
 def test_wrong_use_is_one_clear_error(
     why: Why, arguments: list[str], code: int, expected: str

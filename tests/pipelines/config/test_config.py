@@ -16,6 +16,8 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spark import jars
 from quotaflow.pipelines.warehouse import views
 
+from ...cases import cases
+
 
 def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
     file = tmp_path / "conf.yaml"
@@ -71,148 +73,116 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         load(tmp_path, f"alerts: {text}")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "message"),
-    [
-        pytest.param("kafka: [", "line 1", id="no YAML"),
-        pytest.param("- a", "must hold sections", id="a list"),
-        pytest.param(
-            "kafka: {bootstrap.servers: 'h:1'}",
-            r"unknown key kafka.bootstrap.servers \(did you mean properties.bootstrap.servers\?\)",
-            id="a property outside of properties",
-        ),
-        pytest.param("kafka: text", "kafka: Input should be a valid dict", id="a section of text"),
-        pytest.param(
-            "kafka: {properties: {sasl.password: hunter2}}", "plain text", id="a literal secret"
-        ),
-        pytest.param(
-            "kafka: {properties: {client.id: }}", "client.id has no value", id="an empty property"
-        ),
-        pytest.param("warehouse: {path: /a, catalog_schema: a.b}", "exclude each other", id="two"),
-        pytest.param(
-            "warehouse: {catalog_schema: a}",
-            r"catalog_schema = 'a': write catalog.schema, such as main.quotaflow",
-            id="no schema",
-        ),
-        pytest.param(
-            "spark: {driver_memory: 2GB}",
-            "'2GB': write 2g or 2048m",
-            id="a size Java does not have",
-        ),
-        pytest.param("prices: {currency: euro}", "'euro': write three letters", id="no currency"),
-        pytest.param(
-            "prices: {stored_per_gib_month: -0.1}",
-            "prices.stored_per_gib_month",
-            id="a price below 0",
-        ),
-        pytest.param("kafka: {login_module_prefix: evil.}", "kafkashaded.", id="another prefix"),
-        pytest.param(
-            "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a", id="User:"
-        ),
-        pytest.param(
-            "quotas: {advised_users: [a, 'User:b']}",
-            "quotas.advised_users.1 = 'User:b': write b instead of User:b",
-            id="User: in a list",
-        ),
-        pytest.param(
-            "quotas: {advised_users: [a, '*']}",
-            r"\* is all users: write \['\*'\]",
-            id="all and one",
-        ),
-        pytest.param("quotas: {advised_users: ['']}", "advised_users.0 = ''", id="an empty name"),
-        pytest.param(
-            "plan: {tolerated_managers: [strimzii]}",
-            r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
-            id="no program",
-        ),
-        pytest.param(
-            "producer_ids: {proxy: request_percentage}",
-            r"producer_ids\.proxy: it is removed.* slows the well-behaved clients of that user and "
-            r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
-            id="a removed key",
-        ),
-        pytest.param(
-            "producer_ids: {filter_window_ms: 60000}",
-            r"is removed.*producer\.id\.quota\.window\.size\.seconds: set producer_ids\.window_ms",
-            id="a filter window apart from the KIP's",
-        ),
-        pytest.param("producer_ids: {proxy: none}", "Leave the key out", id="its old default"),
-        pytest.param("producer_ids: {quotas: {a: .inf}}", "finite", id="no finite rate"),
-        pytest.param("racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead", id="bits of a host"),
-        pytest.param("racks: {az-b: a}", "no network such as 10.1.0.0/16", id="no network"),
-        pytest.param(
-            "producer_ids: {protected_addresses: [10.1.2.3/16]}",
-            "write 10.1.0.0/16 instead",
-            id="bits of a protected host",
-        ),
-        pytest.param(
-            "producer_ids: {limited_addresses: [app-1]}",
-            "no IPv4 or IPv6 address or network",
-            id="a host",
-        ),
-        pytest.param("racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice", id="a network twice"),
-        pytest.param("racks: {10.0.0.1: ''}", "at least 1 character", id="a rack without a name"),
-        pytest.param("rack_patterns: ['az=x']", "no regular expression of RE2", id="no group"),
-        pytest.param("rack_patterns: ['(?=a)(b)']", "no regular expression of RE2", id="a look"),
-        pytest.param(r"rack_patterns: ['(a)\1']", "no regular expression of RE2", id="a reference"),
-        pytest.param(f"rack_patterns: ['({'a' * 199})']", "more than 200 characters", id="long"),
-        pytest.param(f"rack_patterns: {['(a)'] * 11}", "at most 10 items", id="many patterns"),
-        pytest.param("plan: {excluded_principals: [b]}", "write User:b instead of b", id="bare"),
-        pytest.param(
-            "replication: {cleanup_principals: [b]}", "write User:b instead of b", id="bare too"
-        ),
-        pytest.param("kafka: {principal: b}", "write User:b instead of b", id="bare again"),
-        pytest.param(
-            "plan: {excluded_principals: ['arn:aws:iam::1:role/x']}",
-            "write User:arn:aws:iam::1:role/x instead of arn:",
-            id="a bare ARN",
-        ),
-        pytest.param(
-            "plan: {excluded_principals: ['CN=a:b,OU=c']}", "write User:CN=a:b,OU=c", id="a bare DN"
-        ),
-        pytest.param(
-            "plan: {excluded_principals: [User:CN=a,OU=b]}",
-            r"instead of OU=b; in a list in \[\] quote a name that has a comma",
-            id="a DN that YAML splits",
-        ),
-        pytest.param("plan: {excluded_principals: ['User:']}", "write User:", id="no name"),
-        pytest.param(
-            "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
-            "alerts.webhook.url: write env:NAME or secret:scope/key",
-            id="a literal address of a webhook",
-        ),
-        pytest.param("alerts: {webhook: hunter2}", "alerts.webhook", id="a webhook of text"),
-        pytest.param(
-            "monitoring: {otlp: {url: 'https://c/', headers: {Authorization: hunter2}}}",
-            "monitoring.otlp.headers.Authorization: write env:NAME or secret:scope/key",
-            id="a literal header",
-        ),
-        pytest.param("privacy: hunter2", "privacy", id="a key in the place of its section"),
-        pytest.param(
-            "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
-            "in the process list",
-            id="a secret of Spark's",
-        ),
-        pytest.param(
-            "spark: {conf: {spark.sql.session.timeZone: Asia/Kolkata}}",
-            "spark.sql.session.timeZone is Asia/Kolkata: rows are right in UTC alone",
-            id="a zone of Spark's",
-        ),
-        pytest.param("privacy: {key: hunter2}", "plain text", id="a literal key"),
-        pytest.param("privacy: {key: [hunter2]}", "privacy.key", id="a key that is no text"),
-        pytest.param("privacy: {columns: [topic]}", "privacy.columns.0", id="no such column"),
-        pytest.param(
-            "privacy: {key_id: K 1}", "privacy.key_id: write up to 16", id="an odd id of a key"
-        ),
-        pytest.param(
-            "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
-            "racks need addresses, which privacy.columns hides",
-            id="racks of hidden addresses",
-        ),
-        pytest.param(
-            "replication: {p99_rise_factor: 0.5}", "greater than or equal to 1", id="a fall"
-        ),
-    ],
+    ("no YAML", "kafka: [", "line 1"),
+    ("a list", "- a", "must hold sections"),
+    (
+        "a property outside of properties",
+        "kafka: {bootstrap.servers: 'h:1'}",
+        r"unknown key kafka.bootstrap.servers \(did you mean properties.bootstrap.servers\?\)",
+    ),
+    ("a section of text", "kafka: text", "kafka: Input should be a valid dict"),
+    ("a literal secret", "kafka: {properties: {sasl.password: hunter2}}", "plain text"),
+    ("an empty property", "kafka: {properties: {client.id: }}", "client.id has no value"),
+    ("two", "warehouse: {path: /a, catalog_schema: a.b}", "exclude each other"),
+    (
+        "no schema",
+        "warehouse: {catalog_schema: a}",
+        r"catalog_schema = 'a': write catalog.schema, such as main.quotaflow",
+    ),
+    ("a size Java does not have", "spark: {driver_memory: 2GB}", "'2GB': write 2g or 2048m"),
+    ("no currency", "prices: {currency: euro}", "'euro': write three letters"),
+    ("a price below 0", "prices: {stored_per_gib_month: -0.1}", "prices.stored_per_gib_month"),
+    ("another prefix", "kafka: {login_module_prefix: evil.}", "kafkashaded."),
+    ("User:", "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a"),
+    (
+        "User: in a list",
+        "quotas: {advised_users: [a, 'User:b']}",
+        "quotas.advised_users.1 = 'User:b': write b instead of User:b",
+    ),
+    ("all and one", "quotas: {advised_users: [a, '*']}", r"\* is all users: write \['\*'\]"),
+    ("an empty name", "quotas: {advised_users: ['']}", "advised_users.0 = ''"),
+    (
+        "no program",
+        "plan: {tolerated_managers: [strimzii]}",
+        r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
+    ),
+    (
+        "a removed key",
+        "producer_ids: {proxy: request_percentage}",
+        r"producer_ids\.proxy: it is removed.* slows the well-behaved clients of that user and "
+        r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
+    ),
+    (
+        "a filter window apart from the KIP's",
+        "producer_ids: {filter_window_ms: 60000}",
+        r"is removed.*producer\.id\.quota\.window\.size\.seconds: set producer_ids\.window_ms",
+    ),
+    ("its old default", "producer_ids: {proxy: none}", "Leave the key out"),
+    ("no finite rate", "producer_ids: {quotas: {a: .inf}}", "finite"),
+    ("bits of a host", "racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead"),
+    ("no network", "racks: {az-b: a}", "no network such as 10.1.0.0/16"),
+    (
+        "bits of a protected host",
+        "producer_ids: {protected_addresses: [10.1.2.3/16]}",
+        "write 10.1.0.0/16 instead",
+    ),
+    ("a host", "producer_ids: {limited_addresses: [app-1]}", "no IPv4 or IPv6 address or network"),
+    ("a network twice", "racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice"),
+    ("a rack without a name", "racks: {10.0.0.1: ''}", "at least 1 character"),
+    ("no group", "rack_patterns: ['az=x']", "no regular expression of RE2"),
+    ("a look", "rack_patterns: ['(?=a)(b)']", "no regular expression of RE2"),
+    ("a reference", r"rack_patterns: ['(a)\1']", "no regular expression of RE2"),
+    ("long", f"rack_patterns: ['({'a' * 199})']", "more than 200 characters"),
+    ("many patterns", f"rack_patterns: {['(a)'] * 11}", "at most 10 items"),
+    ("bare", "plan: {excluded_principals: [b]}", "write User:b instead of b"),
+    ("bare too", "replication: {cleanup_principals: [b]}", "write User:b instead of b"),
+    ("bare again", "kafka: {principal: b}", "write User:b instead of b"),
+    (
+        "a bare ARN",
+        "plan: {excluded_principals: ['arn:aws:iam::1:role/x']}",
+        "write User:arn:aws:iam::1:role/x instead of arn:",
+    ),
+    ("a bare DN", "plan: {excluded_principals: ['CN=a:b,OU=c']}", "write User:CN=a:b,OU=c"),
+    (
+        "a DN that YAML splits",
+        "plan: {excluded_principals: [User:CN=a,OU=b]}",
+        r"instead of OU=b; in a list in \[\] quote a name that has a comma",
+    ),
+    ("no name", "plan: {excluded_principals: ['User:']}", "write User:"),
+    (
+        "a literal address of a webhook",
+        "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
+        "alerts.webhook.url: write env:NAME or secret:scope/key",
+    ),
+    ("a webhook of text", "alerts: {webhook: hunter2}", "alerts.webhook"),
+    (
+        "a literal header",
+        "monitoring: {otlp: {url: 'https://c/', headers: {Authorization: hunter2}}}",
+        "monitoring.otlp.headers.Authorization: write env:NAME or secret:scope/key",
+    ),
+    ("a key in the place of its section", "privacy: hunter2", "privacy"),
+    (
+        "a secret of Spark's",
+        "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
+        "in the process list",
+    ),
+    (
+        "a zone of Spark's",
+        "spark: {conf: {spark.sql.session.timeZone: Asia/Kolkata}}",
+        "spark.sql.session.timeZone is Asia/Kolkata: rows are right in UTC alone",
+    ),
+    ("a literal key", "privacy: {key: hunter2}", "plain text"),
+    ("a key that is no text", "privacy: {key: [hunter2]}", "privacy.key"),
+    ("no such column", "privacy: {columns: [topic]}", "privacy.columns.0"),
+    ("an odd id of a key", "privacy: {key_id: K 1}", "privacy.key_id: write up to 16"),
+    (
+        "racks of hidden addresses",
+        "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
+        "racks need addresses, which privacy.columns hides",
+    ),
+    ("a fall", "replication: {p99_rise_factor: 0.5}", "greater than or equal to 1"),
 )
 def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:
@@ -290,27 +260,25 @@ def test_set_changes_one_value(
     assert {name: getattr(loaded, name) for name in value} == value
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pair", "message"),
-    [
-        pytest.param("warehouse", "write section.key=value", id="no value"),
-        pytest.param("warehouse=/x", "write section.key=value", id="no key"),
-        pytest.param("warehouse.path=[", "is not YAML", id="no YAML"),
-        pytest.param("nope.x=1", "unknown key nope", id="no such section"),
-        pytest.param("results.settle=1", "did you mean settle_s", id="no such key"),
-        pytest.param("kafka.properties.sasl.password=hunter2", "plain text", id="a secret"),
-        pytest.param(
-            "producer_ids.quotas.CN=a,OU=b=5",
-            r"""--set 'producer_ids.quotas."CN=a,OU=b"=5'""",
-            id="a DN without quotes",
-        ),
-        pytest.param(
-            "plan.excluded_principals=[User:CN=a,OU=b]",
-            r"""--set 'plan.excluded_principals=\["User:CN=a,OU=b"\]'""",
-            id="a DN in a list",
-        ),
-        pytest.param("quotas.advised_users=[CN=a,OU=b]", "quote each name", id="of users"),
-    ],
+    ("no value", "warehouse", "write section.key=value"),
+    ("no key", "warehouse=/x", "write section.key=value"),
+    ("no YAML", "warehouse.path=[", "is not YAML"),
+    ("no such section", "nope.x=1", "unknown key nope"),
+    ("no such key", "results.settle=1", "did you mean settle_s"),
+    ("a secret", "kafka.properties.sasl.password=hunter2", "plain text"),
+    (
+        "a DN without quotes",
+        "producer_ids.quotas.CN=a,OU=b=5",
+        r"""--set 'producer_ids.quotas."CN=a,OU=b"=5'""",
+    ),
+    (
+        "a DN in a list",
+        "plan.excluded_principals=[User:CN=a,OU=b]",
+        r"""--set 'plan.excluded_principals=\["User:CN=a,OU=b"\]'""",
+    ),
+    ("of users", "quotas.advised_users=[CN=a,OU=b]", "quote each name"),
 )
 def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:
@@ -318,31 +286,21 @@ def test_a_wrong_pair_is_one_error(tmp_path: Path, pair: str, message: str) -> N
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pairs", "message"),
-    [
-        pytest.param([], "{file}: plan.lease_s = 5: Input", id="the file's"),
-        pytest.param(
-            ["plan.lease_s=60", "plan.max_entities=0"],
-            "--set: plan.max_entities = 0: Input",
-            id="of --set",
-        ),
-        pytest.param(
-            ["plan.max_entities=0"],
-            "{file}: plan.lease_s = 5: .*60; --set: plan.max_entities = 0: Input",
-            id="of both",
-        ),
-        pytest.param(
-            ["plan.lease_s=60", "warehouse.catalog_schema=a.b"],
-            "--set: warehouse: path and catalog_schema exclude each other",
-            id="what does not go with the file's",
-        ),
-        pytest.param(
-            ["plan.lease_s=60", "results.settle=1"],
-            "--set: unknown key results.settle",
-            id="a key",
-        ),
-    ],
+    ("the file's", [], "{file}: plan.lease_s = 5: Input"),
+    ("of --set", ["plan.lease_s=60", "plan.max_entities=0"], "--set: plan.max_entities = 0: Input"),
+    (
+        "of both",
+        ["plan.max_entities=0"],
+        "{file}: plan.lease_s = 5: .*60; --set: plan.max_entities = 0: Input",
+    ),
+    (
+        "what does not go with the file's",
+        ["plan.lease_s=60", "warehouse.catalog_schema=a.b"],
+        "--set: warehouse: path and catalog_schema exclude each other",
+    ),
+    ("a key", ["plan.lease_s=60", "results.settle=1"], "--set: unknown key results.settle"),
 )
 def test_an_error_names_what_the_value_came_from(
     tmp_path: Path, pairs: list[str], message: str
@@ -372,17 +330,11 @@ def test_an_empty_home_variable_is_as_if_unset(monkeypatch: pytest.MonkeyPatch) 
     assert config.home() == Path.home() / ".quotaflow"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("find", "instead"),
-    [
-        pytest.param(config.home, "QUOTAFLOW_HOME", id="tables"),
-        pytest.param(jars.cache_folder, "XDG_CACHE_HOME", id="cache"),
-        pytest.param(
-            lambda: config.WarehouseSection(path="~/tables").folder,
-            "an absolute path",
-            id="named in conf",
-        ),
-    ],
+    ("tables", config.home, "QUOTAFLOW_HOME"),
+    ("cache", jars.cache_folder, "XDG_CACHE_HOME"),
+    ("named in conf", lambda: config.WarehouseSection(path="~/tables").folder, "an absolute path"),
 )
 def test_a_user_without_a_home_is_one_error(
     monkeypatch: pytest.MonkeyPatch, find: Callable[[], Path], instead: str
@@ -425,12 +377,10 @@ quotas: {advised_users: [secret:agent]}
 """
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pairs", "scope"),
-    [
-        pytest.param([], "prod", id="of the file"),
-        pytest.param(["secrets.scope=dev_you"], "dev_you", id="of a pair"),
-    ],
+    ("of the file", [], "prod"),
+    ("of a pair", ["secrets.scope=dev_you"], "dev_you"),
 )
 def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
     tmp_path: Path, pairs: list[str], scope: str
@@ -451,23 +401,19 @@ def test_a_scope_that_databricks_could_not_have_is_refused(tmp_path: Path) -> No
         load(tmp_path, "secrets: {scope: a/b}")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
-    [
-        pytest.param(
-            "plan: {hold_s: 1}", "plan.hold_s has another name: write cooldown_s", id="plan"
-        ),
-        pytest.param(
-            "replication: {left_over_s: 1}",
-            "replication.left_over_s has another name: write stale_throttle_s",
-            id="replication",
-        ),
-        pytest.param(
-            "alerts: {rules: [{name: a, metric: m, above: 1, hold_s: 3}]}",
-            r"alerts.rules.0.hold_s has another name: write for_s",
-            id="in a list",
-        ),
-    ],
+    ("plan", "plan: {hold_s: 1}", "plan.hold_s has another name: write cooldown_s"),
+    (
+        "replication",
+        "replication: {left_over_s: 1}",
+        "replication.left_over_s has another name: write stale_throttle_s",
+    ),
+    (
+        "in a list",
+        "alerts: {rules: [{name: a, metric: m, above: 1, hold_s: 3}]}",
+        r"alerts.rules.0.hold_s has another name: write for_s",
+    ),
 )
 def test_a_renamed_key_is_refused_with_its_new_name(
     tmp_path: Path, text: str, expected: str

@@ -15,6 +15,8 @@ from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.base import model_in
 from quotaflow.pipelines.errors import ConfigError
 
+from ...cases import cases
+
 SERVERS = "QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVERS"
 PASSWORD = "QUOTAFLOW__KAFKA__PROPERTIES__SASL_PASSWORD"
 
@@ -111,95 +113,93 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     assert value(named, text, write, f"{key}={pair}") == expected[2]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("variables", "section", "value"),
-    [
-        pytest.param(
-            {SERVERS: "h:1,i:2"},
-            "kafka",
-            {"properties": {"bootstrap.servers": "h:1,i:2", "client.id": "f"}},
-            id="entry beside the file's",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x}"},
-            "kafka",
-            {"properties": {"client.id": "x"}},
-            id="map in place of the file's",
-        ),
-        pytest.param(
-            {
-                "QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "y",
-                "QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x, acks: 1}",
-            },
-            "kafka",
-            {"properties": {"client.id": "y", "acks": "1"}},
-            id="entry over a map, in any order",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "0123"},
-            "kafka",
-            {"properties": {"client.id": "0123"}},
-            id="text that YAML would change",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__KAFKA__PROPERTIES__databricks.someThing": "[a"},
-            "kafka",
-            {"properties": {"client.id": "f", "databricks.someThing": "[a"}},
-            id="a plug-in's name as it is written",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__SPARK__CONF__spark.sql.files.maxRecordsPerFile": "5"},
-            "spark",
-            {"conf": {"spark.sql.files.maxRecordsPerFile": "5"}},
-            id="a setting of Spark",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PRODUCER_IDS__QUOTAS__Alice__2": "2.5"},
-            "producer_ids",
-            {"quotas": {"Alice__2": 2.5}},
-            id="a number by a user's own name",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "14"},
-            "upkeep",
-            {"retention_days": {"requests": 14}},
-            id="a whole number of a table",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "null"},
-            "upkeep",
-            {"retention_days": {"requests": None}},
-            id="null of a table",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__REPLICATION__BROKERS": "{1: 5000000.0}"},
-            "replication",
-            {"brokers": {1: 5e6}},
-            id="a map with numbers as names",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X"},
-            "alerts",
-            {"webhook": Webhook(url="env:X")},
-            id="a key of a section that may be null",
-        ),
-        pytest.param(
-            {
-                "QUOTAFLOW__MONITORING__OTLP__URL": "https://c/v1/metrics",
-                "QUOTAFLOW__MONITORING__OTLP__HEADERS__Authorization": "env:T",
-            },
-            "monitoring",
-            {"otlp": {"url": "https://c/v1/metrics", "headers": {"Authorization": "env:T"}}},
-            id="keys four deep",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN": "{lease_s: 70}"},
-            "plan",
-            {"lease_s": 70, "cooldown_s": 99},
-            id="a section, key by key",
-        ),
-        pytest.param({"QUOTAFLOW__PLAN__LEASE_S": ""}, "plan", {"lease_s": 3_600}, id="empty"),
-    ],
+    (
+        "entry beside the file's",
+        {SERVERS: "h:1,i:2"},
+        "kafka",
+        {"properties": {"bootstrap.servers": "h:1,i:2", "client.id": "f"}},
+    ),
+    (
+        "map in place of the file's",
+        {"QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x}"},
+        "kafka",
+        {"properties": {"client.id": "x"}},
+    ),
+    (
+        "entry over a map, in any order",
+        {
+            "QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "y",
+            "QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x, acks: 1}",
+        },
+        "kafka",
+        {"properties": {"client.id": "y", "acks": "1"}},
+    ),
+    (
+        "text that YAML would change",
+        {"QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "0123"},
+        "kafka",
+        {"properties": {"client.id": "0123"}},
+    ),
+    (
+        "a plug-in's name as it is written",
+        {"QUOTAFLOW__KAFKA__PROPERTIES__databricks.someThing": "[a"},
+        "kafka",
+        {"properties": {"client.id": "f", "databricks.someThing": "[a"}},
+    ),
+    (
+        "a setting of Spark",
+        {"QUOTAFLOW__SPARK__CONF__spark.sql.files.maxRecordsPerFile": "5"},
+        "spark",
+        {"conf": {"spark.sql.files.maxRecordsPerFile": "5"}},
+    ),
+    (
+        "a number by a user's own name",
+        {"QUOTAFLOW__PRODUCER_IDS__QUOTAS__Alice__2": "2.5"},
+        "producer_ids",
+        {"quotas": {"Alice__2": 2.5}},
+    ),
+    (
+        "a whole number of a table",
+        {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "14"},
+        "upkeep",
+        {"retention_days": {"requests": 14}},
+    ),
+    (
+        "null of a table",
+        {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "null"},
+        "upkeep",
+        {"retention_days": {"requests": None}},
+    ),
+    (
+        "a map with numbers as names",
+        {"QUOTAFLOW__REPLICATION__BROKERS": "{1: 5000000.0}"},
+        "replication",
+        {"brokers": {1: 5e6}},
+    ),
+    (
+        "a key of a section that may be null",
+        {"QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X"},
+        "alerts",
+        {"webhook": Webhook(url="env:X")},
+    ),
+    (
+        "keys four deep",
+        {
+            "QUOTAFLOW__MONITORING__OTLP__URL": "https://c/v1/metrics",
+            "QUOTAFLOW__MONITORING__OTLP__HEADERS__Authorization": "env:T",
+        },
+        "monitoring",
+        {"otlp": {"url": "https://c/v1/metrics", "headers": {"Authorization": "env:T"}}},
+    ),
+    (
+        "a section, key by key",
+        {"QUOTAFLOW__PLAN": "{lease_s: 70}"},
+        "plan",
+        {"lease_s": 70, "cooldown_s": 99},
+    ),
+    ("empty", {"QUOTAFLOW__PLAN__LEASE_S": ""}, "plan", {"lease_s": 3_600}),
 )
 def test_names_lead_to_keys(
     variables: dict[str, str],
@@ -260,103 +260,89 @@ def test_no_section_and_no_key_has_what_is_between_them_in_variables() -> None:
     assert [name for name in names if "__" in name or name != name.lower()] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("variables", "message"),
-    [
-        pytest.param(
-            {"QUOTAFLOW__PLAN__LEASES": "60"},
-            "QUOTAFLOW__PLAN__LEASES: unknown key plan.leases (did you mean lease_s?)",
-            id="a key",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLANN__LEASE_S": "60"},
-            "QUOTAFLOW__PLANN__LEASE_S: unknown key plann (did you mean plan?)",
-            id="a section",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS": "h:1"},
-            "QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS: unknown key kafka.bootstrap_servers "
-            "(did you mean properties.bootstrap.servers?)",
-            id="a property outside of properties",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER": "h:1"},
-            "QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER: kafka: Kafka has no property "
-            "bootstrap.server (did you mean bootstrap.servers?)",
-            id="a property",
-        ),
-        pytest.param(
-            {
-                "QUOTAFLOW__ALERTS__WEBHOOK__URI": "env:X",
-                "QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X",
-            },
-            "QUOTAFLOW__ALERTS__WEBHOOK__URI: unknown key alerts.webhook.uri (did you mean url?)",
-            id="a key three deep",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN__LEASE_S": "5"},
-            "QUOTAFLOW__PLAN__LEASE_S: plan.lease_s = 5: Input should be greater than or equal",
-            id="past a bound",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN__LEASE_S__X": "5"},
-            "QUOTAFLOW__PLAN__LEASE_S__X: plan.lease_s",
-            id="a key below a number",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN__LEASE_S__X": "5", "QUOTAFLOW__PLAN__LEASE_S": "60"},
-            "QUOTAFLOW__PLAN__LEASE_S__X: lease_s in conf must hold keys and values",
-            id="a key below a number that is given",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__WAREHOUSE__PATH": "/a", "QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA": "a.b"},
-            "QUOTAFLOW__WAREHOUSE__PATH, QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA: warehouse: path and "
-            "catalog_schema exclude each other",
-            id="two that exclude each other",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN": "no"}, "QUOTAFLOW__PLAN: plan", id="a text in place of a section"
-        ),
-        pytest.param(
-            {"QUOTAFLOW__plan__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S", id="small letters"
-        ),
-        pytest.param(
-            {"quotaflow__PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S", id="in its head"
-        ),
-        pytest.param(
-            {"QUOTAFLOW_PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S", id="one underscore"
-        ),
-        pytest.param({"QUOTAFLOW__CONF": "/x"}, "write QUOTAFLOW_CONF", id="the file"),
-        pytest.param({"QUOTAFLOW__HOME": "/x"}, "write QUOTAFLOW_HOME", id="the home"),
-        pytest.param({"QUOTAFLOW__": "x"}, "write QUOTAFLOW__SECTION__KEY", id="no name"),
-        pytest.param({"QUOTAFLOW__PLAN__": "x"}, "write QUOTAFLOW__SECTION__KEY", id="no key"),
-        pytest.param(
-            {SERVERS: "h:1", "QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers": "h:2"},
-            f"{SERVERS} and QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers are the same key",
-            id="one key twice",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS": "[User:CN=a,OU=b]"},
-            "QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS='[\"User:CN=a,OU=b\"]'",
-            id="names that YAML splits",
-        ),
-        pytest.param(
-            {PASSWORD: "hunter2"},
-            f"{PASSWORD}: kafka: sasl.password holds a secret in plain text: write env:NAME",
-            id="a secret",
-        ),
-        pytest.param(
-            {PASSWORD: "[hunter2", "QUOTAFLOW__SERVE__TOKEN": "[hunter2"},
-            "QUOTAFLOW__SERVE__TOKEN: the value is not YAML",
-            id="a secret that is no YAML",
-        ),
-        pytest.param(
-            {"QUOTAFLOW__SERVE__TOKEN": "hunter2"}, "QUOTAFLOW__SERVE__TOKEN: serve.", id="a token"
-        ),
-        pytest.param(
-            {"QUOTAFLOW__PRIVACY": "hunter2"}, "QUOTAFLOW__PRIVACY: privacy", id="a secret section"
-        ),
-    ],
+    (
+        "a key",
+        {"QUOTAFLOW__PLAN__LEASES": "60"},
+        "QUOTAFLOW__PLAN__LEASES: unknown key plan.leases (did you mean lease_s?)",
+    ),
+    (
+        "a section",
+        {"QUOTAFLOW__PLANN__LEASE_S": "60"},
+        "QUOTAFLOW__PLANN__LEASE_S: unknown key plann (did you mean plan?)",
+    ),
+    (
+        "a property outside of properties",
+        {"QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS": "h:1"},
+        "QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS: unknown key kafka.bootstrap_servers "
+        "(did you mean properties.bootstrap.servers?)",
+    ),
+    (
+        "a property",
+        {"QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER": "h:1"},
+        "QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER: kafka: Kafka has no property "
+        "bootstrap.server (did you mean bootstrap.servers?)",
+    ),
+    (
+        "a key three deep",
+        {
+            "QUOTAFLOW__ALERTS__WEBHOOK__URI": "env:X",
+            "QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X",
+        },
+        "QUOTAFLOW__ALERTS__WEBHOOK__URI: unknown key alerts.webhook.uri (did you mean url?)",
+    ),
+    (
+        "past a bound",
+        {"QUOTAFLOW__PLAN__LEASE_S": "5"},
+        "QUOTAFLOW__PLAN__LEASE_S: plan.lease_s = 5: Input should be greater than or equal",
+    ),
+    (
+        "a key below a number",
+        {"QUOTAFLOW__PLAN__LEASE_S__X": "5"},
+        "QUOTAFLOW__PLAN__LEASE_S__X: plan.lease_s",
+    ),
+    (
+        "a key below a number that is given",
+        {"QUOTAFLOW__PLAN__LEASE_S__X": "5", "QUOTAFLOW__PLAN__LEASE_S": "60"},
+        "QUOTAFLOW__PLAN__LEASE_S__X: lease_s in conf must hold keys and values",
+    ),
+    (
+        "two that exclude each other",
+        {"QUOTAFLOW__WAREHOUSE__PATH": "/a", "QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA": "a.b"},
+        "QUOTAFLOW__WAREHOUSE__PATH, QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA: warehouse: path and "
+        "catalog_schema exclude each other",
+    ),
+    ("a text in place of a section", {"QUOTAFLOW__PLAN": "no"}, "QUOTAFLOW__PLAN: plan"),
+    ("small letters", {"QUOTAFLOW__plan__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
+    ("in its head", {"quotaflow__PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
+    ("one underscore", {"QUOTAFLOW_PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
+    ("the file", {"QUOTAFLOW__CONF": "/x"}, "write QUOTAFLOW_CONF"),
+    ("the home", {"QUOTAFLOW__HOME": "/x"}, "write QUOTAFLOW_HOME"),
+    ("no name", {"QUOTAFLOW__": "x"}, "write QUOTAFLOW__SECTION__KEY"),
+    ("no key", {"QUOTAFLOW__PLAN__": "x"}, "write QUOTAFLOW__SECTION__KEY"),
+    (
+        "one key twice",
+        {SERVERS: "h:1", "QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers": "h:2"},
+        f"{SERVERS} and QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers are the same key",
+    ),
+    (
+        "names that YAML splits",
+        {"QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS": "[User:CN=a,OU=b]"},
+        "QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS='[\"User:CN=a,OU=b\"]'",
+    ),
+    (
+        "a secret",
+        {PASSWORD: "hunter2"},
+        f"{PASSWORD}: kafka: sasl.password holds a secret in plain text: write env:NAME",
+    ),
+    (
+        "a secret that is no YAML",
+        {PASSWORD: "[hunter2", "QUOTAFLOW__SERVE__TOKEN": "[hunter2"},
+        "QUOTAFLOW__SERVE__TOKEN: the value is not YAML",
+    ),
+    ("a token", {"QUOTAFLOW__SERVE__TOKEN": "hunter2"}, "QUOTAFLOW__SERVE__TOKEN: serve."),
+    ("a secret section", {"QUOTAFLOW__PRIVACY": "hunter2"}, "QUOTAFLOW__PRIVACY: privacy"),
 )
 def test_a_wrong_variable_is_one_error_with_its_name(
     variables: dict[str, str],
@@ -478,14 +464,12 @@ def test_a_user_without_a_home_has_no_conf_there(monkeypatch: pytest.MonkeyPatch
     assert config.given().file is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "variable", "message"),
-    [
-        pytest.param(["--conf", "/nonexist"], None, "cannot read conf /nonexist", id="option"),
-        pytest.param([], "/nonexist", "QUOTAFLOW_CONF: there is no file /nonexist", id="variable"),
-        pytest.param([], "~/nonexist", "there is no file {home}/nonexist", id="below home"),
-        pytest.param([], "{home}", "cannot read conf {home}: Is a directory", id="a folder"),
-    ],
+    ("option", ["--conf", "/nonexist"], None, "cannot read conf /nonexist"),
+    ("variable", [], "/nonexist", "QUOTAFLOW_CONF: there is no file /nonexist"),
+    ("below home", [], "~/nonexist", "there is no file {home}/nonexist"),
+    ("a folder", [], "{home}", "cannot read conf {home}: Is a directory"),
 )
 @pytest.mark.parametrize("command", ["tables", "status", "plan", "conf check", "run --once"])
 def test_a_named_file_that_is_missing_is_an_error(

@@ -7,6 +7,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import place
 
+from ...cases import cases
+
 CHECKPOINTS = "warehouse.checkpoints=/var/lib/quotaflow/checkpoints"
 
 
@@ -37,51 +39,39 @@ def test_a_folder_stays_one(path: str) -> None:
     assert not load(f"warehouse.path={path}").warehouse.is_store
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "message"),
-    [
-        pytest.param("s3a://b-b/wh", "write s3://b-b/wh$", id="Hadoop's name"),
-        pytest.param("s3a:/b-b/wh", "write s3://b-b/wh$", id="one slash and Hadoop's name"),
-        pytest.param("s3:/b-b/wh", "write s3://b-b/wh$", id="one slash"),
-        pytest.param("S3://b-b/wh", "write s3://b-b/wh$", id="capitals"),
-        pytest.param("gcs://b-b/wh", "write gs://b-b/wh$", id="another name of Google's"),
-        pytest.param("s4://b-b/wh", "a folder, or s3://BUCKET/PREFIX", id="a typing error"),
-        pytest.param("http://b-b/wh", "a folder, or s3://BUCKET/PREFIX, gs:", id="a web address"),
-        pytest.param("s3://b-b", "write s3://b-b/quotaflow", id="no prefix"),
-        pytest.param("s3://b-b/a//b", "prefix of letters", id="an empty part"),
-        pytest.param("s3://b-b/a?x=1", "prefix of letters", id="a query"),
-        pytest.param("s3://u:p@b-b/x", "has no bucket that can be", id="a login"),
-        pytest.param("abfss://c@a/x", "abfss://CONTAINER@ACCOUNT.dfs", id="no host of Azure"),
-        pytest.param("/Volumes/main/q/files", "volume of Databricks", id="a volume"),
-    ],
+    ("Hadoop's name", "s3a://b-b/wh", "write s3://b-b/wh$"),
+    ("one slash and Hadoop's name", "s3a:/b-b/wh", "write s3://b-b/wh$"),
+    ("one slash", "s3:/b-b/wh", "write s3://b-b/wh$"),
+    ("capitals", "S3://b-b/wh", "write s3://b-b/wh$"),
+    ("another name of Google's", "gcs://b-b/wh", "write gs://b-b/wh$"),
+    ("a typing error", "s4://b-b/wh", "a folder, or s3://BUCKET/PREFIX"),
+    ("a web address", "http://b-b/wh", "a folder, or s3://BUCKET/PREFIX, gs:"),
+    ("no prefix", "s3://b-b", "write s3://b-b/quotaflow"),
+    ("an empty part", "s3://b-b/a//b", "prefix of letters"),
+    ("a query", "s3://b-b/a?x=1", "prefix of letters"),
+    ("a login", "s3://u:p@b-b/x", "has no bucket that can be"),
+    ("no host of Azure", "abfss://c@a/x", "abfss://CONTAINER@ACCOUNT.dfs"),
+    ("a volume", "/Volumes/main/q/files", "volume of Databricks"),
 )
 def test_another_path_is_refused_with_the_nearest_right_one(path: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load(f"warehouse.path={path}", CHECKPOINTS)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pairs", "message"),
-    [
-        pytest.param([], "checkpoints is needed beside path s3://b-b/wh", id="no checkpoints"),
-        pytest.param(
-            ["warehouse.checkpoints=s3://b-b/cp"], "a lock there excludes", id="there too"
-        ),
-        pytest.param(
-            [CHECKPOINTS, "warehouse.store.secret_access_key=hunter2"],
-            "secret_access_key holds a secret in plain text: write env:NAME",
-            id="a literal secret",
-        ),
-        pytest.param(
-            [CHECKPOINTS, "warehouse.store.regoin=eu-west-1"], "did you mean region", id="a typo"
-        ),
-        pytest.param(
-            [CHECKPOINTS, "warehouse.store.account_key=env:K"], "no option of this", id="Azure's"
-        ),
-        pytest.param(
-            [CHECKPOINTS, "warehouse.store.endpoint=minio:9000"], "write https://HOST", id="no URL"
-        ),
-    ],
+    ("no checkpoints", [], "checkpoints is needed beside path s3://b-b/wh"),
+    ("there too", ["warehouse.checkpoints=s3://b-b/cp"], "a lock there excludes"),
+    (
+        "a literal secret",
+        [CHECKPOINTS, "warehouse.store.secret_access_key=hunter2"],
+        "secret_access_key holds a secret in plain text: write env:NAME",
+    ),
+    ("a typo", [CHECKPOINTS, "warehouse.store.regoin=eu-west-1"], "did you mean region"),
+    ("Azure's", [CHECKPOINTS, "warehouse.store.account_key=env:K"], "no option of this"),
+    ("no URL", [CHECKPOINTS, "warehouse.store.endpoint=minio:9000"], "write https://HOST"),
 )
 def test_wrong_options_of_a_store_are_refused(pairs: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:

@@ -14,6 +14,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.schema import EDITOR_LINE, schema
 
+from ...cases import cases
 from ...documented_commands import PAGES
 
 BLOCK = re.compile(r"(?ms)^ *```yaml\n(.*?)^ *```$")
@@ -52,27 +53,23 @@ def test_there_are_such_confs() -> None:
     assert len(confs()) > 10
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("warehous: {}", id="a section"),
-        pytest.param("warehouse: {pth: /data}", id="a key"),
-        pytest.param("warehouse: {query_memory_mb: many}", id="a type"),
-        pytest.param("health: {max_silence_s: 0}", id="a bound"),
-        pytest.param("kafka: {login_module_prefix: kafkashaded}", id="a closed set"),
-    ],
+    ("a section", "warehous: {}"),
+    ("a key", "warehouse: {pth: /data}"),
+    ("a type", "warehouse: {query_memory_mb: many}"),
+    ("a bound", "health: {max_silence_s: 0}"),
+    ("a closed set", "kafka: {login_module_prefix: kafkashaded}"),
 )
 def test_the_schema_refuses(validator: Draft202012Validator, text: str) -> None:
     assert not validator.is_valid(yaml.safe_load(text))
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("kafka:", id="a section without lines"),
-        pytest.param("kafka: {properties: {request.timeout.ms: 5000}}", id="a number as text"),
-        pytest.param("kafka: {properties: {enable.metrics.push: false}}", id="a truth as text"),
-    ],
+    ("a section without lines", "kafka:"),
+    ("a number as text", "kafka: {properties: {request.timeout.ms: 5000}}"),
+    ("a truth as text", "kafka: {properties: {enable.metrics.push: false}}"),
 )
 def test_the_schema_takes_what_conf_makes_text_of(
     validator: Draft202012Validator, text: str

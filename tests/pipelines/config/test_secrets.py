@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.config import logins, secrets
 from quotaflow.pipelines.errors import ConfigError
 
+from ...cases import cases
+
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -52,63 +54,59 @@ def test_a_reference_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert secrets.resolve({"ssl.key.password": "env:QF_PW"}) == {"ssl.key.password": "s3"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "message"),
-    [
-        pytest.param({"sasl.password": "env:QF_NONE"}, "QF_NONE is not set", id="unset variable"),
-        pytest.param(
-            {"sasl.password": "secret:key"}, "names no scope: write secret:scope/key", id="no scope"
-        ),
-        pytest.param({"sasl.password": "secret:a/b"}, "on Databricks only", id="not on Databricks"),
-        pytest.param({"sasl.username": "u"}, "no sasl.password", id="half a login"),
-        pytest.param(
-            {"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "env:QF_PW"},
-            "sasl.mechanism GSSAPI takes no sasl.username: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 do",
-            id="another mechanism's keys",
-        ),
-        pytest.param(
-            {"sasl.username": "u", "sasl.password": "env:QF_PW", "sasl.jaas.config": f"{PLAIN} r;"},
-            "exclude each other",
-            id="two logins",
-        ),
-        pytest.param(
-            {"sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required;"},
-            "login module that is not one of",
-            id="another login module",
-        ),
-        pytest.param(
-            {"sasl.jaas.config": f"{PLAIN} required; com.sun.jndi.JndiLoginModule required;"},
-            "cannot be read: write MODULE required",
-            id="two login modules",
-        ),
-        pytest.param(
-            {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f"{PLAIN} required;"},
-            "names PlainLoginModule, and sasl.mechanism GSSAPI needs Krb5LoginModule",
-            id="the module of another mechanism",
-        ),
-        pytest.param(
-            {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.jaas.config": f'{OAUTH} required unsecuredLoginStringClaim_sub="admin";',
-            },
-            "has unsecuredLoginStringClaim_sub, which this login does not take",
-            id="an unsecured token",
-        ),
-        pytest.param(
-            {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.extensions": "a b"},
-            "is not NAME=VALUE",
-            id="extensions that are none",
-        ),
-        pytest.param(
-            {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.oauthbearer.client.id": "a",
-                "sasl.oauthbearer.client.credentials.client.id": "b",
-            },
-            "two names of clientId: leave one",
-            id="a key by two names",
-        ),
-    ],
+    ("unset variable", {"sasl.password": "env:QF_NONE"}, "QF_NONE is not set"),
+    ("no scope", {"sasl.password": "secret:key"}, "names no scope: write secret:scope/key"),
+    ("not on Databricks", {"sasl.password": "secret:a/b"}, "on Databricks only"),
+    ("half a login", {"sasl.username": "u"}, "no sasl.password"),
+    (
+        "another mechanism's keys",
+        {"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "env:QF_PW"},
+        "sasl.mechanism GSSAPI takes no sasl.username: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 do",
+    ),
+    (
+        "two logins",
+        {"sasl.username": "u", "sasl.password": "env:QF_PW", "sasl.jaas.config": f"{PLAIN} r;"},
+        "exclude each other",
+    ),
+    (
+        "another login module",
+        {"sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required;"},
+        "login module that is not one of",
+    ),
+    (
+        "two login modules",
+        {"sasl.jaas.config": f"{PLAIN} required; com.sun.jndi.JndiLoginModule required;"},
+        "cannot be read: write MODULE required",
+    ),
+    (
+        "the module of another mechanism",
+        {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f"{PLAIN} required;"},
+        "names PlainLoginModule, and sasl.mechanism GSSAPI needs Krb5LoginModule",
+    ),
+    (
+        "an unsecured token",
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": f'{OAUTH} required unsecuredLoginStringClaim_sub="admin";',
+        },
+        "has unsecuredLoginStringClaim_sub, which this login does not take",
+    ),
+    (
+        "extensions that are none",
+        {"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.extensions": "a b"},
+        "is not NAME=VALUE",
+    ),
+    (
+        "a key by two names",
+        {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.client.id": "a",
+            "sasl.oauthbearer.client.credentials.client.id": "b",
+        },
+        "two names of clientId: leave one",
+    ),
 )
 def test_a_login_that_cannot_be_right_is_one_error(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], message: str

@@ -6,6 +6,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from quotaflow.pipelines.config.ingest import TimeZone, time_zones
 
+from ...cases import cases
+
 ZONE = TypeAdapter(TimeZone)
 
 
@@ -15,13 +17,11 @@ def test_the_parser_knows_every_zone_that_conf_takes() -> None:
     assert time_zones() - of_parser == set()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "hint"),
-    [
-        pytest.param("Europe/Berln", "did you mean Europe/Berlin?", id="a slip"),
-        pytest.param("localtime", "write one such as Europe/Berlin", id="this machine's own"),
-        pytest.param("CEST", "did you mean", id="an abbreviation"),
-    ],
+    ("a slip", "Europe/Berln", "did you mean Europe/Berlin?"),
+    ("this machine's own", "localtime", "write one such as Europe/Berlin"),
+    ("an abbreviation", "CEST", "did you mean"),
 )
 def test_another_name_is_refused_with_the_nearest(name: str, hint: str) -> None:
     with pytest.raises(ValidationError, match=name) as refusal:

@@ -15,6 +15,8 @@ from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas import acls
 
+from ...cases import cases
+
 SERVERS = "b1:9093,b2:9093"
 LOGIN = {
     "security.protocol": "SASL_SSL",
@@ -84,16 +86,14 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     assert {"cleanup.policy=compact", "min.insync.replicas=2"} <= set(leases)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("of_brokers", "given", "in_conf"),
-    [
-        pytest.param({"CONTROLLER"}, [], ["CONTROLLER"], id="the default"),
-        pytest.param(set(), [], ["CONTROLLER"], id="brokers of ZooKeeper"),
-        pytest.param({"CONTROLPLANE-9090"}, [], ["CONTROLPLANE-9090"], id="Strimzi"),
-        pytest.param({"B", "A"}, [], ["A", "B"], id="several"),
-        pytest.param({"A"}, ["--set", "ingest.controller_listeners=[C]"], ["C"], id="given"),
-        pytest.param(None, [], ["CONTROLLER"], id="not to be read"),
-    ],
+    ("the default", {"CONTROLLER"}, [], ["CONTROLLER"]),
+    ("brokers of ZooKeeper", set(), [], ["CONTROLLER"]),
+    ("Strimzi", {"CONTROLPLANE-9090"}, [], ["CONTROLPLANE-9090"]),
+    ("several", {"B", "A"}, [], ["A", "B"]),
+    ("given", {"A"}, ["--set", "ingest.controller_listeners=[C]"], ["C"]),
+    ("not to be read", None, [], ["CONTROLLER"]),
 )
 def test_listeners_of_raft_are_those_of_the_brokers(
     tmp_path: Path,
@@ -275,37 +275,35 @@ def test_what_cannot_be_is_one_error_that_repeats_no_secret(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("of_brokers", "names", "topic"),
-    [
-        pytest.param(
-            Release(3, 9),
-            ({"log4j.properties", "TelemetryGate.java"}, {"log4j2.yaml", "TelemetryReceiver.java"}),
-            None,
-            id="reload4j, and a gate for pushes",
+    (
+        "reload4j, and a gate for pushes",
+        Release(3, 9),
+        ({"log4j.properties", "TelemetryGate.java"}, {"log4j2.yaml", "TelemetryReceiver.java"}),
+        None,
+    ),
+    (
+        "log4j2, and a gate for pushes",
+        Release(4, 1),
+        ({"log4j2.yaml", "TelemetryGate.java"}, {"log4j.properties", "TelemetryReceiver.java"}),
+        None,
+    ),
+    (
+        "the receiver",
+        Release(4, 2),
+        ({"log4j2.yaml", "TelemetryReceiver.java"}, {"log4j.properties", "TelemetryGate.java"}),
+        "client_telemetry",
+    ),
+    (
+        "no telemetry",
+        Release(3, 6),
+        (
+            {"log4j.properties"},
+            {"server.properties", "TelemetryGate.java", "TelemetryReceiver.java"},
         ),
-        pytest.param(
-            Release(4, 1),
-            ({"log4j2.yaml", "TelemetryGate.java"}, {"log4j.properties", "TelemetryReceiver.java"}),
-            None,
-            id="log4j2, and a gate for pushes",
-        ),
-        pytest.param(
-            Release(4, 2),
-            ({"log4j2.yaml", "TelemetryReceiver.java"}, {"log4j.properties", "TelemetryGate.java"}),
-            "client_telemetry",
-            id="the receiver",
-        ),
-        pytest.param(
-            Release(3, 6),
-            (
-                {"log4j.properties"},
-                {"server.properties", "TelemetryGate.java", "TelemetryReceiver.java"},
-            ),
-            None,
-            id="no telemetry",
-        ),
-    ],
+        None,
+    ),
 )
 def test_brokers_get_files_that_they_can_load(
     tmp_path: Path,

@@ -10,6 +10,7 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.view_tables import make_tables
 
 
@@ -35,12 +36,10 @@ def test_doctor_finds_a_cluster_that_does_not_answer(
     assert "rights to run" not in findings
 
 
-@pytest.mark.parametrize(
+@cases(
     ("option", "expected"),
-    [
-        pytest.param([], "bad        cluster: nobody answered\n           -> is it up?", id="text"),
-        pytest.param(["--csv"], "bad,cluster,nobody answered,is it up?", id="csv"),
-    ],
+    ("text", [], "bad        cluster: nobody answered\n           -> is it up?"),
+    ("csv", ["--csv"], "bad,cluster,nobody answered,is it up?"),
 )
 def test_doctor_prints_what_it_observed(
     option: list[str],

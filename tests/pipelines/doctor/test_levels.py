@@ -10,36 +10,26 @@ from quotaflow.pipelines.doctor.managed_services import SERVICES
 from quotaflow.pipelines.monitoring.log_volume import LogVolume
 from quotaflow.schemas.levels import ADMIN_API, LEVELS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 
+from ...cases import cases
+
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RECENTLY, LONG_AGO = NOW - timedelta(hours=2), NOW - timedelta(days=3)
 VOLUME = LogVolume("c1", RECENTLY, 60.0, {"1": 600, "2": 300}, {"1": 660_000, "2": 330_000})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sources", "level"),
-    [
-        pytest.param(LevelSources(), ADMIN_API, id="no topic has a record"),
-        pytest.param(LevelSources(telemetry_at=RECENTLY), TELEMETRY, id="clients push"),
-        pytest.param(
-            LevelSources(log_at=RECENTLY, sampling={"PRODUCE": 0.1}),
-            SAMPLED_LOG,
-            id="a sampled log",
-        ),
-        pytest.param(
-            LevelSources(log_at=RECENTLY, sampling={}, brokers_sample=True),
-            SAMPLED_LOG,
-            id="brokers sample",
-        ),
-        pytest.param(
-            LevelSources(telemetry_at=RECENTLY, log_at=RECENTLY, sampling={}), WHOLE_LOG, id="all"
-        ),
-        pytest.param(
-            LevelSources(telemetry_at=RECENTLY, log_at=LONG_AGO), TELEMETRY, id="the log ended"
-        ),
-        pytest.param(
-            LevelSources(telemetry_at=LONG_AGO, log_at=LONG_AGO), ADMIN_API, id="all ended"
-        ),
-    ],
+    ("no topic has a record", LevelSources(), ADMIN_API),
+    ("clients push", LevelSources(telemetry_at=RECENTLY), TELEMETRY),
+    ("a sampled log", LevelSources(log_at=RECENTLY, sampling={"PRODUCE": 0.1}), SAMPLED_LOG),
+    (
+        "brokers sample",
+        LevelSources(log_at=RECENTLY, sampling={}, brokers_sample=True),
+        SAMPLED_LOG,
+    ),
+    ("all", LevelSources(telemetry_at=RECENTLY, log_at=RECENTLY, sampling={}), WHOLE_LOG),
+    ("the log ended", LevelSources(telemetry_at=RECENTLY, log_at=LONG_AGO), TELEMETRY),
+    ("all ended", LevelSources(telemetry_at=LONG_AGO, log_at=LONG_AGO), ADMIN_API),
 )
 def test_a_level_is_reached_if_its_records_came_within_a_day(
     sources: LevelSources, level: str
@@ -89,26 +79,18 @@ def test_the_cost_of_a_log_is_what_capture_measured() -> None:
     assert "are not stored" in measured["level sampled_log"].observed
 
 
-@pytest.mark.parametrize(
+@cases(
     ("servers", "name"),
-    [
-        pytest.param(
-            "b-1.x.abc.c2.kafka.eu-west-1.amazonaws.com:9098", "Amazon MSK", id="provisioned"
-        ),
-        pytest.param(
-            "boot-x.c1.kafka-serverless.us-east-1.amazonaws.com:9098", "Amazon MSK", id="serverless"
-        ),
-        pytest.param("ec2-1-2-3-4.compute.amazonaws.com:9092", None, id="a machine at Amazon"),
-        pytest.param("pkc-1.eu.aws.confluent.cloud:9092", "Confluent Cloud", id="confluent"),
-        pytest.param("NS.servicebus.windows.net:9093", "Azure Event Hubs", id="event hubs"),
-        pytest.param("k-x.aivencloud.com:12345", "Aiven", id="aiven"),
-        pytest.param(
-            "a:9092, seed-1.x.cloud.redpanda.com:9092", "Redpanda Cloud", id="the second server"
-        ),
-        pytest.param("confluent.cloud.example.com:9092", None, id="a name that only begins so"),
-        pytest.param("", None, id="none"),
-        pytest.param("[::1]:9092", None, id="an address"),
-    ],
+    ("provisioned", "b-1.x.abc.c2.kafka.eu-west-1.amazonaws.com:9098", "Amazon MSK"),
+    ("serverless", "boot-x.c1.kafka-serverless.us-east-1.amazonaws.com:9098", "Amazon MSK"),
+    ("a machine at Amazon", "ec2-1-2-3-4.compute.amazonaws.com:9092", None),
+    ("confluent", "pkc-1.eu.aws.confluent.cloud:9092", "Confluent Cloud"),
+    ("event hubs", "NS.servicebus.windows.net:9093", "Azure Event Hubs"),
+    ("aiven", "k-x.aivencloud.com:12345", "Aiven"),
+    ("the second server", "a:9092, seed-1.x.cloud.redpanda.com:9092", "Redpanda Cloud"),
+    ("a name that only begins so", "confluent.cloud.example.com:9092", None),
+    ("none", "", None),
+    ("an address", "[::1]:9092", None),
 )
 def test_a_managed_service_is_known_by_the_names_of_its_brokers(
     servers: str, name: str | None

@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.doctor import line_times, request_log
 from quotaflow.pipelines.doctor.finding import Finding
 
+from ...cases import cases
 from .test_request_log import BODY, MS, Record
 
 NOW = datetime.fromtimestamp(MS / 1_000, UTC)
@@ -34,27 +35,25 @@ def off(*seconds: float) -> list[tuple[float, int]]:
     return [(MS + s * 1_000, broker) for broker, s in enumerate(seconds, start=1)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seconds", "state", "cures"),
-    [
-        pytest.param([0], "ok", [], id="right"),
-        pytest.param([60], "ok", [], id="ahead, at the bound"),
-        pytest.param([61], "bad", [NTP], id="ahead, past the bound"),
-        pytest.param([7_654, 0], "bad", [NTP], id="one of two is ahead"),
-        pytest.param([7_654, 7_660], "bad", [SHIPPER], id="all are ahead alike"),
-        pytest.param([7_654, 1_234], "bad", [NTP], id="all are ahead, and not alike"),
-        pytest.param([2 * H + 1], "bad", [ZONE, "ingest.time_zone", NTP], id="a zone ahead"),
-        pytest.param([5.75 * H], "bad", [ZONE], id="a zone of three quarters"),
-        pytest.param([365 * DAY], "bad", [DATE], id="a year ahead"),
-        pytest.param([-61], "ok", [], id="a minute behind may be delivery"),
-        pytest.param([-H + 100], "ok", [], id="behind, and results still take it"),
-        pytest.param([-H - 400], "warning", [NTP, LAGS, REBUILD], id="behind, past lateness"),
-        pytest.param([-500, 0], "warning", [NTP, LAGS], id="behind the other broker"),
-        pytest.param([-500, -490], "ok", [], id="behind alike: a shipper that lags"),
-        pytest.param([-5 * H - 1, 0], "warning", [ZONE, REBUILD], id="a zone behind"),
-        pytest.param([-100_000], "warning", [DATE, "old log", REBUILD], id="a day behind"),
-        pytest.param([-300 * DAY], "warning", [DATE, "old log"], id="an old log"),
-    ],
+    ("right", [0], "ok", []),
+    ("ahead, at the bound", [60], "ok", []),
+    ("ahead, past the bound", [61], "bad", [NTP]),
+    ("one of two is ahead", [7_654, 0], "bad", [NTP]),
+    ("all are ahead alike", [7_654, 7_660], "bad", [SHIPPER]),
+    ("all are ahead, and not alike", [7_654, 1_234], "bad", [NTP]),
+    ("a zone ahead", [2 * H + 1], "bad", [ZONE, "ingest.time_zone", NTP]),
+    ("a zone of three quarters", [5.75 * H], "bad", [ZONE]),
+    ("a year ahead", [365 * DAY], "bad", [DATE]),
+    ("a minute behind may be delivery", [-61], "ok", []),
+    ("behind, and results still take it", [-H + 100], "ok", []),
+    ("behind, past lateness", [-H - 400], "warning", [NTP, LAGS, REBUILD]),
+    ("behind the other broker", [-500, 0], "warning", [NTP, LAGS]),
+    ("behind alike: a shipper that lags", [-500, -490], "ok", []),
+    ("a zone behind", [-5 * H - 1, 0], "warning", [ZONE, REBUILD]),
+    ("a day behind", [-100_000], "warning", [DATE, "old log", REBUILD]),
+    ("an old log", [-300 * DAY], "warning", [DATE, "old log"]),
 )
 def test_a_clock_is_wrong_in_either_direction(
     seconds: list[float], state: str, cures: list[str]

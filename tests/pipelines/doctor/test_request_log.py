@@ -12,6 +12,8 @@ from quotaflow.pipelines.config import IngestSection
 from quotaflow.pipelines.doctor import request_log
 from quotaflow.pipelines.doctor.line_times import SampledLine
 
+from ...cases import cases
+
 FINE = dict.fromkeys(
     ("log bodies", "log times", "log numbers", "record times", "clocks of brokers"), "ok"
 )
@@ -139,23 +141,19 @@ ENVELOPE = {"ts": MS, "broker": 1, "r": BODY}
 HEADER_ALONE = {"ts": MS, "broker": 1, "r": {"requestHeader": {"requestApiKey": 3}}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("records", "expected"),
-    [
-        pytest.param(["x", "y"], {"log lines": "bad"}, id="all unreadable"),
-        pytest.param(
-            [json.dumps(json.dumps(BODY))], {"log lines": "warning"}, id="lines that are strings"
-        ),
-        pytest.param(["x", ENVELOPE], {"log lines": "warning"}, id="some unreadable"),
-        pytest.param([BODY], {"log lines": "warning"}, id="broker unknown"),
-        pytest.param([HEADER_ALONE], {"log bodies": "bad"}, id="no bodies"),
-        pytest.param([ENVELOPE | {"ts": "soon"}], {"log times": "warning"}, id="no time"),
-        pytest.param(
-            [ENVELOPE | {"r": BODY | {"totalTimeMs": "fast"}}],
-            {"log numbers": "warning"},
-            id="a text for a number",
-        ),
-    ],
+    ("all unreadable", ["x", "y"], {"log lines": "bad"}),
+    ("lines that are strings", [json.dumps(json.dumps(BODY))], {"log lines": "warning"}),
+    ("some unreadable", ["x", ENVELOPE], {"log lines": "warning"}),
+    ("broker unknown", [BODY], {"log lines": "warning"}),
+    ("no bodies", [HEADER_ALONE], {"log bodies": "bad"}),
+    ("no time", [ENVELOPE | {"ts": "soon"}], {"log times": "warning"}),
+    (
+        "a text for a number",
+        [ENVELOPE | {"r": BODY | {"totalTimeMs": "fast"}}],
+        {"log numbers": "warning"},
+    ),
 )
 def test_what_is_found_of_the_newest_lines(records: list[Any], expected: dict[str, str]) -> None:
     states = states_of([record(each) for each in records])

@@ -1,12 +1,12 @@
 """Rights of a login by role, as brokers list them."""
 
-import pytest
-
 from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.doctor import rights
 from quotaflow.pipelines.doctor.rights import Allowed, Granting
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.schemas import acls
+
+from ...cases import cases
 
 NAMES = {"request_log_topic": "logs", "receiver_topic": None, "otlp_topic": None}
 HOW = Granting("User:it's me", Connection("b:9093", True))
@@ -21,50 +21,39 @@ NO_GROUP = (
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("role", "allowed", "expected"),
-    [
-        pytest.param(
-            "run", Allowed(ALL, {"logs": ALL}, True), ("ok", "all there"), id="all there is"
+    ("all there is", "run", Allowed(ALL, {"logs": ALL}, True), ("ok", "all there")),
+    ("no group, not needed", "run", Allowed(None, {"logs": ALL}, False), ("ok", NO_GROUP)),
+    ("a topic that is hidden", "run", Allowed(ALL, {}, True), ("bad", "lacks Read on topic logs")),
+    (
+        "a topic that may be seen",
+        "run",
+        Allowed(ALL, {"logs": frozenset({DESCRIBE})}),
+        ("bad", "lacks Read on topic logs"),
+    ),
+    (
+        "a topic there is not",
+        "run",
+        Allowed(ALL, {}, True, frozenset({"logs"})),
+        ("ok", "all there, 1 of them unknown"),
+    ),
+    (
+        "configs of one topic are hidden",
+        "snapshot",
+        Allowed(frozenset({DESCRIBE}), {"a": ALL, "b": frozenset({DESCRIBE})}),
+        (
+            "warning",
+            "lacks DescribeConfigs on cluster kafka-cluster, DescribeConfigs on topic *",
         ),
-        pytest.param(
-            "run", Allowed(None, {"logs": ALL}, False), ("ok", NO_GROUP), id="no group, not needed"
-        ),
-        pytest.param(
-            "run",
-            Allowed(ALL, {}, True),
-            ("bad", "lacks Read on topic logs"),
-            id="a topic that is hidden",
-        ),
-        pytest.param(
-            "run",
-            Allowed(ALL, {"logs": frozenset({DESCRIBE})}),
-            ("bad", "lacks Read on topic logs"),
-            id="a topic that may be seen",
-        ),
-        pytest.param(
-            "run",
-            Allowed(ALL, {}, True, frozenset({"logs"})),
-            ("ok", "all there, 1 of them unknown"),
-            id="a topic there is not",
-        ),
-        pytest.param(
-            "snapshot",
-            Allowed(frozenset({DESCRIBE}), {"a": ALL, "b": frozenset({DESCRIBE})}),
-            (
-                "warning",
-                "lacks DescribeConfigs on cluster kafka-cluster, DescribeConfigs on topic *",
-            ),
-            id="configs of one topic are hidden",
-        ),
-        pytest.param(
-            "snapshot",
-            Allowed(None, {}),
-            ("ok", "all there, 4 of them unknown"),
-            id="a cluster that tells nothing",
-        ),
-        pytest.param("apply", Allowed(ALL, {"a": ALL}), ("ok", "all there"), id="another login's"),
-    ],
+    ),
+    (
+        "a cluster that tells nothing",
+        "snapshot",
+        Allowed(None, {}),
+        ("ok", "all there, 4 of them unknown"),
+    ),
+    ("another login's", "apply", Allowed(ALL, {"a": ALL}), ("ok", "all there")),
 )
 def test_what_a_role_lacks(role: str, allowed: Allowed, expected: tuple[str, str]) -> None:
     finding = rights.of_role(role, acls.needed(role, NAMES), allowed, HOW)
@@ -103,26 +92,19 @@ KEYTAB |= {"sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "quota/host@
 UNKNOWN = ("warning", "unknown: only brokers know it")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "principal", "expected"),
-    [
-        pytest.param(OAUTH, None, UNKNOWN, id="a token"),
-        pytest.param(OAUTH, "User:0b0b", ("ok", "User:0b0b"), id="a token, and conf names it"),
-        pytest.param(
-            {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"},
-            None,
-            UNKNOWN,
-            id="IAM",
-        ),
-        pytest.param(CERTIFICATE, None, UNKNOWN, id="a certificate"),
-        pytest.param(KEYTAB, None, ("ok", "User:quota"), id="a keytab"),
-        pytest.param(
-            {"security.protocol": "SSL"},
-            None,
-            ("ok", "none: this login is User:ANONYMOUS, as that of others"),
-            id="TLS without a login",
-        ),
-    ],
+    ("a token", OAUTH, None, UNKNOWN),
+    ("a token, and conf names it", OAUTH, "User:0b0b", ("ok", "User:0b0b")),
+    ("IAM", {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM"}, None, UNKNOWN),
+    ("a certificate", CERTIFICATE, None, UNKNOWN),
+    ("a keytab", KEYTAB, None, ("ok", "User:quota")),
+    (
+        "TLS without a login",
+        {"security.protocol": "SSL"},
+        None,
+        ("ok", "none: this login is User:ANONYMOUS, as that of others"),
+    ),
 )
 def test_whether_conf_says_as_whom_brokers_take_the_login(
     properties: dict[str, str], principal: str | None, expected: tuple[str, str]

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from quotaflow.pipelines.jobs import offset_gaps
 from quotaflow.pipelines.streaming.topic_position import TopicPosition, read_position
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...cases import cases
 
 TOPIC = "conf"  # a key of Spark's own, too
 JOB = "ingest"
@@ -56,13 +56,11 @@ def test_the_first_batch_begins_where_the_source_did(tmp_path: Path) -> None:
     assert read_position(tmp_path, TOPIC) == TopicPosition({0: 3}, PLANNED_MS, 0, {0: 5})
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param("", id="torn"),
-        pytest.param('v1\n{"batchTimestampMs":1}\n{"logOffset":3}', id="another source"),
-        pytest.param('v2\n{}\n{"conf":{"0":1}}', id="a version to come"),
-    ],
+    ("torn", ""),
+    ("another source", 'v1\n{"batchTimestampMs":1}\n{"logOffset":3}'),
+    ("a version to come", 'v2\n{}\n{"conf":{"0":1}}'),
 )
 def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: str) -> None:
     plan(tmp_path, 0, {0: 5}, is_committed=True)
@@ -70,29 +68,27 @@ def test_what_spark_tells_in_another_way_is_left_to_spark(tmp_path: Path, text: 
     assert read_position(tmp_path, TOPIC) is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("log", "expected"),
-    [
-        pytest.param({0: range(10), 1: range(4, 4)}, [], id="all is there"),
-        pytest.param({0: range(9, 20), 1: range(5)}, [], id="what was read was deleted"),
-        pytest.param({0: range(9, 9), 1: range(5)}, [], id="all was read and deleted"),
-        pytest.param({1: range(5)}, [], id="a leader does not answer now"),
-        pytest.param(
-            {0: range(12, 20), 1: range(5)},
-            ["partition 0 begins at 12, so that the 3 records from 9 on", "Retention of the topic"],
-            id="retention overtook the job",
-        ),
-        pytest.param(
-            {0: range(8), 1: range(5)},
-            ["partition 0 ends at 8, and was read to 9", "unclean election"],
-            id="the log was cut back",
-        ),
-        pytest.param(
-            {0: range(12, 20), 1: range(2)},
-            ["partition 0 begins at 12", "partition 1 ends at 2, and was read to 4"],
-            id="both",
-        ),
-    ],
+    ("all is there", {0: range(10), 1: range(4, 4)}, []),
+    ("what was read was deleted", {0: range(9, 20), 1: range(5)}, []),
+    ("all was read and deleted", {0: range(9, 9), 1: range(5)}, []),
+    ("a leader does not answer now", {1: range(5)}, []),
+    (
+        "retention overtook the job",
+        {0: range(12, 20), 1: range(5)},
+        ["partition 0 begins at 12, so that the 3 records from 9 on", "Retention of the topic"],
+    ),
+    (
+        "the log was cut back",
+        {0: range(8), 1: range(5)},
+        ["partition 0 ends at 8, and was read to 9", "unclean election"],
+    ),
+    (
+        "both",
+        {0: range(12, 20), 1: range(2)},
+        ["partition 0 begins at 12", "partition 1 ends at 2, and was read to 4"],
+    ),
 )
 def test_what_is_missing_is_named_by_partition(
     warehouse: Warehouse, log: dict[int, range], expected: list[str]

@@ -13,6 +13,8 @@ from kafka import errors as kafka_errors
 from quotaflow.pipelines.errors import ConfigError, KafkaError
 from quotaflow.pipelines.kafka import admin
 
+from ...cases import cases
+
 SSL = {"bootstrap.servers": "b:9093", "security.protocol": "SSL"}
 PEM = {f"ssl.{store}.type": "PEM" for store in ("truststore", "keystore")}
 
@@ -54,16 +56,14 @@ UNTRUSTED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-si
 NO_TLS = "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("why", "expected"),
-    [
-        pytest.param(
-            f"{UNTRUSTED} (_ssl.c:1006)",
-            "does not trust the certificate of b:9093 (self-signed certificate): name its CA",
-            id="a CA of the company's own",
-        ),
-        pytest.param(NO_TLS, "no TLS with b:9093 ([SSL: WRONG_VERSION", id="a port without TLS"),
-    ],
+    (
+        "a CA of the company's own",
+        f"{UNTRUSTED} (_ssl.c:1006)",
+        "does not trust the certificate of b:9093 (self-signed certificate): name its CA",
+    ),
+    ("a port without TLS", NO_TLS, "no TLS with b:9093 ([SSL: WRONG_VERSION"),
 )
 def test_a_handshake_that_fails_is_an_error_at_once(
     monkeypatch: pytest.MonkeyPatch, why: str, expected: str
@@ -86,12 +86,10 @@ def test_a_handshake_that_fails_is_an_error_at_once(
     assert len(tries) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "expected"),
-    [
-        pytest.param({}, "The security.protocol was PLAINTEXT, as none is set", id="none"),
-        pytest.param({"security.protocol": "SSL"}, "The security.protocol was SSL", id="one"),
-    ],
+    ("none", {}, "The security.protocol was PLAINTEXT, as none is set"),
+    ("one", {"security.protocol": "SSL"}, "The security.protocol was SSL"),
 )
 def test_a_cluster_that_does_not_answer_may_expect_another_protocol(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], expected: str

@@ -11,6 +11,8 @@ from quotaflow.pipelines.doctor import brokers, managed_services
 from quotaflow.pipelines.kafka import release
 from quotaflow.pipelines.kafka.release import Release
 
+from ...cases import cases
+
 LEVELS = {"3.9.2": 21, "4.0.2": 25, "4.1.2": 27, "4.2.2": 29, "4.3.1": 30, "4.4.0": 33}
 """The newest level that a broker of each release offered, when it was started here."""
 TELEMETRY = {71, 72}
@@ -44,13 +46,11 @@ def test_a_broker_is_of_the_release_whose_levels_it_offers(version: str, level: 
     assert str(of_broker) == version.rpartition(".")[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("broker", "text"),
-    [
-        pytest.param(Broker(40), "4.4 or newer", id="a level past the list"),
-        pytest.param(Broker(None), "3.9 by the APIs offered", id="ZooKeeper"),
-        pytest.param(Broker(None, (2, 3), True), "2.3 by the APIs offered", id="before features"),
-    ],
+    ("a level past the list", Broker(40), "4.4 or newer"),
+    ("ZooKeeper", Broker(None), "3.9 by the APIs offered"),
+    ("before features", Broker(None, (2, 3), True), "2.3 by the APIs offered"),
 )
 def test_a_release_that_no_level_names(broker: Any, text: str) -> None:
     assert str(release.of_broker(broker, 1)) == text
@@ -65,24 +65,18 @@ def test_releases_of_several_brokers_are_named_with_them() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("of_broker", "servers", "advised", "not_advised"),
-    [
-        pytest.param(
-            Release(4, 2), "b:9092", "TelemetryReceiver.java", "TelemetryGate", id="it loads"
-        ),
-        pytest.param(
-            Release(4, 1), "b:9092", "TelemetryGate.java", "TelemetryReceiver.java", id="the gate"
-        ),
-        pytest.param(Release(3, 6), "b:9092", "upgrade to 3.7", ".java", id="no telemetry"),
-        pytest.param(
-            Release(4, 2),
-            "b-1.orders.abc.c2.kafka.eu-central-1.amazonaws.com:9098",
-            "loads no metrics reporter of yours",
-            ".java",
-            id="a managed service",
-        ),
-    ],
+    ("it loads", Release(4, 2), "b:9092", "TelemetryReceiver.java", "TelemetryGate"),
+    ("the gate", Release(4, 1), "b:9092", "TelemetryGate.java", "TelemetryReceiver.java"),
+    ("no telemetry", Release(3, 6), "b:9092", "upgrade to 3.7", ".java"),
+    (
+        "a managed service",
+        Release(4, 2),
+        "b-1.orders.abc.c2.kafka.eu-central-1.amazonaws.com:9098",
+        "loads no metrics reporter of yours",
+        ".java",
+    ),
 )
 def test_no_receiver_is_advised_where_it_cannot_load(
     of_broker: Release, servers: str, advised: str, not_advised: str

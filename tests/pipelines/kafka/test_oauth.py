@@ -14,6 +14,8 @@ from kafka.errors import SaslAuthenticationFailedError
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka.oauth import ClientCredentials
 
+from ...cases import cases
+
 OPTIONS = {
     "clientId": "me",
     "clientSecret": "hunter2",
@@ -80,15 +82,13 @@ def test_a_token_is_fetched_once_and_renewed_in_time(provider: Provider) -> None
     assert "hunter2" not in repr(login)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("claims", "subject"),
-    [
-        pytest.param(b'{"sub": "caf\xc3\xa9"}', "caf\xe9", id="a subject"),
-        pytest.param(b'{"sub": 7}', None, id="no text"),
-        pytest.param(b'{"sub": ""}', None, id="empty"),
-        pytest.param(b"[]", None, id="no claims"),
-        pytest.param(b"\xff", None, id="no JSON"),
-    ],
+    ("a subject", b'{"sub": "caf\xc3\xa9"}', "caf\xe9"),
+    ("no text", b'{"sub": 7}', None),
+    ("empty", b'{"sub": ""}', None),
+    ("no claims", b"[]", None),
+    ("no JSON", b"\xff", None),
 )
 def test_the_subject_of_a_token_is_read(
     provider: Provider, claims: bytes, subject: str | None

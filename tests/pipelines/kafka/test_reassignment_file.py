@@ -9,6 +9,8 @@ import pytest
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka import reassignment_file
 
+from ...cases import cases
+
 BULK = {"topic": "bulk", "partition": 0, "replicas": [2, 1], "log_dirs": ["any", "any"]}
 
 
@@ -27,26 +29,16 @@ def test_partitions_come_in_their_order(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("partitions", "others", "message"),
-    [
-        pytest.param([], {}, "partitions: list should have at least 1 item", id="nothing in it"),
-        pytest.param([BULK], {"version": 2}, "version: input should be 1", id="another version"),
-        pytest.param([BULK], {"topics": []}, "topics: extra inputs", id="what Kafka does not know"),
-        pytest.param(
-            [BULK | {"replicas": []}], {}, "partitions.0.replicas: list should", id="no replica"
-        ),
-        pytest.param(
-            [BULK | {"replicas": [1, 1]}], {}, "gives bulk-0 a replica twice: [1, 1]", id="twice"
-        ),
-        pytest.param([BULK, BULK], {}, "names bulk-0 twice", id="a partition twice"),
-        pytest.param(
-            [BULK | {"partition": "0"}], {}, "partitions.0.partition: input should", id="text"
-        ),
-        pytest.param(
-            [{"topic": str(n)} for n in range(5)], {}, "and 7 more", id="a long list of errors"
-        ),
-    ],
+    ("nothing in it", [], {}, "partitions: list should have at least 1 item"),
+    ("another version", [BULK], {"version": 2}, "version: input should be 1"),
+    ("what Kafka does not know", [BULK], {"topics": []}, "topics: extra inputs"),
+    ("no replica", [BULK | {"replicas": []}], {}, "partitions.0.replicas: list should"),
+    ("twice", [BULK | {"replicas": [1, 1]}], {}, "gives bulk-0 a replica twice: [1, 1]"),
+    ("a partition twice", [BULK, BULK], {}, "names bulk-0 twice"),
+    ("text", [BULK | {"partition": "0"}], {}, "partitions.0.partition: input should"),
+    ("a long list of errors", [{"topic": str(n)} for n in range(5)], {}, "and 7 more"),
 )
 def test_what_is_wrong_is_said_once(
     tmp_path: Path, partitions: list[Any], others: dict[str, Any], message: str

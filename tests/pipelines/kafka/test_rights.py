@@ -4,47 +4,45 @@ import pytest
 
 from quotaflow.pipelines.kafka.rights import hint
 
+from ...cases import cases
+
 TOPICS = {"request_log_topic": "logs", "receiver_topic": None, "otlp_topic": None}
 QUIET = "(quotaflow init prints its ACLs)"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("role", "refusal", "needs"),
-    [
-        pytest.param(
-            "apply",
-            "31 Cluster authorization failed.",
-            "AlterConfigs on cluster kafka-cluster",
-            id="a broker's words",
-        ),
-        pytest.param(
-            "troubleshoot",
-            "[Error 29] TopicAuthorizationFailedError: logs",
-            "Read on topic logs",
-            id="kafka-python",
-        ),
-        pytest.param(
-            "run",
-            "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized",
-            "Read on group spark-kafka*",
-            id="a Java class",
-        ),
-        pytest.param(
-            "run", "Not authorized to access topics: [logs]", "Read on topic logs", id="Java"
-        ),
-        pytest.param(
-            "snapshot",
-            "CLUSTER_AUTHORIZATION_FAILED",
-            "Describe and DescribeConfigs and AlterConfigs on cluster kafka-cluster",
-            id="a name of Kafka",
-        ),
-        pytest.param(
-            "snapshot",
-            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-            "Describe on transactional-id *",
-            id="two words",
-        ),
-    ],
+    (
+        "a broker's words",
+        "apply",
+        "31 Cluster authorization failed.",
+        "AlterConfigs on cluster kafka-cluster",
+    ),
+    (
+        "kafka-python",
+        "troubleshoot",
+        "[Error 29] TopicAuthorizationFailedError: logs",
+        "Read on topic logs",
+    ),
+    (
+        "a Java class",
+        "run",
+        "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized",
+        "Read on group spark-kafka*",
+    ),
+    ("Java", "run", "Not authorized to access topics: [logs]", "Read on topic logs"),
+    (
+        "a name of Kafka",
+        "snapshot",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "Describe and DescribeConfigs and AlterConfigs on cluster kafka-cluster",
+    ),
+    (
+        "two words",
+        "snapshot",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "Describe on transactional-id *",
+    ),
 )
 def test_a_refusal_says_what_the_login_needs(role: str, refusal: str, needs: str) -> None:
     assert hint(role, refusal, TOPICS) == f": this login needs {needs} {QUIET}"

@@ -22,6 +22,8 @@ from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.traffic import TRAFFIC
 
+from ...cases import cases
+
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOURS = range(-30, 30, 6)
@@ -129,16 +131,14 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     assert list(place.bytes_by_hour()) == [-6, *HOURS[5:]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("line", "expected"),
-    [
-        pytest.param("rebuild trafic --from 1d", "did you mean traffic?", id="a name"),
-        pytest.param("rebuild requests --from 1d", "is not rebuilt from facts", id="no result"),
-        pytest.param("rebuild traffic --from 1d --until 2d", "not before --until 2d", id="order"),
-        pytest.param("rebuild traffic --from soon", "--from 'soon'", id="no time"),
-        pytest.param("rebuild traffic --from 1d --slice 1", "is no duration", id="no duration"),
-        pytest.param("rebuild traffic", "--from", id="since when"),
-    ],
+    ("a name", "rebuild trafic --from 1d", "did you mean traffic?"),
+    ("no result", "rebuild requests --from 1d", "is not rebuilt from facts"),
+    ("order", "rebuild traffic --from 1d --until 2d", "not before --until 2d"),
+    ("no time", "rebuild traffic --from soon", "--from 'soon'"),
+    ("no duration", "rebuild traffic --from 1d --slice 1", "is no duration"),
+    ("since when", "rebuild traffic", "--from"),
 )
 def test_wrong_use_is_told_before_anything_is_started(
     capsys: pytest.CaptureFixture[str], line: str, expected: str

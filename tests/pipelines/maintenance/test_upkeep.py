@@ -23,6 +23,8 @@ from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...cases import cases
+
 # Later than all commits of a test: files and versions have this machine's time.
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) + timedelta(days=1)
 DAYS_AGO = [40, 31, 30, 29, 1, 0]
@@ -64,19 +66,15 @@ def test_every_table_that_grows_has_a_retention() -> None:
     assert set(TABLES) - set(RETENTION_DAYS) == CURRENT_STATE_TABLES
 
 
-@pytest.mark.parametrize(
+@cases(
     ("override", "expected"),
-    [
-        pytest.param("retention_days={request: 3}", "did you mean requests?", id="a name"),
-        pytest.param("retention_days={requests: 0}", "greater than 0", id="nothing kept"),
-        pytest.param("retention_days={config_changes: 59}", "for 60 days at least", id="held"),
-        pytest.param("retention_days={fetch_sessions: 9}", "only the current state", id="state"),
-        pytest.param("vacuum_after_h=24", "greater than or equal to 168", id="readers disturbed"),
-        pytest.param("minutes_after_days=0", "greater than 0", id="windows of the last day"),
-        pytest.param(
-            "minutes_after_days=8", "is 8 and hours_after_days 7", id="hours before minutes"
-        ),
-    ],
+    ("a name", "retention_days={request: 3}", "did you mean requests?"),
+    ("nothing kept", "retention_days={requests: 0}", "greater than 0"),
+    ("held", "retention_days={config_changes: 59}", "for 60 days at least"),
+    ("state", "retention_days={fetch_sessions: 9}", "only the current state"),
+    ("readers disturbed", "vacuum_after_h=24", "greater than or equal to 168"),
+    ("windows of the last day", "minutes_after_days=0", "greater than 0"),
+    ("hours before minutes", "minutes_after_days=8", "is 8 and hours_after_days 7"),
 )
 def test_a_retention_that_would_harm_is_refused(override: str, expected: str) -> None:
     with pytest.raises(ConfigError, match=expected):
@@ -88,17 +86,15 @@ def test_conf_changes_one_table_and_leaves_the_others() -> None:
     assert [conf.days(name) for name in ("requests", "traffic", "fetches")] == [None, 7, 30]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event_days", "record_days", "is_old"),
-    [
-        pytest.param(31, 31, True, id="both are old"),
-        pytest.param(0, 0, False, id="of today"),
-        pytest.param(31, None, True, id="a record without a time"),
-        pytest.param(5_000, 0, False, id="a clock that is behind: today's record"),
-        pytest.param(40, 29, False, id="shipped late"),
-        pytest.param(-5_000, 33, True, id="a clock that was ahead"),
-        pytest.param(-1, 30, False, id="ahead by a day"),
-    ],
+    ("both are old", 31, 31, True),
+    ("of today", 0, 0, False),
+    ("a record without a time", 31, None, True),
+    ("a clock that is behind: today's record", 5_000, 0, False),
+    ("shipped late", 40, 29, False),
+    ("a clock that was ahead", -5_000, 33, True),
+    ("ahead by a day", -1, 30, False),
 )
 def test_a_row_of_a_wrong_clock_goes_with_its_record(
     event_days: int, record_days: int | None, is_old: bool

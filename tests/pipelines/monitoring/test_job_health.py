@@ -4,14 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
+from ...cases import cases
 from ...delta_tables import NOON
 
 BOUNDS = HealthSection(max_silence_s=600, max_behind_s=300)
@@ -24,14 +23,12 @@ def job_facts(job: str = "job", unread: UnreadFiles | None = None, **row: Any) -
     return JobFacts(job, values_by_column, CHECKPOINT if job != "snapshot" else None, unread)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("silent_s", "usual_gap_s", "expected"),
-    [
-        pytest.param(119, 10.0, None, id="no longer than a start takes"),
-        pytest.param(121, 10.0, 121.0, id="longer than it usually is"),
-        pytest.param(121, 60.0, None, id="it triggers once a minute"),
-        pytest.param(500, None, None, id="nobody knows how it usually is"),
-    ],
+    ("no longer than a start takes", 119, 10.0, None),
+    ("longer than it usually is", 121, 10.0, 121.0),
+    ("it triggers once a minute", 121, 60.0, None),
+    ("nobody knows how it usually is", 500, None, None),
 )
 def test_silence_is_measured_by_what_is_usual(
     silent_s: int, usual_gap_s: float | None, expected: float | None
@@ -41,67 +38,51 @@ def test_silence_is_measured_by_what_is_usual(
     assert (health.silent_s, health.problems) == (expected, ())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("facts", "expected"),
-    [
-        pytest.param(job_facts(), [], id="well"),
-        pytest.param(
-            job_facts(last_trigger=NOON - timedelta(seconds=600)), [], id="triggered just now"
-        ),
-        pytest.param(
-            job_facts(last_trigger=NOON - timedelta(hours=3)),
-            ["no trigger for 3 h (bound: 10 min)"],
-            id="silent",
-        ),
-        pytest.param(
-            job_facts("snapshot", last_trigger=NOON - timedelta(days=3)),
-            ["no trigger for 3 d (bound: 10 min)"],
-            id="no snapshot for long",
-        ),
-        pytest.param(
-            JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}),
-            [],
-            id="a command by hand",
-        ),
-        pytest.param(
-            JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"], id="never reported"
-        ),
-        pytest.param(
-            job_facts(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
-            [],
-            id="nothing to read: however old the newest is",
-        ),
-        pytest.param(
-            job_facts(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
-            ["data from 6 min ago is not read yet (bound: 5 min)"],
-            id="records wait",
-        ),
-        pytest.param(
-            job_facts(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
-            ["data from 5 min ago is not read yet (bound: 5 min)"],
-            id="files wait",
-        ),
-        pytest.param(
-            job_facts(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), [], id="files wait shortly"
-        ),
-        pytest.param(
-            job_facts(unread=UnreadFiles(is_cut=True)),
-            ["its table's log was cleaned before it was read: rows are missing, rebuild"],
-            id="files were removed",
-        ),
-        pytest.param(
-            job_facts(rows_in=1_000, rows_quarantined=11),
-            ["1.1% of its rows quarantined (bound: 1.0%)"],
-            id="unreadable rows",
-        ),
-        pytest.param(job_facts(rows_in=1_000, rows_quarantined=10), [], id="a few unreadable rows"),
-        pytest.param(
-            job_facts(rows_in=100, rows_late=6),
-            ["6.0% of its rows late (bound: 5.0%)"],
-            id="late rows",
-        ),
-        pytest.param(job_facts(rows_in=0, rows_late=None), [], id="no rows"),
-    ],
+    ("well", job_facts(), []),
+    ("triggered just now", job_facts(last_trigger=NOON - timedelta(seconds=600)), []),
+    (
+        "silent",
+        job_facts(last_trigger=NOON - timedelta(hours=3)),
+        ["no trigger for 3 h (bound: 10 min)"],
+    ),
+    (
+        "no snapshot for long",
+        job_facts("snapshot", last_trigger=NOON - timedelta(days=3)),
+        ["no trigger for 3 d (bound: 10 min)"],
+    ),
+    ("a command by hand", JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}), []),
+    ("never reported", JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"]),
+    (
+        "nothing to read: however old the newest is",
+        job_facts(behind_offsets=0, newest_event_time=NOON - timedelta(days=9)),
+        [],
+    ),
+    (
+        "records wait",
+        job_facts(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
+        ["data from 6 min ago is not read yet (bound: 5 min)"],
+    ),
+    (
+        "files wait",
+        job_facts(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
+        ["data from 5 min ago is not read yet (bound: 5 min)"],
+    ),
+    ("files wait shortly", job_facts(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), []),
+    (
+        "files were removed",
+        job_facts(unread=UnreadFiles(is_cut=True)),
+        ["its table's log was cleaned before it was read: rows are missing, rebuild"],
+    ),
+    (
+        "unreadable rows",
+        job_facts(rows_in=1_000, rows_quarantined=11),
+        ["1.1% of its rows quarantined (bound: 1.0%)"],
+    ),
+    ("a few unreadable rows", job_facts(rows_in=1_000, rows_quarantined=10), []),
+    ("late rows", job_facts(rows_in=100, rows_late=6), ["6.0% of its rows late (bound: 5.0%)"]),
+    ("no rows", job_facts(rows_in=0, rows_late=None), []),
 )
 def test_a_job_past_a_bound_says_which(facts: JobFacts, expected: list[str]) -> None:
     assert list(job_health.job_health(facts, NOON, BOUNDS).problems) == expected

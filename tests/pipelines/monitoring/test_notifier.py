@@ -26,6 +26,7 @@ from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...cases import cases
 from ...schemas.views.view_rows import CLIENT, HOSTILE, at
 from ...schemas.views.view_tables import make_table, make_tables
 
@@ -261,13 +262,7 @@ def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
     assert notifier.deliver(conf, NOW).sent == 0
 
 
-@pytest.mark.parametrize(
-    "answers",
-    [
-        pytest.param([500, 503], id="it comes back"),
-        pytest.param([429, 200, 502], id="too many"),
-    ],
-)
+@cases("answers", ("it comes back", [500, 503]), ("too many", [429, 200, 502]))
 def test_an_answer_that_may_change_is_tried_again(
     conf: Conf, server: Server, happened: list[Notification], answers: list[int]
 ) -> None:

@@ -20,6 +20,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import otlp_export
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.view_rows import batch
 from ...schemas.views.view_tables import make_tables
 
@@ -140,17 +141,13 @@ def exporter(endpoint: Endpoint, notes: list[str], warehouse: Warehouse) -> otlp
 REJECTED = ExportMetricsServiceResponse(partial_success={"rejected_data_points": 3})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answers", "body", "problem"),
-    [
-        pytest.param([503, 503], b"", "the endpoint answered 503", id="it is down"),
-        pytest.param([302, 302], b"", "the endpoint answered 302", id="a redirect is not followed"),
-        pytest.param([401, 401], TOKEN.encode(), "the endpoint answered 401", id="no rights"),
-        pytest.param(
-            [], REJECTED.SerializeToString(), "the endpoint rejected 3 data points", id="rejected"
-        ),
-        pytest.param([], b"\xff" * 200_000, None, id="an answer that is no protobuf"),
-    ],
+    ("it is down", [503, 503], b"", "the endpoint answered 503"),
+    ("a redirect is not followed", [302, 302], b"", "the endpoint answered 302"),
+    ("no rights", [401, 401], TOKEN.encode(), "the endpoint answered 401"),
+    ("rejected", [], REJECTED.SerializeToString(), "the endpoint rejected 3 data points"),
+    ("an answer that is no protobuf", [], b"\xff" * 200_000, None),
 )
 def test_a_problem_is_said_once(
     endpoint: Endpoint, warehouse: Warehouse, answers: list[int], body: bytes, problem: str | None
@@ -180,15 +177,13 @@ def test_an_endpoint_that_does_not_answer_ends_no_run(
     assert notes == ["monitoring.otlp: the endpoint was not reached: ReadTimeoutError"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("url", "headers", "message"),
-    [
-        pytest.param("http://collector:4318/", {"A": "env:OTLP_TOKEN"}, "https only", id="plain"),
-        pytest.param("https://me:pw@collector/", {}, "has a login", id="a login"),
-        pytest.param("collector:4318", {}, "is no address", id="no scheme"),
-        pytest.param("file:///etc/passwd", {}, "is no address", id="a file"),
-        pytest.param("env:NO_SUCH_NAME", {}, "NO_SUCH_NAME is not set", id="no such secret"),
-    ],
+    ("plain", "http://collector:4318/", {"A": "env:OTLP_TOKEN"}, "https only"),
+    ("a login", "https://me:pw@collector/", {}, "has a login"),
+    ("no scheme", "collector:4318", {}, "is no address"),
+    ("a file", "file:///etc/passwd", {}, "is no address"),
+    ("no such secret", "env:NO_SUCH_NAME", {}, "NO_SUCH_NAME is not set"),
 )
 def test_addresses_that_are_refused(
     warehouse: Warehouse,

@@ -2,13 +2,12 @@
 
 from datetime import datetime, timedelta
 
-import pytest
-
 from quotaflow.pipelines.quality import new_rows
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
+from ...cases import cases
 from ...delta_tables import NOON
 
 HOUR = timedelta(hours=1)
@@ -18,40 +17,34 @@ def last(*, is_critical: bool = False, until: datetime | None = NOON) -> LastChe
     return LastCheck(at=NOON, from_time=NOON - 5 * HOUR, until=until, is_critical=is_critical)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "start"),
-    [
-        pytest.param(None, None, id="the first check: all"),
-        pytest.param(last(), NOON - HOUR, id="then what may have come late"),
-        pytest.param(last(is_critical=True), NOON - 5 * HOUR, id="what failed, until it is fixed"),
-        pytest.param(last(until=None), None, id="nothing was there"),
-    ],
+    ("the first check: all", None, None),
+    ("then what may have come late", last(), NOON - HOUR),
+    ("what failed, until it is fixed", last(is_critical=True), NOON - 5 * HOUR),
+    ("nothing was there", last(until=None), None),
 )
 def test_since(before: LastCheck | None, start: datetime | None) -> None:
     assert new_rows.since(before, HOUR) == start
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "written", "is_new"),
-    [
-        pytest.param(None, None, True, id="an empty table is checked once"),
-        pytest.param(last(), None, False, id="and not again"),
-        pytest.param(last(), NOON - HOUR, False, id="nothing written since"),
-        pytest.param(last(), NOON + HOUR, True, id="written since, be it a result replaced"),
-        pytest.param(last(is_critical=True), None, True, id="what failed is looked at again"),
-    ],
+    ("an empty table is checked once", None, None, True),
+    ("and not again", last(), None, False),
+    ("nothing written since", last(), NOON - HOUR, False),
+    ("written since, be it a result replaced", last(), NOON + HOUR, True),
+    ("what failed is looked at again", last(is_critical=True), None, True),
 )
 def test_is_new(before: LastCheck | None, written: datetime | None, is_new: bool) -> None:
     assert NewRows(rows=1, written=written).is_new(before) is is_new
 
 
-@pytest.mark.parametrize(
+@cases(
     ("newest", "until"),
-    [
-        pytest.param(NOON - HOUR, NOON - HOUR, id="the newest row"),
-        pytest.param(NOON + HOUR, NOON, id="a clock that runs ahead leaves nothing out later"),
-        pytest.param(None, NOON - 2 * HOUR, id="nothing new: as it was"),
-    ],
+    ("the newest row", NOON - HOUR, NOON - HOUR),
+    ("a clock that runs ahead leaves nothing out later", NOON + HOUR, NOON),
+    ("nothing new: as it was", None, NOON - 2 * HOUR),
 )
 def test_until(newest: datetime | None, until: datetime) -> None:
     assert NewRows(newest=newest).until(NOON, last(until=NOON - 2 * HOUR)) == until

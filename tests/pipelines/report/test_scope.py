@@ -9,6 +9,7 @@ from quotaflow.pipelines.report.scope import MAX_POINTS, choose_cluster, cluster
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from ...schemas.views.view_rows import at
 from .pages import NOON, scope
@@ -67,10 +68,7 @@ def test_times_past_the_years_of_python_are_none(filled: Warehouse) -> None:
     assert row["near"] == NOON
 
 
-@pytest.mark.parametrize(
-    ("least_s", "step_s"),
-    [pytest.param(1, 10, id="120 points at most"), pytest.param(60, 60, id="not less than asked")],
-)
+@cases(("least_s", "step_s"), ("120 points at most", 1, 10), ("not less than asked", 60, 60))
 def test_steps_keep_a_line_short(filled: Warehouse, least_s: int, step_s: int) -> None:
     assert scope(filled).extent("replica_offsets") == (NOON, NOON + timedelta(minutes=14))
     assert MAX_POINTS == 120

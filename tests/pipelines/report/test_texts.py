@@ -8,19 +8,18 @@ import pytest
 
 from quotaflow.pipelines.report import texts
 
+from ...cases import cases
 from .pages import NOON
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "shown"),
-    [
-        pytest.param(None, "not known", id="none"),
-        pytest.param("az-a", "az-a", id="plain"),
-        pytest.param("a\u202eb\n", "a\ufffdb\ufffd", id="what does not print"),
-        pytest.param("x" * 60, "x" * 23 + "…", id="too long"),
-        pytest.param("`quotaflow`", "&#x27;quotaflow&#x27;", id="what marks our commands"),
-        pytest.param("<b>&amp;", "&lt;b&gt;&amp;amp;", id="markup"),
-    ],
+    ("none", None, "not known"),
+    ("plain", "az-a", "az-a"),
+    ("what does not print", "a\u202eb\n", "a\ufffdb\ufffd"),
+    ("too long", "x" * 60, "x" * 23 + "…"),
+    ("what marks our commands", "`quotaflow`", "&#x27;quotaflow&#x27;"),
+    ("markup", "<b>&amp;", "&lt;b&gt;&amp;amp;"),
 )
 def test_labels_are_bounded_text(name: str | None, shown: str) -> None:
     assert texts.label(name) == shown
@@ -58,16 +57,14 @@ def test_values_have_units_people_read(show: Callable[[Any], str], value: Any, s
     assert show(value) == shown
 
 
-@pytest.mark.parametrize(
+@cases(
     ("names", "shown"),
-    [
-        pytest.param([], "", id="nobody"),
-        pytest.param(["a"], "a", id="one"),
-        pytest.param(["a", "b", "a"], "a and b", id="each once"),
-        pytest.param(list("abcde"), "a, b, c, d and e", id="as many as are shown"),
-        pytest.param(list("abcdefg"), "a, b, c, d, e and 2 more", id="more than are shown"),
-        pytest.param(["x" * 99], "x" * 47 + "…", id="bounded"),
-    ],
+    ("nobody", [], ""),
+    ("one", ["a"], "a"),
+    ("each once", ["a", "b", "a"], "a and b"),
+    ("as many as are shown", list("abcde"), "a, b, c, d and e"),
+    ("more than are shown", list("abcdefg"), "a, b, c, d, e and 2 more"),
+    ("bounded", ["x" * 99], "x" * 47 + "…"),
 )
 def test_names_in_a_sentence(names: list[str], shown: str) -> None:
     assert texts.names(names) == shown

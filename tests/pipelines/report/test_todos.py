@@ -12,6 +12,7 @@ from quotaflow.pipelines.report.section import NOW as AT_ONCE
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_rows import (
     Row,
@@ -125,12 +126,10 @@ def test_old_facts_leave_nothing_that_should_change(warehouse: Warehouse) -> Non
     assert all("age of" in cells[-1] for cells in section.grids[1].rows)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("version", "advice"),
-    [
-        pytest.param("3.6.0", "Update clients of old versions", id="too old"),
-        pytest.param("4.3.1", "Set enable.metrics.push=true", id="switched off"),
-    ],
+    ("too old", "3.6.0", "Update clients of old versions"),
+    ("switched off", "4.3.1", "Set enable.metrics.push=true"),
 )
 def test_what_helps_a_client_without_telemetry_is_by_its_reason(
     warehouse: Warehouse, version: str, advice: str
@@ -154,14 +153,12 @@ def test_without_a_quota_of_conf_no_one_is_said_to_stay_within_it(warehouse: War
     assert section.advice == "Nothing: nobody is accused."
 
 
-@pytest.mark.parametrize(
+@cases(
     ("outcome", "advice"),
-    [
-        pytest.param("quarantined", "`quotaflow show quarantine`", id="unreadable rows"),
-        pytest.param("late", "`quotaflow rebuild`", id="late rows"),
-        pytest.param("failed", "`quotaflow doctor`", id="results that fail"),
-        pytest.param("left_out", "Nothing.", id="rows left out on purpose"),
-    ],
+    ("unreadable rows", "quarantined", "`quotaflow show quarantine`"),
+    ("late rows", "late", "`quotaflow rebuild`"),
+    ("results that fail", "failed", "`quotaflow doctor`"),
+    ("rows left out on purpose", "left_out", "Nothing."),
 )
 def test_what_helps_against_unused_rows_is_by_their_outcome(
     warehouse: Warehouse, outcome: str, advice: str

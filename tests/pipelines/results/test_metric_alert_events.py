@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVEN
 from quotaflow.udfs.alerts import alert_id
 from quotaflow.udfs.engine.rule import Files
 
+from ...cases import cases
 from ...examples import EXPENSIVE
 from ...rule_rows import Rows, compute
 from .splits import assert_parts_equal_whole
@@ -55,52 +55,33 @@ def events(rules: list[AlertRule], readings: Rows, **others: Any) -> Rows:
 LABELS = {"of": "x", HOSTILE: HOSTILE}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rules", "others", "names"),
-    [
-        pytest.param([rule()], {}, {"slow"}, id="the metric's name"),
-        pytest.param([rule(metric="*")], {}, {"slow"}, id="any metric"),
-        pytest.param([rule(metric="org.*.avg")], {}, {"slow"}, id="any text between"),
-        pytest.param([rule(metric="*")], {"metric": ""}, {"slow"}, id="no text"),
-        pytest.param([rule(metric="*")], {"metric": "a\nb"}, {"slow"}, id="lines"),
-        pytest.param([rule(metric="queue.time")], {}, set(), id="not a part of the name"),
-        pytest.param([rule(metric=QUEUE_TIME.upper())], {}, set(), id="case counts"),
-        pytest.param([rule(metric="a_b")], {"metric": "a.b"}, set(), id="_ is itself"),
-        pytest.param([rule(metric="a_b")], {"metric": "a_b"}, {"slow"}, id="_ matches itself"),
-        pytest.param([rule(metric="a%")], {"metric": "a.b"}, set(), id="% is itself"),
-        pytest.param([rule(metric="a!_%*")], {"metric": "a!_%b"}, {"slow"}, id="! matches itself"),
-        pytest.param(
-            [rule(metric="a?[b]")], {"metric": "a.b"}, set(), id="? and [] are themselves"
-        ),
-        pytest.param([rule(metric=HOSTILE)], {"metric": HOSTILE}, {"slow"}, id="any text of conf"),
-        pytest.param([rule()], {"value": None}, set(), id="no value"),
-        pytest.param([rule()], {"value": float("nan")}, set(), id="NaN"),
-        pytest.param([rule()], {"value": float("inf")}, {"slow"}, id="infinity"),
-        pytest.param([rule(labels={"of": "x"})], {}, set(), id="a label, no attributes"),
-        pytest.param([rule(labels={"of": "x"})], {"attributes": []}, set(), id="none at all"),
-        pytest.param(
-            [rule(labels={"of": "x"})],
-            {"attributes": [("of", "x"), ("b", "c")]},
-            {"slow"},
-            id="label",
-        ),
-        pytest.param(
-            [rule(labels={"of": "x"})], {"attributes": [("of", "y")]}, set(), id="another value"
-        ),
-        pytest.param(
-            [rule(labels={"of": "x"})], {"attributes": [("of", None)]}, set(), id="a null value"
-        ),
-        pytest.param(
-            [rule(labels=LABELS)], {"attributes": [("of", "x")]}, set(), id="one of two labels"
-        ),
-        pytest.param(
-            [rule(labels=LABELS)], {"attributes": list(LABELS.items())}, {"slow"}, id="any label"
-        ),
-        pytest.param(
-            [rule(), rule("all", "*"), rule("other", "b*")], {}, {"slow", "all"}, id="two rules"
-        ),
-        pytest.param([], {}, set(), id="no rules"),
-    ],
+    ("the metric's name", [rule()], {}, {"slow"}),
+    ("any metric", [rule(metric="*")], {}, {"slow"}),
+    ("any text between", [rule(metric="org.*.avg")], {}, {"slow"}),
+    ("no text", [rule(metric="*")], {"metric": ""}, {"slow"}),
+    ("lines", [rule(metric="*")], {"metric": "a\nb"}, {"slow"}),
+    ("not a part of the name", [rule(metric="queue.time")], {}, set()),
+    ("case counts", [rule(metric=QUEUE_TIME.upper())], {}, set()),
+    ("_ is itself", [rule(metric="a_b")], {"metric": "a.b"}, set()),
+    ("_ matches itself", [rule(metric="a_b")], {"metric": "a_b"}, {"slow"}),
+    ("% is itself", [rule(metric="a%")], {"metric": "a.b"}, set()),
+    ("! matches itself", [rule(metric="a!_%*")], {"metric": "a!_%b"}, {"slow"}),
+    ("? and [] are themselves", [rule(metric="a?[b]")], {"metric": "a.b"}, set()),
+    ("any text of conf", [rule(metric=HOSTILE)], {"metric": HOSTILE}, {"slow"}),
+    ("no value", [rule()], {"value": None}, set()),
+    ("NaN", [rule()], {"value": float("nan")}, set()),
+    ("infinity", [rule()], {"value": float("inf")}, {"slow"}),
+    ("a label, no attributes", [rule(labels={"of": "x"})], {}, set()),
+    ("none at all", [rule(labels={"of": "x"})], {"attributes": []}, set()),
+    ("label", [rule(labels={"of": "x"})], {"attributes": [("of", "x"), ("b", "c")]}, {"slow"}),
+    ("another value", [rule(labels={"of": "x"})], {"attributes": [("of", "y")]}, set()),
+    ("a null value", [rule(labels={"of": "x"})], {"attributes": [("of", None)]}, set()),
+    ("one of two labels", [rule(labels=LABELS)], {"attributes": [("of", "x")]}, set()),
+    ("any label", [rule(labels=LABELS)], {"attributes": list(LABELS.items())}, {"slow"}),
+    ("two rules", [rule(), rule("all", "*"), rule("other", "b*")], {}, {"slow", "all"}),
+    ("no rules", [], {}, set()),
 )
 def test_the_readings_that_a_rule_names(
     rules: list[AlertRule], others: dict[str, Any], names: set[str]

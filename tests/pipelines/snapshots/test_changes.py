@@ -16,6 +16,7 @@ from quotaflow.schemas.columns import is_removed
 from quotaflow.schemas.table import DATE, DOUBLE, INT, STRING, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.topology import BROKERS, REPLICA_SIZES, REPLICAS
 
+from ...cases import cases
 from .snapshot_scenes import NOON, at
 
 Row = dict[str, Any]
@@ -34,27 +35,23 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gaps", "removed"),
-    [
-        pytest.param([], 8, id="all is answered"),
-        pytest.param([UnansweredPart("X")], 0, id="nothing is answered"),
-        pytest.param([UnansweredPart("X", columns=("offset_lag",))], 8, id="but for a column"),
-        pytest.param([UnansweredPart("X", {"broker_id": 1})], 4, id="one broker is silent"),
-        pytest.param(
-            [UnansweredPart("X", {"broker_id": 1, "log_dir": "/x"})], 6, id="one of its log dirs"
-        ),
-        pytest.param(
-            [
-                UnansweredPart("X", {"broker_id": 1}),
-                UnansweredPart("Y", {"broker_id": 1}),
-                UnansweredPart("X", {"topic": "a"}),
-            ],
-            2,
-            id="each of several, named twice or of the same rows",
-        ),
-        pytest.param([UnansweredPart("X", {"broker_id": 9})], 8, id="one that has no rows"),
-    ],
+    ("all is answered", [], 8),
+    ("nothing is answered", [UnansweredPart("X")], 0),
+    ("but for a column", [UnansweredPart("X", columns=("offset_lag",))], 8),
+    ("one broker is silent", [UnansweredPart("X", {"broker_id": 1})], 4),
+    ("one of its log dirs", [UnansweredPart("X", {"broker_id": 1, "log_dir": "/x"})], 6),
+    (
+        "each of several, named twice or of the same rows",
+        [
+            UnansweredPart("X", {"broker_id": 1}),
+            UnansweredPart("Y", {"broker_id": 1}),
+            UnansweredPart("X", {"topic": "a"}),
+        ],
+        2,
+    ),
+    ("one that has no rows", [UnansweredPart("X", {"broker_id": 9})], 8),
 )
 def test_what_is_unanswered_stays(gaps: list[UnansweredPart], removed: int) -> None:
     current = arrow(REPLICA_SIZES, SIZES)

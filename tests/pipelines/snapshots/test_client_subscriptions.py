@@ -2,69 +2,66 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import client_subscriptions
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS, CONFIGS
 
+from ...cases import cases
 from .snapshot_scenes import EVERY_S, Resources, Scene, answer, at, of_resources
 
 
-@pytest.mark.parametrize(
+@cases(
     ("answers", "resources", "expected"),
-    [
-        pytest.param(
-            [answer(5), answer(0, push_interval_ms=9)],
-            EVERY_S,
-            [("i1", ["all"], ["*"], 1_000, "as_predicted")],
-            id="its last answer is what the resources give it",
-        ),
-        pytest.param(
-            [answer(5, requested_metrics=["b", "a"])],
-            {"one": {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=ord.*"}},
-            [("i1", ["one"], ["a", "b"], 1_000, "as_predicted")],
-            id="in any order",
-        ),
-        pytest.param(
-            [answer(0)],
-            {"all": {"metrics": "a.", "interval.ms": "500"}},
-            [("i1", ["all"], ["a."], 500, "pending")],
-            id="answered before they changed",
-        ),
-        pytest.param(
-            [answer(5)],
-            {"all": {"metrics": "a.", "interval.ms": "500"}},
-            [("i1", ["all"], ["a."], 500, "differs")],
-            id="answered since, and otherwise",
-        ),
-        pytest.param(
-            [answer(5, requested_metrics=[], push_interval_ms=300_000)],
-            {"one": {"metrics": "a.", "match": "client_id=ord"}},
-            [("i1", [], [], 300_000, "as_predicted")],
-            id="matched by nothing",
-        ),
-        pytest.param(
-            [
-                answer(5, error_code=89),
-                answer(5, cluster_id="c2"),
-                answer(-2 * 24 * 60),
-            ],
-            EVERY_S,
-            [],
-            id="refused, of another cluster, or long ago",
-        ),
-        pytest.param(
-            [
-                answer(5, requested_metrics=[None, "a"], client_instance_id="i1"),
-                answer(5, requested_metrics=None, client_instance_id="i2"),
-            ],
-            EVERY_S,
-            [(instance, ["all"], ["*"], 1_000, "differs") for instance in ("i1", "i2")],
-            id="answered with what cannot be read",
-        ),
-    ],
+    (
+        "its last answer is what the resources give it",
+        [answer(5), answer(0, push_interval_ms=9)],
+        EVERY_S,
+        [("i1", ["all"], ["*"], 1_000, "as_predicted")],
+    ),
+    (
+        "in any order",
+        [answer(5, requested_metrics=["b", "a"])],
+        {"one": {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=ord.*"}},
+        [("i1", ["one"], ["a", "b"], 1_000, "as_predicted")],
+    ),
+    (
+        "answered before they changed",
+        [answer(0)],
+        {"all": {"metrics": "a.", "interval.ms": "500"}},
+        [("i1", ["all"], ["a."], 500, "pending")],
+    ),
+    (
+        "answered since, and otherwise",
+        [answer(5)],
+        {"all": {"metrics": "a.", "interval.ms": "500"}},
+        [("i1", ["all"], ["a."], 500, "differs")],
+    ),
+    (
+        "matched by nothing",
+        [answer(5, requested_metrics=[], push_interval_ms=300_000)],
+        {"one": {"metrics": "a.", "match": "client_id=ord"}},
+        [("i1", [], [], 300_000, "as_predicted")],
+    ),
+    (
+        "refused, of another cluster, or long ago",
+        [
+            answer(5, error_code=89),
+            answer(5, cluster_id="c2"),
+            answer(-2 * 24 * 60),
+        ],
+        EVERY_S,
+        [],
+    ),
+    (
+        "answered with what cannot be read",
+        [
+            answer(5, requested_metrics=[None, "a"], client_instance_id="i1"),
+            answer(5, requested_metrics=None, client_instance_id="i2"),
+        ],
+        EVERY_S,
+        [(instance, ["all"], ["*"], 1_000, "differs") for instance in ("i1", "i2")],
+    ),
 )
 def test_what_resources_give_a_client_beside_what_it_got(
     scene: Scene,

@@ -12,6 +12,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
+from ...cases import cases
 from ..kafka.fake_cluster import (
     BROKER,
     BY_DEFAULT,
@@ -126,18 +127,16 @@ def test_a_long_value_is_cut_and_counted() -> None:
     assert [gap[0] for gap in gaps] == ["value_cut"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("code", "answer", "gap"),
-    [
-        pytest.param(42, "refused: 42 Invalid", [], id="stock Kafka"),
-        pytest.param(0, "accepted", [], id="a broker of KIP-936"),
-        pytest.param(
-            CLUSTER_AUTHORIZATION_FAILED,
-            None,
-            [("CLUSTER_AUTHORIZATION_FAILED", {"setting": "probe.producer_ids_rate"})],
-            id="a login without the right",
-        ),
-    ],
+    ("stock Kafka", 42, "refused: 42 Invalid", []),
+    ("a broker of KIP-936", 0, "accepted", []),
+    (
+        "a login without the right",
+        CLUSTER_AUTHORIZATION_FAILED,
+        None,
+        [("CLUSTER_AUTHORIZATION_FAILED", {"setting": "probe.producer_ids_rate"})],
+    ),
 )
 def test_whether_the_cluster_takes_producer_ids_rate(
     code: int, answer: str | None, gap: list[Any]

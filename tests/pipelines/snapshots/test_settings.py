@@ -1,9 +1,9 @@
 """Which values of conf reach views."""
 
-import pytest
-
 from quotaflow.pipelines import config
 from quotaflow.pipelines.snapshots import settings
+
+from ...cases import cases
 
 EXCLUDED = {
     "excluded.User:ANONYMOUS": "plan.excluded_principals",
@@ -47,16 +47,14 @@ def test_each_key_is_told_once() -> None:
     assert set(settings_of(config.Conf())) == {*SET, *EXCLUDED, *HIDDEN}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("listed", "principals"),
-    [
-        pytest.param([], {"User:quotaflow": "own"}, id="its own login"),
-        pytest.param(
-            ["User:CN=a,OU=b", "User:quotaflow"],
-            {"User:quotaflow": "own", "User:CN=a,OU=b": "conf"},
-            id="names with commas, and its own",
-        ),
-    ],
+    ("its own login", [], {"User:quotaflow": "own"}),
+    (
+        "names with commas, and its own",
+        ["User:CN=a,OU=b", "User:quotaflow"],
+        {"User:quotaflow": "own", "User:CN=a,OU=b": "conf"},
+    ),
 )
 def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) -> None:
     replication = config.ReplicationSection(cleanup_principals=listed, brokers={3: 5e6})
@@ -70,26 +68,24 @@ def test_who_is_cleaned_up_after(listed: list[str], principals: dict[str, str]) 
     assert "env:QF_UNSET" not in values.values()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("conf", "expected"),
-    [
-        pytest.param(config.Conf(), EXCLUDED, id="by default"),
-        pytest.param(
-            config.Conf(
-                kafka=config.KafkaSection(principal="User:CN=q,O=b"),
-                ingest=config.IngestSection(shipper_principals=["User:vector"]),
-                plan=config.PlanSection(excluded_principals=["User:CN=broker,O=b"]),
-            ),
-            dict.fromkeys(("excluded.User:ANONYMOUS", "excluded.User:admin"), LISTED)
-            | {
-                "excluded.User:broker": LISTED,
-                "excluded.User:CN=q,O=b": "own",
-                "excluded.User:CN=broker,O=b": "plan.excluded_principals",
-                "excluded.User:vector": "ingest.shipper_principals",
-            },
-            id="as conf names them, certificates too",
+    ("by default", config.Conf(), EXCLUDED),
+    (
+        "as conf names them, certificates too",
+        config.Conf(
+            kafka=config.KafkaSection(principal="User:CN=q,O=b"),
+            ingest=config.IngestSection(shipper_principals=["User:vector"]),
+            plan=config.PlanSection(excluded_principals=["User:CN=broker,O=b"]),
         ),
-    ],
+        dict.fromkeys(("excluded.User:ANONYMOUS", "excluded.User:admin"), LISTED)
+        | {
+            "excluded.User:broker": LISTED,
+            "excluded.User:CN=q,O=b": "own",
+            "excluded.User:CN=broker,O=b": "plan.excluded_principals",
+            "excluded.User:vector": "ingest.shipper_principals",
+        },
+    ),
 )
 def test_whose_quotas_are_never_advised(conf: config.Conf, expected: dict[str, str]) -> None:
     values = {key: value for key, value in settings_of(conf).items() if key.startswith("excluded.")}

@@ -14,6 +14,8 @@ import pytest
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.spark import jars, java
 
+from ...cases import cases
+
 FETCH = """
 from quotaflow.pipelines.spark import jars
 print(len(jars.spark_jars()))
@@ -115,13 +117,11 @@ def other_bytes(jar: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_set")
-@pytest.mark.parametrize(
+@cases(
     "damage",
-    [
-        pytest.param(other_bytes, id="a jar of the same size and times but other bytes"),
-        pytest.param(lambda jar: jar.write_bytes(b""), id="a jar cut short"),
-        pytest.param(lambda jar: jar.unlink(), id="a jar deleted"),
-    ],
+    ("a jar of the same size and times but other bytes", other_bytes),
+    ("a jar cut short", lambda jar: jar.write_bytes(b"")),
+    ("a jar deleted", lambda jar: jar.unlink()),
 )
 def test_a_damaged_cache_is_fetched_again(damage: Callable[[Path], object]) -> None:
     damage(jars.spark_jars()[0])
@@ -203,13 +203,11 @@ def test_no_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monkey
         jars.kafka_jars()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("says", "expected"),
-    [
-        pytest.param('openjdk version "11.0.2"', "is Java 11, at least 17", id="Java 11"),
-        pytest.param('java version "1.8.0_402"', "is Java 8, at least 17", id="Java 8's old form"),
-        pytest.param("what?", "names no version", id="something else called java"),
-    ],
+    ("Java 11", 'openjdk version "11.0.2"', "is Java 11, at least 17"),
+    ("Java 8's old form", 'java version "1.8.0_402"', "is Java 8, at least 17"),
+    ("something else called java", "what?", "names no version"),
 )
 def test_a_java_that_will_not_do_is_named(
     says: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

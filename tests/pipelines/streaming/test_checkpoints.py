@@ -5,13 +5,13 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import DeltaOffset
 from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.place import Place
+
+from ...cases import cases
 
 KAFKA = {"logs": {"0": 8, "1": 5}}
 DELTA = {"sourceVersion": 1, "reservoirId": "t1", "reservoirVersion": 3, "index": -1}
@@ -41,15 +41,13 @@ def test_a_checkpoint_tells_its_query_its_newest_batch_and_where_that_ends(tmp_p
     assert ingest.topic == {"topic": "logs"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sources", "kafka", "delta"),
-    [
-        pytest.param([DELTA], None, DeltaOffset("t1", 3), id="a table"),
-        pytest.param([KAFKA, KAFKA], None, None, id="two sources: of none"),
-        pytest.param([], None, None, id="a file cut off"),
-        pytest.param(["-"], None, None, id="a source without an offset"),
-        pytest.param([{"logOffset": 3}], None, None, id="a source that is not ours"),
-    ],
+    ("a table", [DELTA], None, DeltaOffset("t1", 3)),
+    ("two sources: of none", [KAFKA, KAFKA], None, None),
+    ("a file cut off", [], None, None),
+    ("a source without an offset", ["-"], None, None),
+    ("a source that is not ours", [{"logOffset": 3}], None, None),
 )
 def test_a_source_is_known_or_none(
     sources: list[Any], kafka: Any, delta: Any, tmp_path: Path

@@ -21,6 +21,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
+from ...cases import cases
 from ...schemas.views.view_tables import no_session
 
 LOGS = TopicIdentity("cluster-a", "logs", "id-1")
@@ -57,25 +58,23 @@ def test_before_the_first_batch_any_topic_will_do(tmp_path: Path) -> None:
     identity.check_topic(tmp_path / "ingest", MADE_AGAIN, accept_new=False)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("now", "words"),
-    [
-        pytest.param(
-            MADE_AGAIN,
-            ["does not fit topic logs", "with id id-1, and now it has id-2", "--accept-new-topic"],
-            id="the topic was made again",
-        ),
-        pytest.param(
-            OTHER_CLUSTER,
-            ["it belongs to cluster cluster-a, and this is cluster-b"],
-            id="conf names another cluster",
-        ),
-        pytest.param(
-            TopicIdentity("cluster-a", "events", "id-3"),
-            ["does not fit topic events", "it belongs to logs with id id-1"],
-            id="conf names another topic",
-        ),
-    ],
+    (
+        "the topic was made again",
+        MADE_AGAIN,
+        ["does not fit topic logs", "with id id-1, and now it has id-2", "--accept-new-topic"],
+    ),
+    (
+        "conf names another cluster",
+        OTHER_CLUSTER,
+        ["it belongs to cluster cluster-a, and this is cluster-b"],
+    ),
+    (
+        "conf names another topic",
+        TopicIdentity("cluster-a", "events", "id-3"),
+        ["does not fit topic events", "it belongs to logs with id id-1"],
+    ),
 )
 def test_another_topic_stops_until_it_is_accepted(
     tmp_path: Path, now: TopicIdentity, words: list[str]
@@ -142,23 +141,19 @@ def raises(words: str | None) -> Iterator[None]:
             yield
 
 
-@pytest.mark.parametrize(
+@cases(
     ("job", "checkpoint", "words"),
-    [
-        pytest.param("fits", ("q1", 3), None, id="the checkpoint ends where the tables do"),
-        pytest.param("planned", ("q1", 4), None, id="a batch that is planned and not yet written"),
-        pytest.param(
-            "copied",
-            ("q1", 2),
-            "ends at batch 1, but the tables have batch 2 of copied: it is an old copy",
-            id="an old copy of the checkpoint was put back",
-        ),
-        pytest.param(
-            "lost", None, "is missing, but the tables have rows that lost wrote", id="no checkpoint"
-        ),
-        pytest.param("never_ran", None, None, id="a first run"),
-        pytest.param("replaced", ("q2", 1), None, id="a new topic was accepted: another query"),
-    ],
+    ("the checkpoint ends where the tables do", "fits", ("q1", 3), None),
+    ("a batch that is planned and not yet written", "planned", ("q1", 4), None),
+    (
+        "an old copy of the checkpoint was put back",
+        "copied",
+        ("q1", 2),
+        "ends at batch 1, but the tables have batch 2 of copied: it is an old copy",
+    ),
+    ("no checkpoint", "lost", None, "is missing, but the tables have rows that lost wrote"),
+    ("a first run", "never_ran", None, None),
+    ("a new topic was accepted: another query", "replaced", ("q2", 1), None),
 )
 def test_checkpoints_against_the_tables(
     warehouse: Warehouse,

@@ -8,6 +8,8 @@ import pytest
 from quotaflow.pipelines.streaming import query_progress
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 
+from ...cases import cases
+
 KAFKA = {
     "description": "KafkaV2[Subscribe[logs]]",
     "numInputRows": 819,
@@ -63,33 +65,27 @@ def test_of_a_topic_no_more_came_than_a_batch_spans() -> None:
     assert row(sources=[source])["input_rows"] == 12
 
 
-@pytest.mark.parametrize(
+@cases(
     ("source", "expected"),
-    [
-        pytest.param(KAFKA, (6, None, None), id="records of a topic, a new partition's too"),
-        pytest.param(
-            KAFKA | {"endOffset": '{"logs": {"0": 8}}', "latestOffset": '{"logs": {"0": 9}}'},
-            (1, None, None),
-            id="offsets as JSON text",
-        ),
-        pytest.param(
-            KAFKA | {"latestOffset": "{'logs': {'0': 9}}"},
-            (None, None, None),
-            id="offsets in the form of a client before Spark 4.2: not known",
-        ),
-        pytest.param(
-            KAFKA | {"endOffset": {"logs": {"0": 12, "1": 5, "2": 4}}},
-            (0, None, None),
-            id="read past what was known to be the end",
-        ),
-        pytest.param(DELTA, (None, 2, 4096), id="files of a table"),
-        pytest.param(DELTA | {"metrics": {}}, (None, None, None), id="a source without metrics"),
-        pytest.param(
-            DELTA | {"metrics": None, "latestOffset": "null"},
-            (None, None, None),
-            id="nothing",
-        ),
-    ],
+    ("records of a topic, a new partition's too", KAFKA, (6, None, None)),
+    (
+        "offsets as JSON text",
+        KAFKA | {"endOffset": '{"logs": {"0": 8}}', "latestOffset": '{"logs": {"0": 9}}'},
+        (1, None, None),
+    ),
+    (
+        "offsets in the form of a client before Spark 4.2: not known",
+        KAFKA | {"latestOffset": "{'logs': {'0': 9}}"},
+        (None, None, None),
+    ),
+    (
+        "read past what was known to be the end",
+        KAFKA | {"endOffset": {"logs": {"0": 12, "1": 5, "2": 4}}},
+        (0, None, None),
+    ),
+    ("files of a table", DELTA, (None, 2, 4096)),
+    ("a source without metrics", DELTA | {"metrics": {}}, (None, None, None)),
+    ("nothing", DELTA | {"metrics": None, "latestOffset": "null"}, (None, None, None)),
 )
 def test_how_far_behind_a_batch_was(
     source: dict[str, Any], expected: tuple[int | None, ...]

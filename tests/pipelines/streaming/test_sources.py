@@ -8,6 +8,8 @@ from quotaflow.pipelines.config import KafkaSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.streaming import sources
 
+from ...cases import cases
+
 if TYPE_CHECKING:
     pass
 
@@ -19,12 +21,10 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_PW", "pw")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("prefix", "begins"),
-    [
-        pytest.param("", "org.apache.kafka.common.", id="Kafka's own names"),
-        pytest.param("kafkashaded.", "kafkashaded.org.apache.kafka.common.", id="shaded"),
-    ],
+    ("Kafka's own names", "", "org.apache.kafka.common."),
+    ("shaded", "kafkashaded.", "kafkashaded.org.apache.kafka.common."),
 )
 def test_a_login_module_is_named_as_this_spark_has_it(prefix: str, begins: str) -> None:
     kafka = KafkaSection.model_validate({"properties": SCRAM, "login_module_prefix": prefix})

@@ -9,6 +9,8 @@ from quotaflow.pipelines.terminal import grid, layout, output, readable
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import views
 
+from ...cases import cases
+
 ROWS = [
     {"cluster_id": "c1", "client": "a", "sent_bytes": 14_492_421, "broker_id": 10_001},
     {"cluster_id": "c1", "client": "b", "sent_bytes": 7, "broker_id": 10_002},
@@ -26,31 +28,27 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_width
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "value", "expected"),
-    [
-        pytest.param("sent_bytes", 14_492_421, "14,492,421", id="digits in groups"),
-        pytest.param("requests", 9_999, "9999", id="a number that is short enough"),
-        pytest.param("broker_id", 10_001, "10001", id="a number that is a name"),
-        pytest.param("error_code", 10_001, "10001", id="a code"),
-        pytest.param("producer_ids", 10_001, "10,001", id="a count of ids"),
-        pytest.param("rate", 14_492_421.25, "14,492,421", id="a large decimal"),
-        pytest.param("rate", 2_500.4, "2500", id="thousands"),
-        pytest.param("rate", 650.34, "650.3", id="hundreds"),
-        pytest.param("rate", 100.0, "100", id="no decimals"),
-        pytest.param("rate", 0.009, "0.009", id="small"),
-        pytest.param("rate", -67.70331, "-67.7", id="below zero"),
-        pytest.param("rate", "NaN", "NaN", id="no number"),
-        pytest.param("is_over", True, "true", id="a truth"),
-        pytest.param("t", "2026-11-21T12:00:00.000000Z", "2026-11-21 12:00:00Z", id="a second"),
-        pytest.param("t", "2026-11-21T12:00:00.500000Z", "2026-11-21 12:00:00.500Z", id="ms"),
-        pytest.param("t", "2026-11-21T12:00:00.500001Z", "2026-11-21 12:00:00.500001Z", id="us"),
-        pytest.param(
-            "t", "about 2026-11-21T12:00:00.5Z", "about 2026-11-21T12:00:00.5Z", id="text"
-        ),
-        pytest.param("t", "\x1b[2J", r"\x1b[2J", id="control characters"),
-        pytest.param("partitions", [{"n": 1_000_000}], '[{"n": 1000000}]', id="nested"),
-    ],
+    ("digits in groups", "sent_bytes", 14_492_421, "14,492,421"),
+    ("a number that is short enough", "requests", 9_999, "9999"),
+    ("a number that is a name", "broker_id", 10_001, "10001"),
+    ("a code", "error_code", 10_001, "10001"),
+    ("a count of ids", "producer_ids", 10_001, "10,001"),
+    ("a large decimal", "rate", 14_492_421.25, "14,492,421"),
+    ("thousands", "rate", 2_500.4, "2500"),
+    ("hundreds", "rate", 650.34, "650.3"),
+    ("no decimals", "rate", 100.0, "100"),
+    ("small", "rate", 0.009, "0.009"),
+    ("below zero", "rate", -67.70331, "-67.7"),
+    ("no number", "rate", "NaN", "NaN"),
+    ("a truth", "is_over", True, "true"),
+    ("a second", "t", "2026-11-21T12:00:00.000000Z", "2026-11-21 12:00:00Z"),
+    ("ms", "t", "2026-11-21T12:00:00.500000Z", "2026-11-21 12:00:00.500Z"),
+    ("us", "t", "2026-11-21T12:00:00.500001Z", "2026-11-21 12:00:00.500001Z"),
+    ("text", "t", "about 2026-11-21T12:00:00.5Z", "about 2026-11-21T12:00:00.5Z"),
+    ("control characters", "t", "\x1b[2J", r"\x1b[2J"),
+    ("nested", "partitions", [{"n": 1_000_000}], '[{"n": 1000000}]'),
 )
 def test_a_cell_is_what_people_read(name: str, value: Any, expected: str) -> None:
     assert readable.cell(name, value) == expected

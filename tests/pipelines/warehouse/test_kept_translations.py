@@ -9,6 +9,8 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import kept_translations, sql_dialects, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb, tables_in
 
+from ...cases import cases
+
 VIEW = views.load()["traffic_by_hour"].sql
 Kept = Callable[[str], object]
 
@@ -44,15 +46,13 @@ def test_a_translation_is_made_once_for_all_processes(
     assert again() == text
 
 
-@pytest.mark.parametrize(
+@cases(
     "damage",
-    [
-        pytest.param(lambda kept: b"\xff" + kept[1:], id="no text"),
-        pytest.param(lambda _: b"", id="empty, as after a loss of power"),
-        pytest.param(lambda kept: kept[:-1], id="cut short"),
-        pytest.param(lambda kept: kept.replace(b"FROM", b"FR0M"), id="other text"),
-        pytest.param(None, id="a folder"),
-    ],
+    ("no text", lambda kept: b"\xff" + kept[1:]),
+    ("empty, as after a loss of power", lambda _: b""),
+    ("cut short", lambda kept: kept[:-1]),
+    ("other text", lambda kept: kept.replace(b"FROM", b"FR0M")),
+    ("a folder", None),
 )
 @pytest.mark.parametrize("kept", [in_duckdb, tables_in])
 def test_a_file_that_is_not_what_was_kept_costs_a_new_translation(

@@ -19,6 +19,7 @@ from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
 
+from ...cases import cases
 from ...delta_tables import NOON, Fill, violation
 from ...schemas.views import view_rows
 from ...schemas.views.limit_rows import offenders
@@ -140,21 +141,17 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sql", "message"),
-    [
-        pytest.param(
-            "SELECT * FROM reqests", r"no table reqests \(did you mean requests", id="table"
-        ),
-        pytest.param("SELECT princpal FROM requests", "did you mean principal", id="column"),
-        pytest.param("SELECT (", "syntax error", id="no SQL"),
-        pytest.param(
-            "SELECT CAST(api AS INT) FROM requests",
-            "Could not convert string 'FETCH'",
-            id="fails only while it is read",
-        ),
-        pytest.param("SELECT * FROM '/etc/hosts'", "no table", id="no files by name"),
-    ],
+    ("table", "SELECT * FROM reqests", r"no table reqests \(did you mean requests"),
+    ("column", "SELECT princpal FROM requests", "did you mean principal"),
+    ("no SQL", "SELECT (", "syntax error"),
+    (
+        "fails only while it is read",
+        "SELECT CAST(api AS INT) FROM requests",
+        "Could not convert string 'FETCH'",
+    ),
+    ("no files by name", "SELECT * FROM '/etc/hosts'", "no table"),
 )
 def test_a_query_that_cannot_be_answered_is_one_clear_line(
     warehouse: Warehouse, fill: Fill, sql: str, message: str

@@ -22,6 +22,8 @@ from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
 
+from ...cases import cases
+
 TABLE = Table(
     name="counts",
     comment="Counts",
@@ -96,38 +98,31 @@ OLD: list[Row] = [(-3, "a", 1), (-1, "a", 2), (-1, "b", 3), (1, "a", 4), (1, "b"
 OF_A, OF_QUOTED = "owner = 'a'", "owner = 'it''s \"a\"; -- '"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("old", "new", "expected"),
-    [
-        pytest.param(
-            Replaced([between(-1, 1)]),
-            [(0, "c", 9)],
-            [OLD[0], (0, "c", 9), OLD[3], OLD[4], OLD[5]],
-            id="a range over midnight, whose end is not in it",
-        ),
-        pytest.param(
-            Replaced([between(-3, -2), between(7)]),
-            [(8, "c", 9)],
-            [*OLD[1:5], (8, "c", 9)],
-            id="two ranges, one without an end",
-        ),
-        pytest.param(
-            Replaced([EVER], OF_A),
-            [(7, "a", 9)],
-            [OLD[2], OLD[4], (7, "a", 9)],
-            id="all time of a scope",
-        ),
-        pytest.param(Replaced(None), [(8, "c", 9)], [(8, "c", 9)], id="all rows"),
-        pytest.param(Replaced(None, OF_A), [], [OLD[2], OLD[4]], id="all rows of a scope"),
-        pytest.param(Replaced([between(1, 2)], OF_A), [], [*OLD[:3], *OLD[4:]], id="by no rows"),
-        pytest.param(Replaced([between(2, 7)]), [], OLD, id="nothing by nothing"),
-        pytest.param(
-            Replaced([between(2, 7)], OF_QUOTED),
-            [(3, 'it\'s "a"; -- ', 9)],
-            sorted([*OLD, (3, 'it\'s "a"; -- ', 9)]),
-            id="a scope with quotes",
-        ),
-    ],
+    (
+        "a range over midnight, whose end is not in it",
+        Replaced([between(-1, 1)]),
+        [(0, "c", 9)],
+        [OLD[0], (0, "c", 9), OLD[3], OLD[4], OLD[5]],
+    ),
+    (
+        "two ranges, one without an end",
+        Replaced([between(-3, -2), between(7)]),
+        [(8, "c", 9)],
+        [*OLD[1:5], (8, "c", 9)],
+    ),
+    ("all time of a scope", Replaced([EVER], OF_A), [(7, "a", 9)], [OLD[2], OLD[4], (7, "a", 9)]),
+    ("all rows", Replaced(None), [(8, "c", 9)], [(8, "c", 9)]),
+    ("all rows of a scope", Replaced(None, OF_A), [], [OLD[2], OLD[4]]),
+    ("by no rows", Replaced([between(1, 2)], OF_A), [], [*OLD[:3], *OLD[4:]]),
+    ("nothing by nothing", Replaced([between(2, 7)]), [], OLD),
+    (
+        "a scope with quotes",
+        Replaced([between(2, 7)], OF_QUOTED),
+        [(3, 'it\'s "a"; -- ', 9)],
+        sorted([*OLD, (3, 'it\'s "a"; -- ', 9)]),
+    ),
 )
 def test_exactly_the_rows_of_ranges_and_scope_are_replaced(
     warehouse: Warehouse,

@@ -18,6 +18,8 @@ from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
+from ...cases import cases
+
 START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 
 
@@ -39,16 +41,14 @@ def ends(time_ranges: Iterable[TimeRange]) -> list[tuple[float, float | None]]:
     return [(since_start(s.start), since_start(s.end) if s.end else None) for s in time_ranges]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("starts", "expected"),
-    [
-        pytest.param([0], [(0, 40)], id="a bucket reaches as far as the rule remembers it"),
-        pytest.param([0, 10], [(0, 50)], id="overlapping ranges are one"),
-        pytest.param([0, 40], [(0, 80)], id="so are touching ones"),
-        pytest.param([0, 50], [(0, 40), (50, 90)], id="a gap is not recomputed"),
-        pytest.param([50, 0, 10], [(0, 90)], id="buckets may come in any order"),
-        pytest.param([0, 0], [(0, 40)], id="late and timely rows of one bucket"),
-    ],
+    ("a bucket reaches as far as the rule remembers it", [0], [(0, 40)]),
+    ("overlapping ranges are one", [0, 10], [(0, 50)]),
+    ("so are touching ones", [0, 40], [(0, 80)]),
+    ("a gap is not recomputed", [0, 50], [(0, 40), (50, 90)]),
+    ("buckets may come in any order", [50, 0, 10], [(0, 90)]),
+    ("late and timely rows of one bucket", [0, 0], [(0, 40)]),
 )
 def test_spans(starts: list[float], expected: list[tuple[float, float]]) -> None:
     assert ends(result().time_ranges(map(at, starts))) == expected
@@ -94,40 +94,36 @@ def test_what_holds_since_a_time_touches_all_that_follows_its_bucket() -> None:
     assert result().time_ranges([]) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("time_range", "time", "date"),
-    [
-        pytest.param(
-            TimeRange(at(0)),
-            "t >= timestamp'2026-11-21 23:58:00.000000Z'",
-            "d >= date'2026-11-21'",
-            id="open",
-        ),
-        pytest.param(
-            TimeRange(at(0), at(120)),
-            "(t >= timestamp'2026-11-21 23:58:00.000000Z' "
-            "AND t < timestamp'2026-11-22 00:00:00.000000Z')",
-            "(d >= date'2026-11-21' AND d <= date'2026-11-22')",
-            id="up to midnight",
-        ),
-    ],
+    (
+        "open",
+        TimeRange(at(0)),
+        "t >= timestamp'2026-11-21 23:58:00.000000Z'",
+        "d >= date'2026-11-21'",
+    ),
+    (
+        "up to midnight",
+        TimeRange(at(0), at(120)),
+        "(t >= timestamp'2026-11-21 23:58:00.000000Z' "
+        "AND t < timestamp'2026-11-22 00:00:00.000000Z')",
+        "(d >= date'2026-11-21' AND d <= date'2026-11-22')",
+    ),
 )
 def test_spans_in_sql(time_range: TimeRange, time: str, date: str) -> None:
     assert (time_range.condition("t"), time_range.date_condition("d")) == (time, date)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("start", "end", "until", "expected"),
-    [
-        pytest.param(0, 20, 99, [(0, 10), (10, 20)], id="whole slices"),
-        pytest.param(0, 15, 99, [(0, 10), (10, 15)], id="the last one is shorter"),
-        pytest.param(0, 5, 99, [(0, 5)], id="less than one"),
-        pytest.param(9, 9, 99, [], id="nothing"),
-        pytest.param(9, 5, 99, [], id="less than nothing"),
-        pytest.param(0, None, 15, [(0, 10), (10, None)], id="open at its end"),
-        pytest.param(0, None, 3, [(0, None)], id="open, and less than one"),
-        pytest.param(9, None, 3, [(9, None)], id="open, from a time to come"),
-    ],
+    ("whole slices", 0, 20, 99, [(0, 10), (10, 20)]),
+    ("the last one is shorter", 0, 15, 99, [(0, 10), (10, 15)]),
+    ("less than one", 0, 5, 99, [(0, 5)]),
+    ("nothing", 9, 9, 99, []),
+    ("less than nothing", 9, 5, 99, []),
+    ("open at its end", 0, None, 15, [(0, 10), (10, None)]),
+    ("open, and less than one", 0, None, 3, [(0, None)]),
+    ("open, from a time to come", 9, None, 3, [(9, None)]),
 )
 def test_slices_cover_the_time_from_start_to_end(
     start: int, end: int | None, until: int, expected: list[tuple[float, float | None]]
@@ -137,16 +133,14 @@ def test_slices_cover_the_time_from_start_to_end(
     assert ends(slices) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kept_since", "time_ranges", "expected"),
-    [
-        pytest.param(0, [(0, 20)], [], id="the rule looks back to what is gone"),
-        pytest.param(0, [(0, 90)], [(30, 90)], id="from where it looks back to what is kept"),
-        pytest.param(1, [(0, 90)], [(40, 90)], id="whole buckets"),
-        pytest.param(0, [(0, 20), (30, 40)], [(30, 40)], id="only what is before is left out"),
-        pytest.param(0, [(20, None)], [(30, None)], id="open at its end"),
-        pytest.param(-90, [(0, 40)], [(0, 40)], id="all is kept"),
-    ],
+    ("the rule looks back to what is gone", 0, [(0, 20)], []),
+    ("from where it looks back to what is kept", 0, [(0, 90)], [(30, 90)]),
+    ("whole buckets", 1, [(0, 90)], [(40, 90)]),
+    ("only what is before is left out", 0, [(0, 20), (30, 40)], [(30, 40)]),
+    ("open at its end", 0, [(20, None)], [(30, None)]),
+    ("all is kept", -90, [(0, 40)], [(0, 40)]),
 )
 def test_what_retention_took_the_facts_of_is_not_computed(
     kept_since: int,

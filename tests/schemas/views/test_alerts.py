@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import FAR_AHEAD, LONG_AGO, alert
 from .view_tables import make_tables, picked, rows
 
@@ -21,33 +20,29 @@ def at(second: float) -> datetime:
     return LONG_AGO + timedelta(seconds=second)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("events", "expected"),
-    [
-        pytest.param(
-            [alert(200, "opened")], (True, at(200), None, None, 200_000, 7_000.0), id="opened"
-        ),
-        pytest.param(
-            [alert(200, "opened"), alert(3_600, "still_open", peak_value=9_000.0)],
-            (True, at(200), None, None, 3_600_000, 9_000.0),
-            id="still open",
-        ),
-        pytest.param(
-            [alert(200, "opened"), alert(300, "closed", reason="cleared")],
-            (False, at(200), at(300), "cleared", 300_000, 7_000.0),
-            id="cleared",
-        ),
-        pytest.param(
-            [alert(200, "opened"), alert(0, "closed", reason="stale", event_time=FAR_AHEAD)],
-            (True, at(200), None, None, 200_000, 7_000.0),
-            id="stale, told ahead of its time",
-        ),
-        pytest.param(
-            [alert(200, "opened"), alert(900, "closed", reason="stale")],
-            (False, at(200), at(900), "stale", 900_000, 7_000.0),
-            id="stale",
-        ),
-    ],
+    ("opened", [alert(200, "opened")], (True, at(200), None, None, 200_000, 7_000.0)),
+    (
+        "still open",
+        [alert(200, "opened"), alert(3_600, "still_open", peak_value=9_000.0)],
+        (True, at(200), None, None, 3_600_000, 9_000.0),
+    ),
+    (
+        "cleared",
+        [alert(200, "opened"), alert(300, "closed", reason="cleared")],
+        (False, at(200), at(300), "cleared", 300_000, 7_000.0),
+    ),
+    (
+        "stale, told ahead of its time",
+        [alert(200, "opened"), alert(0, "closed", reason="stale", event_time=FAR_AHEAD)],
+        (True, at(200), None, None, 200_000, 7_000.0),
+    ),
+    (
+        "stale",
+        [alert(200, "opened"), alert(900, "closed", reason="stale")],
+        (False, at(200), at(900), "stale", 900_000, 7_000.0),
+    ),
 )
 def test_one_alert(
     warehouse: Warehouse,

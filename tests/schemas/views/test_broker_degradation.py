@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
 from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
 from .view_tables import picked, rows
@@ -107,15 +108,13 @@ def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Wareh
 IN_SYNC = {"topic_id": "t1", "topic": None}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "least", "shrunk"),
-    [
-        pytest.param([(NOW - 50, 2)], "2", [1, 1], id="down to its least"),
-        pytest.param([(NOW - 50, 1)], "2", [1, 1], id="under its least"),
-        pytest.param([(NOW - 50, 2)], "1", [0, 0], id="more than its least"),
-        pytest.param([(NOW - 300, 2)], "2", [0, 0], id="a while ago"),
-        pytest.param([(NOW - 900, 1), (NOW - 50, 2)], "2", [0, 0], id="it grows again"),
-    ],
+    ("down to its least", [(NOW - 50, 2)], "2", [1, 1]),
+    ("under its least", [(NOW - 50, 1)], "2", [1, 1]),
+    ("more than its least", [(NOW - 50, 2)], "1", [0, 0]),
+    ("a while ago", [(NOW - 300, 2)], "2", [0, 0]),
+    ("it grows again", [(NOW - 900, 1), (NOW - 50, 2)], "2", [0, 0]),
 )
 @pytest.mark.parametrize(
     "seen",
@@ -169,24 +168,22 @@ LEFT = reassigned(NOW - 50, "in_sync", 2, **IN_SYNC)
 SEEN = NAMED | {"event_time": at(NOW - 50), "partition": 0, "is_removed": False}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "replicas", "shrunk"),
-    [
-        pytest.param([*JOINED, LEFT], [], 2, id="one fell out, by the log alone"),
-        pytest.param(
-            [*JOINED, LEFT, reassigned(NOW - 300, "requested", 2)],
-            [],
-            0,
-            id="a move took away what it was to",
-        ),
-        pytest.param([LEFT], [], 0, id="how many there were before is not known"),
-        pytest.param(
-            JOINED,
-            [SEEN | {"broker_id": n, "is_in_sync": n == 2} for n in (1, 2)],
-            0,
-            id="a snapshot does not know when",
-        ),
-    ],
+    ("one fell out, by the log alone", [*JOINED, LEFT], [], 2),
+    (
+        "a move took away what it was to",
+        [*JOINED, LEFT, reassigned(NOW - 300, "requested", 2)],
+        [],
+        0,
+    ),
+    ("how many there were before is not known", [LEFT], [], 0),
+    (
+        "a snapshot does not know when",
+        JOINED,
+        [SEEN | {"broker_id": n, "is_in_sync": n == 2} for n in (1, 2)],
+        0,
+    ),
 )
 def test_a_partition_shrinks_where_it_should_have_more(
     warehouse: Warehouse, changes: list[Row], replicas: list[Row], shrunk: int

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import NAN, Row, at, gauge, push, request
 from .view_tables import picked, rows
@@ -22,30 +21,28 @@ def slowest(warehouse: Warehouse, *names: str) -> list[tuple[Any, ...]]:
     return picked(rows(warehouse, query), *names)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "expected"),
-    [
-        pytest.param(
-            [latency("a", 1, 5), latency("b", 1, 7), latency("c", 1, 90), latency("a", 2, 20)],
-            [(1, 2, 1, 20, 20), (2, 1, 3, 7, 90)],
-            id="one slow client does not make a broker slow",
-        ),
-        pytest.param(
-            [latency(f"i{n:03}", 1, n) for n in range(1, 101)],
-            [(1, 1, 100, 50, 95)],
-            id="nearest ranks of a hundred clients",
-        ),
-        pytest.param(
-            [latency("a", 1, 5), latency("a", 1, 7, second=65), latency("b", 1, NAN)],
-            [(1, 1, 1, 6, 6)],
-            id="a client counts once an hour, and only with a latency",
-        ),
-        pytest.param(
-            [latency("a", 2, 5), latency("a", 1, 5), latency("a", 3, 4)],
-            [(1, 1, 1, 5, 5), (1, 2, 1, 5, 5), (3, 3, 1, 4, 4)],
-            id="equals share a rank",
-        ),
-    ],
+    (
+        "one slow client does not make a broker slow",
+        [latency("a", 1, 5), latency("b", 1, 7), latency("c", 1, 90), latency("a", 2, 20)],
+        [(1, 2, 1, 20, 20), (2, 1, 3, 7, 90)],
+    ),
+    (
+        "nearest ranks of a hundred clients",
+        [latency(f"i{n:03}", 1, n) for n in range(1, 101)],
+        [(1, 1, 100, 50, 95)],
+    ),
+    (
+        "a client counts once an hour, and only with a latency",
+        [latency("a", 1, 5), latency("a", 1, 7, second=65), latency("b", 1, NAN)],
+        [(1, 1, 1, 6, 6)],
+    ),
+    (
+        "equals share a rank",
+        [latency("a", 2, 5), latency("a", 1, 5), latency("a", 3, 4)],
+        [(1, 1, 1, 5, 5), (1, 2, 1, 5, 5), (3, 3, 1, 4, 4)],
+    ),
 )
 def test_slowest_brokers(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
@@ -80,73 +77,67 @@ def test_the_weighted_mean_weighs_by_requests(warehouse: Warehouse, fill: Fill) 
     assert slowest(warehouse, "latency_weighted_avg_ms") == [(6,)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pushes", "expected"),
-    [
-        pytest.param(
-            [push(1), push(2), push(3_601, broker_id=2, wire_bytes=50)],
-            [
-                {"hour": at(0), "broker_id": 1, "pushes": 2, "wire_bytes": 200, "ratio": 10.0},
-                {"hour": at(3_600), "broker_id": 2, "pushes": 1, "ratio": 20.0},
-            ],
-            id="per hour and broker",
-        ),
-        pytest.param(
-            [push(1), push(2, compression="gzip", wire_bytes=500)],
-            [{"compression": "gzip", "ratio": 2.0}, {"compression": "zstd", "ratio": 10.0}],
-            id="per codec",
-        ),
-        pytest.param(
-            [
-                push(1.1, route="receiver", compression="none", payload_sha256="sha1"),
-                push(1, wire_bytes=100, payload_sha256="sha1"),
-            ],
-            [{"compression": "zstd", "pushes": 1, "wire_bytes": 100}],
-            id="a push by two ways is one, as the request log has it",
-        ),
-        pytest.param(
-            [push(1, route="receiver", compression="none", wire_bytes=5_000, decoded_bytes=5_000)],
-            [
-                {
-                    "compression": "unknown",
-                    "wire_bytes": None,
-                    "decoded_bytes": 5_000,
-                    "ratio": None,
-                    "plain_over_1000_bytes": 0,
-                }
-            ],
-            id="the receiver does not know the wire",
-        ),
-        pytest.param(
-            [
-                push(1, compression="none", wire_bytes=1_000),
-                push(2, compression="none", wire_bytes=1_001),
-            ],
-            [{"compression": "none", "plain_over_1000_bytes": 1}],
-            id="plain pushes that are large",
-        ),
-        pytest.param(
-            [
-                push(1, terminating=True),
-                push(2, accepted=False, error_code=89),
-                push(3, accepted=False, error_code=87, decoded_bytes=None, payload_sha256=None),
-                push(4, accepted=False, error_code=87, decoded_bytes=None, payload_sha256=None),
-            ],
-            [{"pushes": 4, "rejected": 3, "throttled": 1, "terminating": 1, "ratio": 10.0}],
-            id="rejected, throttled, terminating, unreadable",
-        ),
-        pytest.param(
-            [push(1, wire_bytes=0, decoded_bytes=0)],
-            [{"wire_bytes": 0, "ratio": None}],
-            id="an empty push has no ratio",
-        ),
-        pytest.param(
-            [push(1, route="otlp", client_instance_id=None)], [], id="a Collector's batch"
-        ),
-        pytest.param(
-            [push(s) for s in range(36)], [{"pushes": 36, "pushes_per_s": 0.01}], id="a rate"
-        ),
-    ],
+    (
+        "per hour and broker",
+        [push(1), push(2), push(3_601, broker_id=2, wire_bytes=50)],
+        [
+            {"hour": at(0), "broker_id": 1, "pushes": 2, "wire_bytes": 200, "ratio": 10.0},
+            {"hour": at(3_600), "broker_id": 2, "pushes": 1, "ratio": 20.0},
+        ],
+    ),
+    (
+        "per codec",
+        [push(1), push(2, compression="gzip", wire_bytes=500)],
+        [{"compression": "gzip", "ratio": 2.0}, {"compression": "zstd", "ratio": 10.0}],
+    ),
+    (
+        "a push by two ways is one, as the request log has it",
+        [
+            push(1.1, route="receiver", compression="none", payload_sha256="sha1"),
+            push(1, wire_bytes=100, payload_sha256="sha1"),
+        ],
+        [{"compression": "zstd", "pushes": 1, "wire_bytes": 100}],
+    ),
+    (
+        "the receiver does not know the wire",
+        [push(1, route="receiver", compression="none", wire_bytes=5_000, decoded_bytes=5_000)],
+        [
+            {
+                "compression": "unknown",
+                "wire_bytes": None,
+                "decoded_bytes": 5_000,
+                "ratio": None,
+                "plain_over_1000_bytes": 0,
+            }
+        ],
+    ),
+    (
+        "plain pushes that are large",
+        [
+            push(1, compression="none", wire_bytes=1_000),
+            push(2, compression="none", wire_bytes=1_001),
+        ],
+        [{"compression": "none", "plain_over_1000_bytes": 1}],
+    ),
+    (
+        "rejected, throttled, terminating, unreadable",
+        [
+            push(1, terminating=True),
+            push(2, accepted=False, error_code=89),
+            push(3, accepted=False, error_code=87, decoded_bytes=None, payload_sha256=None),
+            push(4, accepted=False, error_code=87, decoded_bytes=None, payload_sha256=None),
+        ],
+        [{"pushes": 4, "rejected": 3, "throttled": 1, "terminating": 1, "ratio": 10.0}],
+    ),
+    (
+        "an empty push has no ratio",
+        [push(1, wire_bytes=0, decoded_bytes=0)],
+        [{"wire_bytes": 0, "ratio": None}],
+    ),
+    ("a Collector's batch", [push(1, route="otlp", client_instance_id=None)], []),
+    ("a rate", [push(s) for s in range(36)], [{"pushes": 36, "pushes_per_s": 0.01}]),
 )
 def test_telemetry_cost(
     warehouse: Warehouse, fill: Fill, pushes: list[Row], expected: list[Row]

@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import HOSTILE, INFINITE, NAN, Row, gauge, request
 from .view_tables import picked, rows
@@ -31,65 +32,63 @@ def answer_of(warehouse: Warehouse, fill: Fill) -> Any:
 LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_avg_ms")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "requests", "expected"),
-    [
-        pytest.param(
-            [latency(5, "avg", 8), latency(5, "max", 20), latency(15, "avg", 10)],
-            [request(1, "PRODUCE", total_time_ms=2.0), request(59, "PRODUCE", total_time_ms=4.0)],
-            [(9, 20, 3, 6)],
-            id="both sides of a minute",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8), latency(65, "avg", 10)],
-            [request(61, "PRODUCE")],
-            [(8, None, None, None), (10, None, 2, 8)],
-            id="each minute apart",
-        ),
-        pytest.param(
-            [latency(5, "avg", NAN), latency(6, "avg", 8), latency(7, "avg", INFINITE)],
-            [],
-            [(8, None, None, None)],
-            id="no number is no latency",
-        ),
-        pytest.param(
-            [latency(5, "avg", 0, client_software_name="librdkafka")],
-            [],
-            [],
-            id="librdkafka's 0 is no samples",
-        ),
-        pytest.param([latency(5, "avg", 0)], [], [(0, None, None, None)], id="a fast Java client"),
-        pytest.param(
-            [latency(5, "avg", 8, "consumer")],
-            [request(5, "FETCH"), request(6, "FETCH", replica_id=3, total_time_ms=500.0)],
-            [(8, None, 2, 6)],
-            id="followers are no consumers",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8)],
-            [request(5, "FETCH"), request(5, "PRODUCE", broker_id=2), request(5, "METADATA")],
-            [(8, None, None, None)],
-            id="another api and another broker",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8, node_kind="coordinator"), latency(5, "avg", 8, node_id=None)],
-            [],
-            [(8, None, None, None)],
-            id="a coordinator's connection is left out",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8, client_id=None)],
-            [request(5, "PRODUCE", client_id=None)],
-            [(8, None, 2, 6)],
-            id="a client without a client.id",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8, client_id=HOSTILE)],
-            [request(5, "PRODUCE", client_id=HOSTILE), request(5, "PRODUCE", client_id="other")],
-            [(8, None, 2, 6)],
-            id="hostile text is data",
-        ),
-    ],
+    (
+        "both sides of a minute",
+        [latency(5, "avg", 8), latency(5, "max", 20), latency(15, "avg", 10)],
+        [request(1, "PRODUCE", total_time_ms=2.0), request(59, "PRODUCE", total_time_ms=4.0)],
+        [(9, 20, 3, 6)],
+    ),
+    (
+        "each minute apart",
+        [latency(5, "avg", 8), latency(65, "avg", 10)],
+        [request(61, "PRODUCE")],
+        [(8, None, None, None), (10, None, 2, 8)],
+    ),
+    (
+        "no number is no latency",
+        [latency(5, "avg", NAN), latency(6, "avg", 8), latency(7, "avg", INFINITE)],
+        [],
+        [(8, None, None, None)],
+    ),
+    (
+        "librdkafka's 0 is no samples",
+        [latency(5, "avg", 0, client_software_name="librdkafka")],
+        [],
+        [],
+    ),
+    ("a fast Java client", [latency(5, "avg", 0)], [], [(0, None, None, None)]),
+    (
+        "followers are no consumers",
+        [latency(5, "avg", 8, "consumer")],
+        [request(5, "FETCH"), request(6, "FETCH", replica_id=3, total_time_ms=500.0)],
+        [(8, None, 2, 6)],
+    ),
+    (
+        "another api and another broker",
+        [latency(5, "avg", 8)],
+        [request(5, "FETCH"), request(5, "PRODUCE", broker_id=2), request(5, "METADATA")],
+        [(8, None, None, None)],
+    ),
+    (
+        "a coordinator's connection is left out",
+        [latency(5, "avg", 8, node_kind="coordinator"), latency(5, "avg", 8, node_id=None)],
+        [],
+        [(8, None, None, None)],
+    ),
+    (
+        "a client without a client.id",
+        [latency(5, "avg", 8, client_id=None)],
+        [request(5, "PRODUCE", client_id=None)],
+        [(8, None, 2, 6)],
+    ),
+    (
+        "hostile text is data",
+        [latency(5, "avg", 8, client_id=HOSTILE)],
+        [request(5, "PRODUCE", client_id=HOSTILE), request(5, "PRODUCE", client_id="other")],
+        [(8, None, 2, 6)],
+    ),
 )
 def test_latency(
     answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
@@ -120,67 +119,60 @@ SHARED = [latency(5, "avg", 8), latency(5, "avg", 9, client_instance_id="i2")]
 PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unknown")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "requests", "expected"),
-    [
-        pytest.param(
-            [latency(5, "avg", 650, **RDK)],
-            [
-                request(1, "PRODUCE", throttle_time_ms=1_200.0),
-                request(2, "PRODUCE", throttle_time_ms=0.0),
-            ],
-            [(1, 600, 48, None)],
-            id="librdkafka measures the time for which its connection is muted",
-        ),
-        pytest.param(
-            [latency(5, "avg", 50)],
-            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
-            [(1, 0, 48, None)],
-            id="the Java client waits before it sends",
-        ),
-        pytest.param(
-            [latency(5, "avg", 50, client_software_name="franz-go")],
-            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
-            [(1, None, None, "throttled")],
-            id="how another client measures is not known",
-        ),
-        pytest.param(
-            [latency(5, "avg", 50, client_software_name="franz-go")],
-            [request(1, "PRODUCE")],
-            [(0, 0, 48, None)],
-            id="nor does it matter where nothing was throttled",
-        ),
-        pytest.param(
-            [latency(5, "avg", 1)],
-            [request(1, "PRODUCE")],
-            [(0, 0, None, "windows_differ")],
-            id="no part of a time is negative",
-        ),
-        pytest.param(
-            [latency(5, "avg", 50, **RDK)],
-            [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
-            [(1, 1_200, None, "windows_differ")],
-            id="nor is it where a throttle is longer than the latency",
-        ),
-        pytest.param(
-            SHARED,
-            [request(1, "PRODUCE")],
-            [(0, 0, None, "shared_client_id")] * 2,
-            id="requests of two instances cannot be distinguished",
-        ),
-        pytest.param(
-            [latency(5, "max", 8)],
-            [request(1, "PRODUCE")],
-            [(0, 0, None, "no_latency")],
-            id="a client that pushes its maximum alone",
-        ),
-        pytest.param(
-            [latency(5, "avg", 8)],
-            [],
-            [(None, None, None, "no_requests")],
-            id="a broker that ships no log",
-        ),
-    ],
+    (
+        "librdkafka measures the time for which its connection is muted",
+        [latency(5, "avg", 650, **RDK)],
+        [
+            request(1, "PRODUCE", throttle_time_ms=1_200.0),
+            request(2, "PRODUCE", throttle_time_ms=0.0),
+        ],
+        [(1, 600, 48, None)],
+    ),
+    (
+        "the Java client waits before it sends",
+        [latency(5, "avg", 50)],
+        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [(1, 0, 48, None)],
+    ),
+    (
+        "how another client measures is not known",
+        [latency(5, "avg", 50, client_software_name="franz-go")],
+        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [(1, None, None, "throttled")],
+    ),
+    (
+        "nor does it matter where nothing was throttled",
+        [latency(5, "avg", 50, client_software_name="franz-go")],
+        [request(1, "PRODUCE")],
+        [(0, 0, 48, None)],
+    ),
+    (
+        "no part of a time is negative",
+        [latency(5, "avg", 1)],
+        [request(1, "PRODUCE")],
+        [(0, 0, None, "windows_differ")],
+    ),
+    (
+        "nor is it where a throttle is longer than the latency",
+        [latency(5, "avg", 50, **RDK)],
+        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [(1, 1_200, None, "windows_differ")],
+    ),
+    (
+        "requests of two instances cannot be distinguished",
+        SHARED,
+        [request(1, "PRODUCE")],
+        [(0, 0, None, "shared_client_id")] * 2,
+    ),
+    (
+        "a client that pushes its maximum alone",
+        [latency(5, "max", 8)],
+        [request(1, "PRODUCE")],
+        [(0, 0, None, "no_latency")],
+    ),
+    ("a broker that ships no log", [latency(5, "avg", 8)], [], [(None, None, None, "no_requests")]),
 )
 def test_a_latency_is_split_or_says_why_not(
     answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
@@ -217,45 +209,38 @@ def throttle(second: float, value: float, **others: Any) -> Row:
     return gauge(second, "producer.produce.throttle.time.max", value, **others)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "requests", "expected"),
-    [
-        pytest.param(
-            [throttle(5, 30), throttle(15, 50), throttle(25, NAN)],
-            [
-                request(1, "PRODUCE", throttle_time_ms=50.0),
-                request(2, "PRODUCE", throttle_time_ms=30.0, broker_id=2),
-                request(3, "PRODUCE"),
-            ],
-            [("i1", "PRODUCE", 50, 80, 2, 3)],
-            id="both know of it, over all brokers",
-        ),
-        pytest.param(
-            [throttle(5, 0)],
-            [],
-            [("i1", "PRODUCE", 0, None, None, None)],
-            id="only the client tells",
-        ),
-        pytest.param(
-            [],
-            [request(1, "FETCH", throttle_time_ms=9.0), request(1, "PRODUCE")],
-            [(None, "FETCH", None, 9, 1, 1)],
-            id="only the broker tells, and only of throttling",
-        ),
-        pytest.param(
-            [gauge(5, "consumer.fetch.manager.fetch.throttle.time.max", 4)],
-            [request(1, "FETCH", throttle_time_ms=4.0), request(1, "FETCH", replica_id=2)],
-            [("i1", "FETCH", 4, 4, 1, 1)],
-            id="a consumer",
-        ),
-        pytest.param(
-            [gauge(5, "consumer.share.fetch.manager.fetch.throttle.time.max", 9_658)],
-            [request(1, "SHARE_FETCH", throttle_time_ms=9_658.0), request(1, "FETCH")],
-            [("i1", "SHARE_FETCH", 9_658, 9_658, 1, 1)],
-            id="a share consumer",
-        ),
-        pytest.param([throttle(5, NAN)], [request(1, "PRODUCE")], [], id="nothing to tell"),
-    ],
+    (
+        "both know of it, over all brokers",
+        [throttle(5, 30), throttle(15, 50), throttle(25, NAN)],
+        [
+            request(1, "PRODUCE", throttle_time_ms=50.0),
+            request(2, "PRODUCE", throttle_time_ms=30.0, broker_id=2),
+            request(3, "PRODUCE"),
+        ],
+        [("i1", "PRODUCE", 50, 80, 2, 3)],
+    ),
+    ("only the client tells", [throttle(5, 0)], [], [("i1", "PRODUCE", 0, None, None, None)]),
+    (
+        "only the broker tells, and only of throttling",
+        [],
+        [request(1, "FETCH", throttle_time_ms=9.0), request(1, "PRODUCE")],
+        [(None, "FETCH", None, 9, 1, 1)],
+    ),
+    (
+        "a consumer",
+        [gauge(5, "consumer.fetch.manager.fetch.throttle.time.max", 4)],
+        [request(1, "FETCH", throttle_time_ms=4.0), request(1, "FETCH", replica_id=2)],
+        [("i1", "FETCH", 4, 4, 1, 1)],
+    ),
+    (
+        "a share consumer",
+        [gauge(5, "consumer.share.fetch.manager.fetch.throttle.time.max", 9_658)],
+        [request(1, "SHARE_FETCH", throttle_time_ms=9_658.0), request(1, "FETCH")],
+        [("i1", "SHARE_FETCH", 9_658, 9_658, 1, 1)],
+    ),
+    ("nothing to tell", [throttle(5, NAN)], [request(1, "PRODUCE")], []),
 )
 def test_throttle(
     answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]

@@ -1,7 +1,6 @@
 """Cordoned log dirs (KIP-1066): which brokers take no replica, and what is not advised then."""
 
-import pytest
-
+from ...cases import cases
 from .view_rows import Row, at, choice, config
 from .view_tables import by_case, picked
 
@@ -50,14 +49,12 @@ BROKERS: list[Row] = [
 FAR = choice(0, 9, recommended_reason="no_replica_in_rack", avoidable_bytes=0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("cordoned", "expected"),
-    [
-        pytest.param([], ["place_replica"], id="none"),
-        pytest.param([(1, "*")], ["place_replica"], id="one of the rack"),
-        pytest.param([(1, "*"), (3, "*")], [], id="all of the rack"),
-        pytest.param([(1, "*"), (2, "*")], ["place_replica"], id="one of another rack"),
-    ],
+    ("none", [], ["place_replica"]),
+    ("one of the rack", [(1, "*")], ["place_replica"]),
+    ("all of the rack", [(1, "*"), (3, "*")], []),
+    ("one of another rack", [(1, "*"), (2, "*")], ["place_replica"]),
 )
 def test_no_replica_is_to_be_placed_where_all_is_cordoned(
     cordoned: list[tuple[int, str]], expected: list[str]

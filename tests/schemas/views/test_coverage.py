@@ -8,6 +8,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import NOON, Fill
 from .view_tables import rows
 
@@ -101,166 +102,164 @@ def covered(warehouse: Warehouse, fill: Fill) -> Any:
     return covered_rows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pushes", "answers", "expected"),
-    [
-        pytest.param(
-            [push(10), push(20.4), push(31)],
-            [requested(0)],
-            {"state": "active", "accepted_pushes": 3, "missing_pushes": 0, "missing_share": 0.0},
-            id="each push a little late",
-        ),
-        pytest.param(
-            [push(10), push(40)],
-            [requested(0)],
-            {"expected_pushes": 4, "missing_pushes": 2, "missing_share": 0.5},
-            id="two pushes that never came",
-        ),
-        pytest.param(
-            [push(10)],
-            [requested(0), another(40)],
-            {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
-            id="silent since",
-        ),
-        pytest.param(
-            [push(10), push(12, terminating=True)],
-            [requested(0), another(500)],
-            {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 0},
-            id="took its leave",
-        ),
-        pytest.param(
-            [push(10), push(45, terminating=True)],
-            [requested(0), another(500)],
-            {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
-            id="silent before it took its leave",
-        ),
-        pytest.param(
-            [push(10), rejected(20, 87)],
-            [requested(0), another(500)],
-            {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},
-            id="told to stop",
-        ),
-        pytest.param(
-            [push(10), rejected(20, 87), push(30)],
-            [requested(0), another(40)],
-            {"state": "active", "rejected_pushes": 1, "missing_pushes": 1},
-            id="went on all the same",
-        ),
-        pytest.param(
-            [rejected(20, 89)],
-            [requested(0), another(30)],
-            {"state": "active", "expected_pushes": 0, "missing_share": None},
-            id="only throttled so far",
-        ),
-        pytest.param(
-            [],
-            [requested(0), another(500)],
-            {"state": "never_pushed", "subscription_requests": 1, "missing_pushes": 0},
-            id="asked and never heard of again",
-        ),
-        pytest.param(
-            [push(10), push(20), push(50), push(80)],
-            [requested(0), requested(21, interval_s=30), another(90)],
-            {"state": "active", "push_interval_ms": 30_000, "missing_pushes": 0},
-            id="another interval on the way",
-        ),
-        pytest.param(
-            [push(300), push(600), rejected(900, 117), push(910), push(920), push(930)],
-            [requested(0, interval_s=300), requested(900)],
-            {"push_interval_ms": 10_000, "expected_pushes": 6, "missing_pushes": 1},
-            id="a shorter interval: only the push that was rejected is missing",
-        ),
-        pytest.param(
-            [push(10), push(511)],
-            [requested(0), requested(211, interval_s=300)],
-            {"push_interval_ms": 300_000, "missing_pushes": 20},
-            id="silent before a longer interval",
-        ),
-        pytest.param(
-            [push(10), push(45, terminating=True)],
-            [requested(0), requested(40, interval_s=300)],
-            {"state": "terminated", "missing_pushes": 3},
-            id="silent before a longer interval, and took its leave in it",
-        ),
-        pytest.param(
-            [push(80), push(90), rejected(100, 117), push(3710), push(3720)],
-            [requested(0), *(requested_nothing(s) for s in range(100, 3700, 300)), requested(3700)],
-            {"state": "active", "accepted_pushes": 4, "missing_pushes": 1},
-            id="asked for nothing for an hour",
-        ),
-        pytest.param(
-            [push(10)],
-            [requested(0), requested_nothing(20), another(7200)],
-            {"state": "vanished", "missing_pushes": 0},
-            id="asked for nothing, and silent since",
-        ),
-        pytest.param(
-            [push(10)],
-            [requested(0), requested(3600), another(7200)],
-            {"state": "vanished", "missing_pushes": 359 + 6},
-            id="silent for an hour until it asked once more, and since then",
-        ),
-        pytest.param(
-            [push(1)],
-            [requested(0, interval_s=1), another(3600)],
-            {"state": "vanished", "expected_pushes": 61, "missing_pushes": 60},
-            id="what a client owes that is silent ends after a minute",
-        ),
-        pytest.param(
-            [push(300)],
-            [requested(0, interval_s=300), another(7200)],
-            {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
-            id="or after three intervals, where these are longer",
-        ),
-        pytest.param(
-            [push(10)],
-            [requested(s) for s in (0, *range(11, 71))],
-            {"state": "active", "missing_pushes": 6},
-            id="asks and asks, and pushes no more",
-        ),
-        pytest.param(
-            [push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
-            [requested(0)],
-            {"accepted_pushes": 2, "missing_pushes": 0},
-            id="a push by two ways",
-        ),
-        pytest.param(
-            [push(10, payload_sha256="e"), push(20, payload_sha256="e")],
-            [requested(0)],
-            {"accepted_pushes": 2, "missing_pushes": 0},
-            id="two empty pushes",
-        ),
-        pytest.param(
-            [answered(10, 10), answered(20, 10), answered(40, 10)],
-            [],
-            {"accepted_pushes": 3, "missing_pushes": 1, "push_interval_ms": 10_000},
-            id="by the receiver alone",
-        ),
-        pytest.param(
-            [
-                answered(300, 300),
-                answered(600, 300),
-                answered(910, 10),
-                answered(920, 10),
-                answered(1220, 300),
-            ],
-            [],
-            {"accepted_pushes": 5, "missing_pushes": 0, "push_interval_ms": 300_000},
-            id="by the receiver alone, which does not tell when another interval began",
-        ),
-        pytest.param(
-            [push(10), push(20, broker_id=3)],
-            [requested(0, broker_id=2)],
-            {"broker_ids": [1, 2, 3], "first_push": at(10), "last_push": at(20)},
-            id="several brokers",
-        ),
-        pytest.param(
-            [push(10), push(20)],
-            [],
-            {"state": "active", "push_interval_ms": None, "missing_pushes": 0},
-            id="nobody knows the interval",
-        ),
-    ],
+    (
+        "each push a little late",
+        [push(10), push(20.4), push(31)],
+        [requested(0)],
+        {"state": "active", "accepted_pushes": 3, "missing_pushes": 0, "missing_share": 0.0},
+    ),
+    (
+        "two pushes that never came",
+        [push(10), push(40)],
+        [requested(0)],
+        {"expected_pushes": 4, "missing_pushes": 2, "missing_share": 0.5},
+    ),
+    (
+        "silent since",
+        [push(10)],
+        [requested(0), another(40)],
+        {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
+    ),
+    (
+        "took its leave",
+        [push(10), push(12, terminating=True)],
+        [requested(0), another(500)],
+        {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 0},
+    ),
+    (
+        "silent before it took its leave",
+        [push(10), push(45, terminating=True)],
+        [requested(0), another(500)],
+        {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
+    ),
+    (
+        "told to stop",
+        [push(10), rejected(20, 87)],
+        [requested(0), another(500)],
+        {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},
+    ),
+    (
+        "went on all the same",
+        [push(10), rejected(20, 87), push(30)],
+        [requested(0), another(40)],
+        {"state": "active", "rejected_pushes": 1, "missing_pushes": 1},
+    ),
+    (
+        "only throttled so far",
+        [rejected(20, 89)],
+        [requested(0), another(30)],
+        {"state": "active", "expected_pushes": 0, "missing_share": None},
+    ),
+    (
+        "asked and never heard of again",
+        [],
+        [requested(0), another(500)],
+        {"state": "never_pushed", "subscription_requests": 1, "missing_pushes": 0},
+    ),
+    (
+        "another interval on the way",
+        [push(10), push(20), push(50), push(80)],
+        [requested(0), requested(21, interval_s=30), another(90)],
+        {"state": "active", "push_interval_ms": 30_000, "missing_pushes": 0},
+    ),
+    (
+        "a shorter interval: only the push that was rejected is missing",
+        [push(300), push(600), rejected(900, 117), push(910), push(920), push(930)],
+        [requested(0, interval_s=300), requested(900)],
+        {"push_interval_ms": 10_000, "expected_pushes": 6, "missing_pushes": 1},
+    ),
+    (
+        "silent before a longer interval",
+        [push(10), push(511)],
+        [requested(0), requested(211, interval_s=300)],
+        {"push_interval_ms": 300_000, "missing_pushes": 20},
+    ),
+    (
+        "silent before a longer interval, and took its leave in it",
+        [push(10), push(45, terminating=True)],
+        [requested(0), requested(40, interval_s=300)],
+        {"state": "terminated", "missing_pushes": 3},
+    ),
+    (
+        "asked for nothing for an hour",
+        [push(80), push(90), rejected(100, 117), push(3710), push(3720)],
+        [requested(0), *(requested_nothing(s) for s in range(100, 3700, 300)), requested(3700)],
+        {"state": "active", "accepted_pushes": 4, "missing_pushes": 1},
+    ),
+    (
+        "asked for nothing, and silent since",
+        [push(10)],
+        [requested(0), requested_nothing(20), another(7200)],
+        {"state": "vanished", "missing_pushes": 0},
+    ),
+    (
+        "silent for an hour until it asked once more, and since then",
+        [push(10)],
+        [requested(0), requested(3600), another(7200)],
+        {"state": "vanished", "missing_pushes": 359 + 6},
+    ),
+    (
+        "what a client owes that is silent ends after a minute",
+        [push(1)],
+        [requested(0, interval_s=1), another(3600)],
+        {"state": "vanished", "expected_pushes": 61, "missing_pushes": 60},
+    ),
+    (
+        "or after three intervals, where these are longer",
+        [push(300)],
+        [requested(0, interval_s=300), another(7200)],
+        {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
+    ),
+    (
+        "asks and asks, and pushes no more",
+        [push(10)],
+        [requested(s) for s in (0, *range(11, 71))],
+        {"state": "active", "missing_pushes": 6},
+    ),
+    (
+        "a push by two ways",
+        [push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
+        [requested(0)],
+        {"accepted_pushes": 2, "missing_pushes": 0},
+    ),
+    (
+        "two empty pushes",
+        [push(10, payload_sha256="e"), push(20, payload_sha256="e")],
+        [requested(0)],
+        {"accepted_pushes": 2, "missing_pushes": 0},
+    ),
+    (
+        "by the receiver alone",
+        [answered(10, 10), answered(20, 10), answered(40, 10)],
+        [],
+        {"accepted_pushes": 3, "missing_pushes": 1, "push_interval_ms": 10_000},
+    ),
+    (
+        "by the receiver alone, which does not tell when another interval began",
+        [
+            answered(300, 300),
+            answered(600, 300),
+            answered(910, 10),
+            answered(920, 10),
+            answered(1220, 300),
+        ],
+        [],
+        {"accepted_pushes": 5, "missing_pushes": 0, "push_interval_ms": 300_000},
+    ),
+    (
+        "several brokers",
+        [push(10), push(20, broker_id=3)],
+        [requested(0, broker_id=2)],
+        {"broker_ids": [1, 2, 3], "first_push": at(10), "last_push": at(20)},
+    ),
+    (
+        "nobody knows the interval",
+        [push(10), push(20)],
+        [],
+        {"state": "active", "push_interval_ms": None, "missing_pushes": 0},
+    ),
 )
 def test_coverage(
     covered: Any,
@@ -272,30 +271,28 @@ def test_coverage(
     assert {name: row[name] for name in expected} == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("pushes", "days", "removals", "states"),
-    [
-        pytest.param([], [-6], [removed(-4)], [], id="if it pushed, all of that is gone"),
-        pytest.param([], [-6], [removed(-4), removed(-5)], [], id="the last removal counts"),
-        pytest.param([], [-3], [removed(-4)], ["never_pushed"], id="its pushes would be there"),
-        pytest.param([], [-6, -3], [removed(-4)], ["vanished"], id="its first days may be gone"),
-        pytest.param(
-            [push(-3.9 * DAY_S, terminating=True)],
-            [-6],
-            [removed(-4)],
-            ["terminated"],
-            id="its last push is there",
-        ),
-        pytest.param(
-            [],
-            [-6],
-            [removed(-4, cluster_id="c2"), removed(-4, target="client_metrics")],
-            ["never_pushed"],
-            id="another cluster's are gone, and points",
-        ),
-        pytest.param([push(-7.1 * DAY_S)], [-8], [], [], id="not there in the last week"),
-        pytest.param([], [-6.9], [], ["never_pushed"], id="there in the last week"),
-    ],
+    ("if it pushed, all of that is gone", [], [-6], [removed(-4)], []),
+    ("the last removal counts", [], [-6], [removed(-4), removed(-5)], []),
+    ("its pushes would be there", [], [-3], [removed(-4)], ["never_pushed"]),
+    ("its first days may be gone", [], [-6, -3], [removed(-4)], ["vanished"]),
+    (
+        "its last push is there",
+        [push(-3.9 * DAY_S, terminating=True)],
+        [-6],
+        [removed(-4)],
+        ["terminated"],
+    ),
+    (
+        "another cluster's are gone, and points",
+        [],
+        [-6],
+        [removed(-4, cluster_id="c2"), removed(-4, target="client_metrics")],
+        ["never_pushed"],
+    ),
+    ("not there in the last week", [push(-7.1 * DAY_S)], [-8], [], []),
+    ("there in the last week", [], [-6.9], [], ["never_pushed"]),
 )
 def test_nothing_is_said_of_pushes_that_upkeep_may_have_removed(
     covered: Any,
@@ -332,12 +329,10 @@ def point(second: float, start: float, **others: Any) -> dict[str, Any]:
     return row | others
 
 
-@pytest.mark.parametrize(
+@cases(
     ("accepted_range", "recovered"),
-    [
-        pytest.param((30, 20), 1, id="the next point begins where the lost one ended"),
-        pytest.param((30, 10), 0, id="the next point holds the lost one too"),
-    ],
+    ("the next point begins where the lost one ended", (30, 20), 1),
+    ("the next point holds the lost one too", (30, 10), 0),
 )
 def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
     warehouse: Warehouse, fill: Fill, accepted_range: tuple[float, float], recovered: int

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import Row, fetched
 from .view_tables import make_tables, picked, rows
 
@@ -30,65 +29,55 @@ def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
     return picked(rows(warehouse, "SELECT * FROM fetch_advice ORDER BY advice"), *NAMES)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sizes", "expected"),
-    [
-        pytest.param([fetched(0, 60, 60 * 5_000)], None, id="all is well"),
-        pytest.param(
-            [fetched(0, 60, MIB, oversized_batches=2, largest_oversized=batches(900_000, 70_000))],
-            ("raise_max_partition_fetch_bytes", 2**16, 900_000, 1.0, 1.0),
-            id="a batch larger than its partition may bring, in an answer of several",
-        ),
-        pytest.param(
-            [fetched(0, 60, 60 * MIB, max_bytes_fetches=45, starved_fetches=9)],
-            ("raise_fetch_max_bytes", MIB, 2 * MIB, 1.0, 0.625),
-            id="full answers that leave partitions out",
-        ),
-        pytest.param(
-            [fetched(0, 60, 60 * MIB, max_bytes_fetches=60)],
-            None,
-            id="full answers that leave nothing out",
-        ),
-        pytest.param(
-            [fetched(0, 600, 60_000)],
-            ("raise_fetch_min_bytes", 1, 500, 10.0, 2.0),
-            id="many small answers",
-        ),
-        pytest.param(
-            [fetched(0, 600, 60_000, wait_timeout_fetches=500)],
-            None,
-            id="few small answers, and many empty ones",
-        ),
-        pytest.param([fetched(0, 600, 60_000, min_bytes=500)], None, id="min_bytes is set"),
-        pytest.param(
-            [idle(partition_max_bytes=50 * MIB)],
-            ("lower_max_partition_fetch_bytes", 50 * MIB, 10 * MIB, 1.0, 1.0),
-            id="memory that is never needed",
-        ),
-        pytest.param(
-            [idle(partition_max_bytes=MIB)],
-            None,
-            id="the largest answer is larger than the limit of a partition",
-        ),
-        pytest.param(
-            [
-                idle(partition_max_bytes=50 * MIB),
-                idle(partition_max_bytes=50 * MIB, broker_id=2, bound_bytes=None),
-            ],
-            None,
-            id="the memory for the answers of one broker is not known",
-        ),
-        pytest.param(
-            [fetched(0, 60, 60 * MIB, filled_fetches=20, starved_fetches=20, first_partitions=1)],
-            ("rotate_partitions", None, None, 1.0, 1.0),
-            id="one partition is always the first",
-        ),
-        pytest.param(
-            [fetched(0, 60, 60 * MIB, replica_id=2, max_bytes_fetches=60)],
-            ("raise_replica_fetch_response_max_bytes", MIB, 2 * MIB, 1.0, 0.5),
-            id="a follower that is always full",
-        ),
-    ],
+    ("all is well", [fetched(0, 60, 60 * 5_000)], None),
+    (
+        "a batch larger than its partition may bring, in an answer of several",
+        [fetched(0, 60, MIB, oversized_batches=2, largest_oversized=batches(900_000, 70_000))],
+        ("raise_max_partition_fetch_bytes", 2**16, 900_000, 1.0, 1.0),
+    ),
+    (
+        "full answers that leave partitions out",
+        [fetched(0, 60, 60 * MIB, max_bytes_fetches=45, starved_fetches=9)],
+        ("raise_fetch_max_bytes", MIB, 2 * MIB, 1.0, 0.625),
+    ),
+    ("full answers that leave nothing out", [fetched(0, 60, 60 * MIB, max_bytes_fetches=60)], None),
+    ("many small answers", [fetched(0, 600, 60_000)], ("raise_fetch_min_bytes", 1, 500, 10.0, 2.0)),
+    (
+        "few small answers, and many empty ones",
+        [fetched(0, 600, 60_000, wait_timeout_fetches=500)],
+        None,
+    ),
+    ("min_bytes is set", [fetched(0, 600, 60_000, min_bytes=500)], None),
+    (
+        "memory that is never needed",
+        [idle(partition_max_bytes=50 * MIB)],
+        ("lower_max_partition_fetch_bytes", 50 * MIB, 10 * MIB, 1.0, 1.0),
+    ),
+    (
+        "the largest answer is larger than the limit of a partition",
+        [idle(partition_max_bytes=MIB)],
+        None,
+    ),
+    (
+        "the memory for the answers of one broker is not known",
+        [
+            idle(partition_max_bytes=50 * MIB),
+            idle(partition_max_bytes=50 * MIB, broker_id=2, bound_bytes=None),
+        ],
+        None,
+    ),
+    (
+        "one partition is always the first",
+        [fetched(0, 60, 60 * MIB, filled_fetches=20, starved_fetches=20, first_partitions=1)],
+        ("rotate_partitions", None, None, 1.0, 1.0),
+    ),
+    (
+        "a follower that is always full",
+        [fetched(0, 60, 60 * MIB, replica_id=2, max_bytes_fetches=60)],
+        ("raise_replica_fetch_response_max_bytes", MIB, 2 * MIB, 1.0, 0.5),
+    ),
 )
 def test_one_setting_is_advised(
     warehouse: Warehouse, sizes: list[Row], expected: tuple[Any, ...] | None

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -13,6 +11,7 @@ from quotaflow.schemas.migrations import STEPS
 from quotaflow.schemas.table import Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...cases import cases
 from .view_tables import make_table
 
 
@@ -34,14 +33,12 @@ def old_columns(table: Table) -> tuple[Column, ...]:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("order", "has_old_columns"),
-    [
-        pytest.param(1, False, id="tables with their columns as declared"),
-        # Columns added later are last in a live table, and CREATE VIEW names columns by place.
-        pytest.param(-1, False, id="tables with their columns in another order"),
-        pytest.param(1, True, id="tables that keep the columns of an older release"),
-    ],
+    ("tables with their columns as declared", 1, False),
+    # Columns added later are last in a live table, and CREATE VIEW names columns by place.
+    ("tables with their columns in another order", -1, False),
+    ("tables that keep the columns of an older release", 1, True),
 )
 def test_a_head_describes_the_columns_of_its_view(
     folder_warehouse: Warehouse, order: int, has_old_columns: bool

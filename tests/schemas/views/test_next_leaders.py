@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .rate_rows import MOVES, NOW, demand, produced
 from .view_rows import Row, choice, reassigned, throttled
 from .view_tables import make_tables, picked, rows
@@ -20,54 +19,48 @@ def read(second: float, size: int, **others: Any) -> Row:
     return choice(second // 60 * 60, MINUTE_BYTES * size, broker_id=1, **others)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "expected"),
-    [
-        pytest.param({"reassignment_changes": TO_2}, [(2, 0, 1, 0.0, 0.0)], id="nobody uses it"),
-        pytest.param(
-            {
-                "reassignment_changes": TO_2,
-                "replication_traffic": [produced(NOW, 70)],
-                "preferred_replicas": [
-                    read(NOW - 60, 40),
-                    read(NOW - 60, 60, client_id="other"),
-                    read(NOW, 90),
-                    read(NOW - 600, 900),
-                    read(NOW, 500) | {"broker_id": 3},
-                ],
-            },
-            [(2, 0, 1, 100.0, 140.0)],
-            id="the busiest minute of its consumers, and two replicas beside",
-        ),
-        pytest.param(
-            {"reassignment_changes": [TO_2[0], reassigned(60, "requested", 1, place=0)]},
-            [],
-            id="asked anew, and the leader stays the first",
-        ),
-        pytest.param(
-            {"reassignment_changes": [row | {"error_code": 39} for row in TO_2]},
-            [],
-            id="it was refused",
-        ),
-        pytest.param(
-            {
-                "reassignment_changes": TO_2,
-                "replication_throttles": [throttled(NOW - 60), throttled(NOW, is_moving=False)],
-            },
-            [],
-            id="the move is over",
-        ),
-        pytest.param(
-            {
-                "reassignment_changes": TO_2,
-                "replication_throttles": [
-                    throttled(NOW, side="follower", broker_id=3, peer_broker_id=2)
-                ],
-            },
-            [],
-            id="it leads already",
-        ),
-    ],
+    ("nobody uses it", {"reassignment_changes": TO_2}, [(2, 0, 1, 0.0, 0.0)]),
+    (
+        "the busiest minute of its consumers, and two replicas beside",
+        {
+            "reassignment_changes": TO_2,
+            "replication_traffic": [produced(NOW, 70)],
+            "preferred_replicas": [
+                read(NOW - 60, 40),
+                read(NOW - 60, 60, client_id="other"),
+                read(NOW, 90),
+                read(NOW - 600, 900),
+                read(NOW, 500) | {"broker_id": 3},
+            ],
+        },
+        [(2, 0, 1, 100.0, 140.0)],
+    ),
+    (
+        "asked anew, and the leader stays the first",
+        {"reassignment_changes": [TO_2[0], reassigned(60, "requested", 1, place=0)]},
+        [],
+    ),
+    ("it was refused", {"reassignment_changes": [row | {"error_code": 39} for row in TO_2]}, []),
+    (
+        "the move is over",
+        {
+            "reassignment_changes": TO_2,
+            "replication_throttles": [throttled(NOW - 60), throttled(NOW, is_moving=False)],
+        },
+        [],
+    ),
+    (
+        "it leads already",
+        {
+            "reassignment_changes": TO_2,
+            "replication_throttles": [
+                throttled(NOW, side="follower", broker_id=3, peer_broker_id=2)
+            ],
+        },
+        [],
+    ),
 )
 def test_who_leads_next_and_what_that_means(
     warehouse: Warehouse, content: dict[str, list[Row]], expected: list[tuple[Any, ...]]

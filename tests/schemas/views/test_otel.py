@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import NOON, Fill
 from .view_rows import Row, at, cumulative, delta, gauge
 from .view_tables import rows
@@ -95,15 +96,11 @@ def test_a_service_has_the_name_that_a_kafka_client_gives(
     assert one(warehouse, "otel_metrics")["service_name"] == service
 
 
-@pytest.mark.parametrize(
+@cases(
     ("point", "temporality"),
-    [
-        pytest.param(delta(2, 1, 4), "AGGREGATION_TEMPORALITY_DELTA", id="delta"),
-        pytest.param(cumulative(2, 1, 4), "AGGREGATION_TEMPORALITY_CUMULATIVE", id="cumulative"),
-        pytest.param(
-            delta(2, 1, 4, temporality=None), "AGGREGATION_TEMPORALITY_UNSPECIFIED", id="neither"
-        ),
-    ],
+    ("delta", delta(2, 1, 4), "AGGREGATION_TEMPORALITY_DELTA"),
+    ("cumulative", cumulative(2, 1, 4), "AGGREGATION_TEMPORALITY_CUMULATIVE"),
+    ("neither", delta(2, 1, 4, temporality=None), "AGGREGATION_TEMPORALITY_UNSPECIFIED"),
 )
 def test_a_sum_names_its_temporality_as_the_enum(
     warehouse: Warehouse, fill: Fill, point: Row, temporality: str
@@ -115,36 +112,34 @@ def test_a_sum_names_its_temporality_as_the_enum(
     assert row["start_time_unix_nano"] == NOON_NS + 10**9
 
 
-@pytest.mark.parametrize(
+@cases(
     ("columns", "expected"),
-    [
-        pytest.param(
-            {"kind": "histogram", "histogram_bounds": [1.5], "histogram_bucket_counts": [1, 2]},
-            {"count": 3, "sum": 6.0, "bucket_counts": [1, 2], "explicit_bounds": [1.5], "max": 3.0},
-            id="a histogram",
-        ),
-        pytest.param(
-            {
-                "kind": "exponential_histogram",
-                "exponential_scale": 2,
-                "exponential_zero_count": 1,
-                "exponential_positive": {"offset": 1, "bucket_counts": [2]},
-            },
-            {
-                "scale": 2,
-                "zero_count": 1,
-                "positive_bucket": {"offset": 1, "bucket_counts": [2]},
-                "negative_bucket": None,
-                "aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE",
-            },
-            id="an exponential histogram",
-        ),
-        pytest.param(
-            {"kind": "summary", "quantiles": [{"quantile": 0.5, "value": 2.0}]},
-            {"count": 3, "sum": 6.0, "quantile_values": [{"quantile": 0.5, "value": 2.0}]},
-            id="a summary",
-        ),
-    ],
+    (
+        "a histogram",
+        {"kind": "histogram", "histogram_bounds": [1.5], "histogram_bucket_counts": [1, 2]},
+        {"count": 3, "sum": 6.0, "bucket_counts": [1, 2], "explicit_bounds": [1.5], "max": 3.0},
+    ),
+    (
+        "an exponential histogram",
+        {
+            "kind": "exponential_histogram",
+            "exponential_scale": 2,
+            "exponential_zero_count": 1,
+            "exponential_positive": {"offset": 1, "bucket_counts": [2]},
+        },
+        {
+            "scale": 2,
+            "zero_count": 1,
+            "positive_bucket": {"offset": 1, "bucket_counts": [2]},
+            "negative_bucket": None,
+            "aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE",
+        },
+    ),
+    (
+        "a summary",
+        {"kind": "summary", "quantiles": [{"quantile": 0.5, "value": 2.0}]},
+        {"count": 3, "sum": 6.0, "quantile_values": [{"quantile": 0.5, "value": 2.0}]},
+    ),
 )
 @pytest.mark.parametrize("view", ["otel_metrics", "otel_metrics_v1"])
 def test_only_the_struct_of_its_kind_is_there(

@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import LONG_AGO, Row, active, at, config, counted, use
 from .view_tables import make_tables, picked, rows
 
@@ -60,66 +61,54 @@ def fleet(hosts: int, each: int, apart_s: float, **others: object) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("made", "cause"),
-    [
-        pytest.param(lives(20, 0.2), "producer_per_batch", id="a producer for every batch"),
-        pytest.param(
-            lives(40, 0.2, 2, "producer-*"), "producer_per_batch", id="Java numbers its producers"
-        ),
-        pytest.param(
-            lives(20, 10.0, 1), "producer_per_batch", id="a probe that sends one record and goes"
-        ),
-        pytest.param(lives(12, 0.5, 0), "restart_loop", id="dies before it writes"),
-        pytest.param(lives(12, 20.0, 500), "restart_loop", id="works for a while, then dies"),
-        pytest.param(
-            lives(30, 1.0, 0, "producer-sink-*", transactional_id="sink-0-*"),
-            "transactional_id_churn",
-            id="new transactional ids per checkpoint",
-        ),
-        pytest.param(
-            fleet(6, 20, 1.0, transactional_id="sink-*"),
-            "transactional_id_churn",
-            id="on many task managers",
-        ),
-        pytest.param(fleet(30, 1, 0.0), "deploy_burst", id="a deploy on thirty hosts"),
-        pytest.param(
-            fleet(6, 12, 0.1, transactional_id="tx-*", used_s=60.0),
-            "deploy_burst",
-            id="each host starts a dozen transactional producers at once",
-        ),
-        pytest.param(
-            lives(12, 2.5, 600, "orders-*"), "deploy_burst", id="producers begun when first needed"
-        ),
-        pytest.param(
-            lives(12, 2.5, 600, "tx-*", transactional_id="t-*", used_s=100.0),
-            "deploy_burst",
-            id="transactional ones too, which go on",
-        ),
-        pytest.param(
-            lives(3_000, 0.1, 4, "*"), "producer_churn", id="a client id for each, on one host"
-        ),
-        pytest.param(
-            [
-                row | {"client_id": name, "client_pattern": name}
-                for n, row in enumerate(lives(300, 0.5, 40))
-                for name in [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}"]
-            ],
-            "producer_churn",
-            id="names that have no number, and much work in between",
-        ),
-        pytest.param(
-            fleet(30, 1, 0.0) + lives(150, 0.2, 9, first_id=900_000),
-            "unknown",
-            id="more than a deploy brings to one host",
-        ),
-        pytest.param(
-            fleet(12, 40, 9.0, produce_requests=9), "unknown", id="a deploy of six minutes"
-        ),
-        pytest.param(lives(20, 0.05, 0), "unknown", id="ids faster than processes restart, unused"),
-        pytest.param(lives(20, 1.0, 10), "unknown", id="neither a batch each nor a life's work"),
-        pytest.param(lives(12, 2.5, 2, "slow-*"), "unknown", id="a dozen slow producers on a host"),
-    ],
+    ("a producer for every batch", lives(20, 0.2), "producer_per_batch"),
+    ("Java numbers its producers", lives(40, 0.2, 2, "producer-*"), "producer_per_batch"),
+    ("a probe that sends one record and goes", lives(20, 10.0, 1), "producer_per_batch"),
+    ("dies before it writes", lives(12, 0.5, 0), "restart_loop"),
+    ("works for a while, then dies", lives(12, 20.0, 500), "restart_loop"),
+    (
+        "new transactional ids per checkpoint",
+        lives(30, 1.0, 0, "producer-sink-*", transactional_id="sink-0-*"),
+        "transactional_id_churn",
+    ),
+    (
+        "on many task managers",
+        fleet(6, 20, 1.0, transactional_id="sink-*"),
+        "transactional_id_churn",
+    ),
+    ("a deploy on thirty hosts", fleet(30, 1, 0.0), "deploy_burst"),
+    (
+        "each host starts a dozen transactional producers at once",
+        fleet(6, 12, 0.1, transactional_id="tx-*", used_s=60.0),
+        "deploy_burst",
+    ),
+    ("producers begun when first needed", lives(12, 2.5, 600, "orders-*"), "deploy_burst"),
+    (
+        "transactional ones too, which go on",
+        lives(12, 2.5, 600, "tx-*", transactional_id="t-*", used_s=100.0),
+        "deploy_burst",
+    ),
+    ("a client id for each, on one host", lives(3_000, 0.1, 4, "*"), "producer_churn"),
+    (
+        "names that have no number, and much work in between",
+        [
+            row | {"client_id": name, "client_pattern": name}
+            for n, row in enumerate(lives(300, 0.5, 40))
+            for name in [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}"]
+        ],
+        "producer_churn",
+    ),
+    (
+        "more than a deploy brings to one host",
+        fleet(30, 1, 0.0) + lives(150, 0.2, 9, first_id=900_000),
+        "unknown",
+    ),
+    ("a deploy of six minutes", fleet(12, 40, 9.0, produce_requests=9), "unknown"),
+    ("ids faster than processes restart, unused", lives(20, 0.05, 0), "unknown"),
+    ("neither a batch each nor a life's work", lives(20, 1.0, 10), "unknown"),
+    ("a dozen slow producers on a host", lives(12, 2.5, 2, "slow-*"), "unknown"),
 )
 def test_a_burst_has_a_cause(made: list[Row], cause: str, warehouse: Warehouse) -> None:
     make_tables(warehouse, uses(made))
@@ -144,24 +133,16 @@ def exhausted(
     return made
 
 
-@pytest.mark.parametrize(
+@cases(
     ("made", "expected"),
-    [
-        pytest.param(exhausted(12), ("epoch_exhaustion", 12, 12), id="END_TXN gives the next"),
-        pytest.param(
-            exhausted(12, allocations=1), ("epoch_exhaustion", 12, 12), id="INIT_PRODUCER_ID does"
-        ),
-        pytest.param(
-            exhausted(12, 12, allocations=1),
-            ("restart_loop", 12, 0),
-            id="the old ids have epochs left",
-        ),
-        pytest.param(
-            exhausted(12) + exhausted(4, 12, allocations=1, first_id=900),
-            ("restart_loop", 16, 12),
-            id="a quarter has epochs left",
-        ),
-    ],
+    ("END_TXN gives the next", exhausted(12), ("epoch_exhaustion", 12, 12)),
+    ("INIT_PRODUCER_ID does", exhausted(12, allocations=1), ("epoch_exhaustion", 12, 12)),
+    ("the old ids have epochs left", exhausted(12, 12, allocations=1), ("restart_loop", 12, 0)),
+    (
+        "a quarter has epochs left",
+        exhausted(12) + exhausted(4, 12, allocations=1, first_id=900),
+        ("restart_loop", 16, 12),
+    ),
 )
 def test_epochs_that_are_used_up(
     made: list[Row], expected: tuple[str, int, int], warehouse: Warehouse
@@ -185,24 +166,19 @@ def test_an_id_that_replaces_one_whose_epochs_are_used_up(warehouse: Warehouse) 
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "made",
-    [
-        pytest.param(lives(9), id="nine ids"),
-        pytest.param(lives(50, 31.0), id="fifty, each half a minute after the last"),
-        pytest.param(
-            [row | {"producer_id": 7} for row in lives(50, produce_requests=0)],
-            id="one transactional id begun fifty times: the same producer id",
-        ),
-        pytest.param(
-            [row | {"allocations": 0} for row in lives(50, produce_requests=0)],
-            id="ids that were named and not given",
-        ),
-        pytest.param(
-            [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))],
-            id="fifty principals",
-        ),
-    ],
+    ("nine ids", lives(9)),
+    ("fifty, each half a minute after the last", lives(50, 31.0)),
+    (
+        "one transactional id begun fifty times: the same producer id",
+        [row | {"producer_id": 7} for row in lives(50, produce_requests=0)],
+    ),
+    (
+        "ids that were named and not given",
+        [row | {"allocations": 0} for row in lives(50, produce_requests=0)],
+    ),
+    ("fifty principals", [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))]),
 )
 def test_what_is_no_burst(made: list[Row], warehouse: Warehouse) -> None:
     make_tables(warehouse, uses(made))
@@ -221,17 +197,15 @@ def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
     assert picked(actual, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("at_s", "causes"),
-    [
-        pytest.param((0, 4_000), ["deploy_burst"] * 2, id="more than an hour apart"),
-        pytest.param((0, 1_800), ["deploy_burst", "unknown"], id="a deploy taken back"),
-        pytest.param(
-            (0, 1_200, 2_400),
-            ["deploy_burst", "unknown", "restart_loop"],
-            id="a fleet that starts again and again",
-        ),
-    ],
+    ("more than an hour apart", (0, 4_000), ["deploy_burst"] * 2),
+    ("a deploy taken back", (0, 1_800), ["deploy_burst", "unknown"]),
+    (
+        "a fleet that starts again and again",
+        (0, 1_200, 2_400),
+        ["deploy_burst", "unknown", "restart_loop"],
+    ),
 )
 def test_a_fleet_that_starts_again_is_no_deploy(
     at_s: tuple[int, ...], causes: list[str], warehouse: Warehouse
@@ -368,12 +342,10 @@ def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> N
     assert (advice["new_ids"], advice["max_rate_per_s"], advice["other_sources"]) == (231, 4.0, 0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("quota", "recommended_by"),
-    [
-        pytest.param(1.5, "quota_of_conf", id="a quota of conf"),
-        pytest.param(None, "no_ordinary_seconds", id="no quota"),
-    ],
+    ("a quota of conf", 1.5, "quota_of_conf"),
+    ("no quota", None, "no_ordinary_seconds"),
 )
 def test_who_did_nothing_but_burst_is_recommended_what_conf_says(
     warehouse: Warehouse, quota: float | None, recommended_by: str
@@ -393,16 +365,12 @@ def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
     assert picked([advice], *names) == [(None, False, 0, None, 0.24)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("now", "ever", "causes"),
-    [
-        pytest.param(
-            lives(20, 0.2), fleet(30, 1, 0.0), ["producer_per_batch"], id="a deploy before"
-        ),
-        pytest.param(fleet(30, 1, 0.0), lives(20, 0.2), [], id="a deploy now, and a loop before"),
-        pytest.param([], fleet(30, 1, 0.0), [], id="nothing shows why"),
-        pytest.param(lives(20, 0.05, 0), [], [], id="a cause that is not known"),
-    ],
+    ("a deploy before", lives(20, 0.2), fleet(30, 1, 0.0), ["producer_per_batch"]),
+    ("a deploy now, and a loop before", fleet(30, 1, 0.0), lives(20, 0.2), []),
+    ("nothing shows why", [], fleet(30, 1, 0.0), []),
+    ("a cause that is not known", lives(20, 0.05, 0), [], []),
 )
 def test_only_what_caused_a_violation_speaks_of_it(
     warehouse: Warehouse, now: list[Row], ever: list[Row], causes: list[str | None]

@@ -9,6 +9,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import CONFIGS
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import Row, altered, at, fetched, quota, setting
 from .view_tables import by_case, make_tables, picked, rows
@@ -61,114 +62,108 @@ def filled(fill: Fill) -> Fill:
     return fill
 
 
-@pytest.mark.parametrize(
+@cases(
     ("windows", "expected"),
-    [
-        pytest.param(
-            [used(n, 100e3) for n in range(10)],
-            [("alice", "set", 125e3, 10, 0, 0)],
-            id="what is used, and a quarter",
+    (
+        "what is used, and a quarter",
+        [used(n, 100e3) for n in range(10)],
+        [("alice", "set", 125e3, 10, 0, 0)],
+    ),
+    (
+        "a peak of one window in two hundred does not count",
+        [*(used(n, 100e3) for n in range(199)), used(999, 9e6)],
+        [("alice", "set", 125e3, 200, 0, 1)],
+    ),
+    (
+        "clients of a user add up at a broker, and the busiest broker counts",
+        [used(0, 100e3), used(0, 60e3, client_id="other"), used(0, 10e3, broker_id=2)],
+        [("alice", "set", 200e3, 2, 0, 0)],
+    ),
+    ("no less than 64 KiB/s", [used(0, 100.0)], [("alice", "set", 65_536.0, 1, 0, 0)]),
+    (
+        "nor than 1 %",
+        [used(0, 0.1, quota_type="request_percentage")],
+        [("alice", "set", 1.0, 1, 0, 0)],
+    ),
+    ("room enough: kept", [limited(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)]),
+    (
+        "throttled: a quarter more",
+        [throttled(n, 99.0, 100.0) for n in range(4)],
+        [("alice", "raise", 125.0, 4, 4, 0)],
+    ),
+    (
+        "never more than double",
+        [throttled(n, 300.0, 100.0) for n in range(4)],
+        [("alice", "raise", 200.0, 4, 4, 4)],
+    ),
+    (
+        "throttled by another kind of quota: kept",
+        [throttled(n, 99.0, 100.0, throttled_by="request_percentage") for n in range(4)],
+        [("alice", "keep", 100.0, 4, 0, 0)],
+    ),
+    (
+        "what it throttled of what it produced counts for the quota of request time",
+        in_windows(
+            4,
+            limited(0, 9.0, 10.0, quota_type="request_percentage"),
+            used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
         ),
-        pytest.param(
-            [*(used(n, 100e3) for n in range(199)), used(999, 9e6)],
-            [("alice", "set", 125e3, 200, 0, 1)],
-            id="a peak of one window in two hundred does not count",
+        [("alice", "raise", 12.5, 4, 4, 0)],
+    ),
+    (
+        "throttled now and then: kept",
+        [throttled(0, 99.0, 100.0), *(limited(n, 50.0, 100.0) for n in range(1, 20))],
+        [("alice", "keep", 100.0, 20, 1, 0)],
+    ),
+    (
+        "what an earlier quota throttled shows nothing of the current one",
+        [
+            *(throttled(n, 99.0, 100.0) for n in range(40)),
+            *(limited(n, 99.0, 125.0) for n in range(40, 50)),
+        ],
+        [("alice", "keep", 125.0, 50, 0, 0)],
+    ),
+    (
+        "one window of a new quota says little",
+        [limited(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
+        [("alice", "keep", 125.0, 2, 1, 0)],
+    ),
+    (
+        "the quota of the newest window is the current one; bytes are whole",
+        [limited(0, 59_999.0, 100e3), used(11, 59_999.0)],
+        [("alice", "set", 74_999.0, 2, 0, 0)],
+    ),
+    (
+        "what a quota of one of its client ids throttled counts for that quota alone",
+        in_windows(4, throttled(0, 99.0, 100.0, **OWN), limited(0, 200.0, 500.0)),
+        [("alice", "keep", 500.0, 4, 0, 0)],
+    ),
+    (
+        "neither its limit nor its use counts",
+        in_windows(4, limited(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
+        [("alice", "raise", 625.0, 4, 4, 0)],
+    ),
+    (
+        "nor what it throttled of another kind",
+        in_windows(
+            4,
+            throttled(0, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
+            limited(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
+            limited(0, 2.0, 10.0, quota_type="request_percentage"),
+            limited(0, 50.0, 100.0),
         ),
-        pytest.param(
-            [used(0, 100e3), used(0, 60e3, client_id="other"), used(0, 10e3, broker_id=2)],
-            [("alice", "set", 200e3, 2, 0, 0)],
-            id="clients of a user add up at a broker, and the busiest broker counts",
-        ),
-        pytest.param(
-            [used(0, 100.0)], [("alice", "set", 65_536.0, 1, 0, 0)], id="no less than 64 KiB/s"
-        ),
-        pytest.param(
-            [used(0, 0.1, quota_type="request_percentage")],
-            [("alice", "set", 1.0, 1, 0, 0)],
-            id="nor than 1 %",
-        ),
-        pytest.param(
-            [limited(0, 30.0, 100.0)], [("alice", "keep", 100.0, 1, 0, 0)], id="room enough: kept"
-        ),
-        pytest.param(
-            [throttled(n, 99.0, 100.0) for n in range(4)],
-            [("alice", "raise", 125.0, 4, 4, 0)],
-            id="throttled: a quarter more",
-        ),
-        pytest.param(
-            [throttled(n, 300.0, 100.0) for n in range(4)],
-            [("alice", "raise", 200.0, 4, 4, 4)],
-            id="never more than double",
-        ),
-        pytest.param(
-            [throttled(n, 99.0, 100.0, throttled_by="request_percentage") for n in range(4)],
-            [("alice", "keep", 100.0, 4, 0, 0)],
-            id="throttled by another kind of quota: kept",
-        ),
-        pytest.param(
-            in_windows(
-                4,
-                limited(0, 9.0, 10.0, quota_type="request_percentage"),
-                used(0, 0.0, throttled_requests=3, throttled_by="request_percentage"),
-            ),
-            [("alice", "raise", 12.5, 4, 4, 0)],
-            id="what it throttled of what it produced counts for the quota of request time",
-        ),
-        pytest.param(
-            [throttled(0, 99.0, 100.0), *(limited(n, 50.0, 100.0) for n in range(1, 20))],
-            [("alice", "keep", 100.0, 20, 1, 0)],
-            id="throttled now and then: kept",
-        ),
-        pytest.param(
-            [
-                *(throttled(n, 99.0, 100.0) for n in range(40)),
-                *(limited(n, 99.0, 125.0) for n in range(40, 50)),
-            ],
-            [("alice", "keep", 125.0, 50, 0, 0)],
-            id="what an earlier quota throttled shows nothing of the current one",
-        ),
-        pytest.param(
-            [limited(0, 99.0, 100.0), throttled(1, 99.0, 125.0)],
-            [("alice", "keep", 125.0, 2, 1, 0)],
-            id="one window of a new quota says little",
-        ),
-        pytest.param(
-            [limited(0, 59_999.0, 100e3), used(11, 59_999.0)],
-            [("alice", "set", 74_999.0, 2, 0, 0)],
-            id="the quota of the newest window is the current one; bytes are whole",
-        ),
-        pytest.param(
-            in_windows(4, throttled(0, 99.0, 100.0, **OWN), limited(0, 200.0, 500.0)),
-            [("alice", "keep", 500.0, 4, 0, 0)],
-            id="what a quota of one of its client ids throttled counts for that quota alone",
-        ),
-        pytest.param(
-            in_windows(4, limited(0, 800.0, 1_000.0, **OWN), throttled(0, 500.0, 500.0)),
-            [("alice", "raise", 625.0, 4, 4, 0)],
-            id="neither its limit nor its use counts",
-        ),
-        pytest.param(
-            in_windows(
-                4,
-                throttled(0, 99.0, 100.0, **OWN, throttled_by="request_percentage"),
-                limited(0, 9.0, 10.0, **OWN, quota_type="request_percentage"),
-                limited(0, 2.0, 10.0, quota_type="request_percentage"),
-                limited(0, 50.0, 100.0),
-            ),
-            [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
-            id="nor what it throttled of another kind",
-        ),
-        pytest.param(
-            in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),
-            [],
-            id="a user all of whose client ids have one has no row",
-        ),
-        pytest.param(
-            [used(-8 * 86_400, 9e6), used(0, 100e3)],
-            [("alice", "set", 125e3, 1, 0, 0)],
-            id="what is older than a week is forgotten",
-        ),
-    ],
+        [("alice", "keep", 100.0, 4, 0, 0), ("alice", "keep", 10.0, 4, 0, 0)],
+    ),
+    (
+        "a user all of whose client ids have one has no row",
+        in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),
+        [],
+    ),
+    (
+        "what is older than a week is forgotten",
+        [used(-8 * 86_400, 9e6), used(0, 100e3)],
+        [("alice", "set", 125e3, 1, 0, 0)],
+    ),
 )
 def test_quota_advice(
     warehouse: Warehouse, filled: Fill, windows: list[Row], expected: list[tuple[Any, ...]]
@@ -206,21 +201,19 @@ def is_number(values: object) -> TypeGuard[NumberValue]:
 CERTIFIED = {"principal": "User:CN=a,O=b"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("advised", "others", "proposed"),
-    [
-        pytest.param("", {}, [], id="nobody is named"),
-        pytest.param("bob\nalice", {}, ["alice"], id="named"),
-        pytest.param("*", {}, ["alice"], id="all"),
-        pytest.param("alic", {}, [], id="a part of a name is no name"),
-        pytest.param("*", {"quota_level": 6, "quota": 1.0}, [], id="a default holds it"),
-        pytest.param("*", {"quota_level": 7, "quota": 1.0}, [], id="one of its client id holds it"),
-        pytest.param("*", {"quota_level": 3, "quota": 1e9}, ["alice"], id="its own holds it: kept"),
-        pytest.param("bob\nCN=a,O=b", CERTIFIED, ["CN=a,O=b"], id="one of a certificate"),
-        pytest.param("CN=a", CERTIFIED, [], id="a part of one"),
-        pytest.param("a\nb", {"principal": "User:a\nb"}, [], id="a name like two"),
-        pytest.param("*", CERTIFIED, ["CN=a,O=b"], id="all, also certificates"),
-    ],
+    ("nobody is named", "", {}, []),
+    ("named", "bob\nalice", {}, ["alice"]),
+    ("all", "*", {}, ["alice"]),
+    ("a part of a name is no name", "alic", {}, []),
+    ("a default holds it", "*", {"quota_level": 6, "quota": 1.0}, []),
+    ("one of its client id holds it", "*", {"quota_level": 7, "quota": 1.0}, []),
+    ("its own holds it: kept", "*", {"quota_level": 3, "quota": 1e9}, ["alice"]),
+    ("one of a certificate", "bob\nCN=a,O=b", CERTIFIED, ["CN=a,O=b"]),
+    ("a part of one", "CN=a", CERTIFIED, []),
+    ("a name like two", "a\nb", {"principal": "User:a\nb"}, []),
+    ("all, also certificates", "*", CERTIFIED, ["CN=a,O=b"]),
 )
 def test_only_what_conf_names_is_asked_for(
     warehouse: Warehouse, filled: Fill, advised: str, others: Row, proposed: list[str]
@@ -231,28 +224,24 @@ def test_only_what_conf_names_is_asked_for(
     assert [row["entity_name"] for row in actual] == proposed
 
 
-@pytest.mark.parametrize(
+@cases(
     ("windows", "proposed"),
-    [
-        pytest.param(
-            [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
-            [],
-            id="one of its client ids, at another broker, has a quota that this would undo",
-        ),
-        pytest.param(
-            [used(0, 9.0, quota_level=8, quota=10.0), used(11, 100.0, client_id="b")],
-            [],
-            id="or had one in an earlier window",
-        ),
-        pytest.param(
-            [used(0, 9.0, quota_level=7, quota=10.0), limited(11, 100.0, 200.0)],
-            ["alice"],
-            id="its own took the place of that",
-        ),
-        pytest.param(
-            [limited(0, 100.0, 200.0), used(11, 100.0)], ["alice"], id="its own was taken off"
-        ),
-    ],
+    (
+        "one of its client ids, at another broker, has a quota that this would undo",
+        [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
+        [],
+    ),
+    (
+        "or had one in an earlier window",
+        [used(0, 9.0, quota_level=8, quota=10.0), used(11, 100.0, client_id="b")],
+        [],
+    ),
+    (
+        "its own took the place of that",
+        [used(0, 9.0, quota_level=7, quota=10.0), limited(11, 100.0, 200.0)],
+        ["alice"],
+    ),
+    ("its own was taken off", [limited(0, 100.0, 200.0), used(11, 100.0)], ["alice"]),
 )
 def test_no_quota_of_client_ids_is_replaced(
     warehouse: Warehouse, filled: Fill, windows: list[Row], proposed: list[str]
@@ -303,31 +292,29 @@ UNLIMITED = float(2**63 - 1)
 """Long.MAX, the usual way to say so."""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("current", "windows", "proposed"),
-    [
-        pytest.param(None, [], [("65536", None, False)], id="none is set: asked for"),
-        pytest.param(
-            100.0,
-            [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
-            [("125", "100", False)],
-            id="raised a day after it was set",
-        ),
-        pytest.param(125.0, [limited(99, 9.0, 125.0)], [("125", "125", True)], id="goes on"),
-        pytest.param(
-            100.0,
-            [throttled(n, 99.0, 100.0) for n in (98, 99)],
-            [("100", "100", True)],
-            id="a second earlier it waits, and goes on",
-        ),
-        pytest.param(None, [limited(99, 9.0, 125.0)], [], id="was taken off since"),
-        pytest.param(
-            UNLIMITED,
-            [limited(99, 9.0, UNLIMITED)],
-            [("9223372036854775808", "9223372036854775808", True)],
-            id="unlimited",
-        ),
-    ],
+    ("none is set: asked for", None, [], [("65536", None, False)]),
+    (
+        "raised a day after it was set",
+        100.0,
+        [throttled(99, 99.0, 100.0), throttled(100, 99.0, 100.0)],
+        [("125", "100", False)],
+    ),
+    ("goes on", 125.0, [limited(99, 9.0, 125.0)], [("125", "125", True)]),
+    (
+        "a second earlier it waits, and goes on",
+        100.0,
+        [throttled(n, 99.0, 100.0) for n in (98, 99)],
+        [("100", "100", True)],
+    ),
+    ("was taken off since", None, [limited(99, 9.0, 125.0)], []),
+    (
+        "unlimited",
+        UNLIMITED,
+        [limited(99, 9.0, UNLIMITED)],
+        [("9223372036854775808", "9223372036854775808", True)],
+    ),
 )
 def test_a_quota_that_fits_is_asked_for_as_it_stands(
     warehouse: Warehouse, current: float | None, windows: list[Row], proposed: list[tuple[Any, ...]]

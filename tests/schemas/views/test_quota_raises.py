@@ -18,6 +18,7 @@ from quotaflow.schemas.tables.control import CONFIG_CHANGES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
+from ...cases import cases
 from ...delta_tables import NOON
 from ...pipelines.feedback.fake_configs import Clock, DictConfigs, ListJournal, applying
 from .view_rows import Row, at, limited, quota, setting, used
@@ -125,12 +126,10 @@ def lapses(since: timedelta) -> bool:
     return not EVERY <= since < timedelta(minutes=80)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("has_plan", "quota_at_end"),
-    [
-        pytest.param(always, 1_250_000.0, id="a plan in each cycle"),
-        pytest.param(lapses, FIRST, id="a raise whose lease ended is not made again"),
-    ],
+    ("a plan in each cycle", always, 1_250_000.0),
+    ("a raise whose lease ended is not made again", lapses, FIRST),
 )
 def test_a_quota_is_raised_once_a_day(
     warehouse: Warehouse, has_plan: Callable[[timedelta], bool], quota_at_end: float
@@ -224,12 +223,10 @@ def test_a_raise_waits_until_a_day_after_the_quota_was_altered(
     assert picked(advised[case], "advice", "recommended") == [(advice, recommended)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("settings", "quota_at_end"),
-    [
-        pytest.param([], FIRST, id="without a capacity nothing is raised"),
-        pytest.param([CAPACITY], 2_000_000.0, id="half of the capacity is the end"),
-    ],
+    ("without a capacity nothing is raised", [], FIRST),
+    ("half of the capacity is the end", [CAPACITY], 2_000_000.0),
 )
 def test_who_uses_more_each_day_does_not_get_more_without_end(
     warehouse: Warehouse, settings: list[Row], quota_at_end: float

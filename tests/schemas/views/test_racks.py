@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import NAN, Row, choice, crossed, gauge, setting
 from .view_tables import make_tables, picked, rows
 
@@ -51,39 +50,27 @@ def reported(second: float, replica: float, **others: Any) -> Row:
     return gauge(second, REPORTED, replica, topic="orders", partition=0, **others)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("read", "pushed", "expected"),
-    [
-        pytest.param(
-            [choice(0, 9, broker_id=2)], [reported(5, 2)], (2, 2, "same"), id="where it was sent"
-        ),
-        pytest.param([choice(0, 9)], [reported(5, -1)], (None, 1, "same"), id="at the leader"),
-        pytest.param([choice(0, 9)], [reported(5, 2)], (2, 1, "other"), id="it never went"),
-        pytest.param(
-            [choice(0, 9, broker_id=2)], [reported(5, -1)], (None, 2, "other"), id="at a follower"
-        ),
-        pytest.param(
-            [choice(0, 9)], [reported(5, -1), reported(15, 2)], (None, 1, "changed"), id="it moved"
-        ),
-        pytest.param(
-            [choice(0, 9), choice(0, 9, broker_id=2)],
-            [reported(5, 2)],
-            (2, None, "changed"),
-            id="two brokers answered",
-        ),
-        pytest.param(
-            [choice(60, 9, broker_id=2)], [reported(5, 2)], (2, None, "unknown"), id="no records"
-        ),
-        pytest.param(
-            [choice(0, 9, leader_id=None)], [reported(5, -1)], (None, 1, "unknown"), id="no leader"
-        ),
-        pytest.param(
-            [choice(0, 9, broker_id=2)],
-            [reported(5, 2), reported(6, NAN), reported(7, 1, is_topic_twin=True)],
-            (2, 2, "same"),
-            id="no numbers, and a twin",
-        ),
-    ],
+    ("where it was sent", [choice(0, 9, broker_id=2)], [reported(5, 2)], (2, 2, "same")),
+    ("at the leader", [choice(0, 9)], [reported(5, -1)], (None, 1, "same")),
+    ("it never went", [choice(0, 9)], [reported(5, 2)], (2, 1, "other")),
+    ("at a follower", [choice(0, 9, broker_id=2)], [reported(5, -1)], (None, 2, "other")),
+    ("it moved", [choice(0, 9)], [reported(5, -1), reported(15, 2)], (None, 1, "changed")),
+    (
+        "two brokers answered",
+        [choice(0, 9), choice(0, 9, broker_id=2)],
+        [reported(5, 2)],
+        (2, None, "changed"),
+    ),
+    ("no records", [choice(60, 9, broker_id=2)], [reported(5, 2)], (2, None, "unknown")),
+    ("no leader", [choice(0, 9, leader_id=None)], [reported(5, -1)], (None, 1, "unknown")),
+    (
+        "no numbers, and a twin",
+        [choice(0, 9, broker_id=2)],
+        [reported(5, 2), reported(6, NAN), reported(7, 1, is_topic_twin=True)],
+        (2, 2, "same"),
+    ),
 )
 def test_where_a_consumer_says_it_reads_against_where_it_was_answered(
     warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
@@ -104,43 +91,39 @@ INFERRED = {"is_rack_inferred": True}
 PUSHED = gauge(0, "consumer.x", 1.0, client_rack="az-b")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("read", "pushed", "expected"),
-    [
-        pytest.param(
-            [choice(0, 9, **NEAR)], [], (None, "az-b", None, "az-b", "followed"), id="near"
-        ),
-        pytest.param(
-            [choice(0, 9), choice(0, 8, **NEAR)],
-            [PUSHED],
-            ("az-b", "az-b", None, "az-a", "mixed"),
-            id="known, and half of it read across",
-        ),
-        pytest.param(
-            [choice(0, 90), choice(0, 10, **NEAR)],
-            [],
-            (None, "az-b", None, "az-a", "elsewhere"),
-            id="told, and read across",
-        ),
-        pytest.param(
-            [choice(0, 9, **INFERRED)],
-            [PUSHED],
-            ("az-b", None, "az-b", "az-a", "ignored"),
-            id="configured, and not told",
-        ),
-        pytest.param(
-            [choice(0, 9, **INFERRED, client_id=None)],
-            [],
-            (None, None, "az-b", "az-a", "no_rack"),
-            id="no rack, nor a client id",
-        ),
-        pytest.param(
-            [choice(0, 9, broker_rack=None, cross_rack_bytes=None)],
-            [],
-            (None, "az-b", None, None, "unknown"),
-            id="a broker whose rack nobody knows",
-        ),
-    ],
+    ("near", [choice(0, 9, **NEAR)], [], (None, "az-b", None, "az-b", "followed")),
+    (
+        "known, and half of it read across",
+        [choice(0, 9), choice(0, 8, **NEAR)],
+        [PUSHED],
+        ("az-b", "az-b", None, "az-a", "mixed"),
+    ),
+    (
+        "told, and read across",
+        [choice(0, 90), choice(0, 10, **NEAR)],
+        [],
+        (None, "az-b", None, "az-a", "elsewhere"),
+    ),
+    (
+        "configured, and not told",
+        [choice(0, 9, **INFERRED)],
+        [PUSHED],
+        ("az-b", None, "az-b", "az-a", "ignored"),
+    ),
+    (
+        "no rack, nor a client id",
+        [choice(0, 9, **INFERRED, client_id=None)],
+        [],
+        (None, None, "az-b", "az-a", "no_rack"),
+    ),
+    (
+        "a broker whose rack nobody knows",
+        [choice(0, 9, broker_rack=None, cross_rack_bytes=None)],
+        [],
+        (None, "az-b", None, None, "unknown"),
+    ),
 )
 def test_configured_against_effective_racks(
     warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
@@ -150,18 +133,16 @@ def test_configured_against_effective_racks(
     assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("crossed", "at_home", "unknown", "expected"),
-    [
-        pytest.param(1, 9, 0, (0.1, "followed"), id="a tenth"),
-        pytest.param(11, 89, 0, (0.11, "mixed"), id="more than a tenth"),
-        pytest.param(1, 1, 0, (0.5, "mixed"), id="half"),
-        pytest.param(89, 11, 0, (0.89, "mixed"), id="less than nine tenths"),
-        pytest.param(9, 1, 0, (0.9, "elsewhere"), id="nine tenths"),
-        pytest.param(1, 3, 6, (0.25, "unknown"), id="of the bytes of known racks"),
-        pytest.param(0, 0, 6, (None, "unknown"), id="no racks are known"),
-        pytest.param(0, 0, 0, (None, "unknown"), id="it read nothing"),
-    ],
+    ("a tenth", 1, 9, 0, (0.1, "followed")),
+    ("more than a tenth", 11, 89, 0, (0.11, "mixed")),
+    ("half", 1, 1, 0, (0.5, "mixed")),
+    ("less than nine tenths", 89, 11, 0, (0.89, "mixed")),
+    ("nine tenths", 9, 1, 0, (0.9, "elsewhere")),
+    ("of the bytes of known racks", 1, 3, 6, (0.25, "unknown")),
+    ("no racks are known", 0, 0, 6, (None, "unknown")),
+    ("it read nothing", 0, 0, 0, (None, "unknown")),
 )
 def test_the_share_of_bytes_that_crossed_racks(
     warehouse: Warehouse, crossed: int, at_home: int, unknown: int, expected: tuple[Any, ...]

@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import Row, cumulative, delta
 from .view_tables import picked, rows
@@ -13,29 +14,23 @@ from .view_tables import picked, rows
 RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "expected"),
-    [
-        pytest.param(
-            [delta(10, 0, 30), delta(14, 10, 8)], [(10_000, 3), (4_000, 2)], id="of deltas"
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(30, 20, 40)],
-            [(10_000, 0.3), (10_000, 4)],
-            id="a gap is no part of a delta's span",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30), cumulative(14, 0, 38)],
-            [(None, None), (4_000, 2)],
-            id="of cumulative values, the first unknown",
-        ),
-        pytest.param([delta(10, 10, 5)], [(0, None)], id="no time is no infinite rate"),
-        pytest.param([delta(10, 12, 5)], [(-2_000, None)], id="a clock that went back"),
-        pytest.param([delta(10, None, 5)], [(None, None)], id="an unknown start"),
-        pytest.param(
-            [delta(10, 9.999999, 1e299)], [(0.001, 1e305)], id="the greatest is still finite"
-        ),
-    ],
+    ("of deltas", [delta(10, 0, 30), delta(14, 10, 8)], [(10_000, 3), (4_000, 2)]),
+    (
+        "a gap is no part of a delta's span",
+        [delta(10, 0, 3), delta(30, 20, 40)],
+        [(10_000, 0.3), (10_000, 4)],
+    ),
+    (
+        "of cumulative values, the first unknown",
+        [cumulative(10, 0, 30), cumulative(14, 0, 38)],
+        [(None, None), (4_000, 2)],
+    ),
+    ("no time is no infinite rate", [delta(10, 10, 5)], [(0, None)]),
+    ("a clock that went back", [delta(10, 12, 5)], [(-2_000, None)]),
+    ("an unknown start", [delta(10, None, 5)], [(None, None)]),
+    ("the greatest is still finite", [delta(10, 9.999999, 1e299)], [(0.001, 1e305)]),
 )
 def test_rates(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]

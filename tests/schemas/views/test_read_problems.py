@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
 from .view_tables import make_tables, picked, rows
 
@@ -25,57 +26,55 @@ def read(warehouse: Warehouse, view: str, content: dict[str, list[Row]], *names:
     return picked(rows(warehouse, f"SELECT * FROM {view}"), *names)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("faults", "expected"),
-    [
-        pytest.param(
-            [fault(0, "offset_too_small", answers_leader_has=1)],
-            ("align_log_starts", 2),
-            id="the leader holds what the follower deleted",
-        ),
-        pytest.param(
-            [fault(0, "offset_too_small", answers_leader_has=0)],
-            ("extend_retention", 2),
-            id="deleted everywhere",
-        ),
-        pytest.param(
-            [fault(0, "offset_too_small", answers_leader_has=None)],
-            (None, None),
-            id="nobody knows what the leader holds",
-        ),
-        pytest.param(
-            [
-                fault(0, "offset_too_small", 9, answers_leader_has=0),
-                fault(0, "out_of_range_spin", 9, broker_id=3),
-            ],
-            ("update_client", 3),
-            id="it does not reset",
-        ),
-        pytest.param([LOOP], ("update_client", 1), id="it does not go where it is sent"),
-        pytest.param(
-            [LOOP, fault(0, "unavailable_offset", 4)],
-            ("check_replication", 2),
-            id="it goes, and is refused",
-        ),
-        pytest.param([fault(0, "offset_too_large")], ("check_offsets", 2), id="past the end"),
-        pytest.param(
-            [fault(0, "unavailable_offset"), fault(60, "unavailable_offset", 9, broker_id=3)],
-            ("check_replication", 3),
-            id="the worse of two followers",
-        ),
-        pytest.param([fault(0, "uncommitted_offset", 9)], (None, None), id="some times too early"),
-        pytest.param(
-            [fault(60 * n, "uncommitted_offset", 5) for n in range(2)],
-            ("check_replication", 2),
-            id="often too early",
-        ),
-        pytest.param(
-            [fault(60 * n, "not_leader_or_follower", 5) for n in range(2)],
-            ("refresh_metadata", 2),
-            id="not told of a new leader",
-        ),
-        pytest.param([fault(0, "kafka_storage_error", 99)], (None, None), id="another error"),
-    ],
+    (
+        "the leader holds what the follower deleted",
+        [fault(0, "offset_too_small", answers_leader_has=1)],
+        ("align_log_starts", 2),
+    ),
+    (
+        "deleted everywhere",
+        [fault(0, "offset_too_small", answers_leader_has=0)],
+        ("extend_retention", 2),
+    ),
+    (
+        "nobody knows what the leader holds",
+        [fault(0, "offset_too_small", answers_leader_has=None)],
+        (None, None),
+    ),
+    (
+        "it does not reset",
+        [
+            fault(0, "offset_too_small", 9, answers_leader_has=0),
+            fault(0, "out_of_range_spin", 9, broker_id=3),
+        ],
+        ("update_client", 3),
+    ),
+    ("it does not go where it is sent", [LOOP], ("update_client", 1)),
+    (
+        "it goes, and is refused",
+        [LOOP, fault(0, "unavailable_offset", 4)],
+        ("check_replication", 2),
+    ),
+    ("past the end", [fault(0, "offset_too_large")], ("check_offsets", 2)),
+    (
+        "the worse of two followers",
+        [fault(0, "unavailable_offset"), fault(60, "unavailable_offset", 9, broker_id=3)],
+        ("check_replication", 3),
+    ),
+    ("some times too early", [fault(0, "uncommitted_offset", 9)], (None, None)),
+    (
+        "often too early",
+        [fault(60 * n, "uncommitted_offset", 5) for n in range(2)],
+        ("check_replication", 2),
+    ),
+    (
+        "not told of a new leader",
+        [fault(60 * n, "not_leader_or_follower", 5) for n in range(2)],
+        ("refresh_metadata", 2),
+    ),
+    ("another error", [fault(0, "kafka_storage_error", 99)], (None, None)),
 )
 def test_advice_goes_by_the_worst(
     warehouse: Warehouse, faults: list[Row], expected: tuple[str | None, int | None]
@@ -153,22 +152,20 @@ def test_the_least_of_several_versions_is_least_by_number(warehouse: Warehouse) 
     assert read(warehouse, "read_problems", content, "client_software_version") == [("2.9.0",)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("choices", "expected"),
-    [
-        pytest.param(lagging(1, 2, 3, 4), [(1, 4)], id="four minutes, each worse"),
-        pytest.param(lagging(1, 2, 3, 4, 9, 9), [(2, 9)], id="and another"),
-        pytest.param(lagging(1, 2, 3, 3, 4, 5), [], id="it holds in between"),
-        pytest.param(lagging(1, 2, 3), [], id="not for long"),
-        pytest.param(lagging(1, 2) + lagging(3, 4, start=3), [], id="a minute is missing"),
-        pytest.param(lagging(None, None, None, None, None), [], id="nobody knows"),
-        pytest.param(lagging(1, 2, 3, 4, fetches=0, redirects=1), [], id="nothing was read"),
-        pytest.param(
-            [*lagging(1, 2, 3, 4), *lagging(1, 2, 3, 4, client_rack="az-c")],
-            [(1, 4)],
-            id="one client in two racks",
-        ),
-    ],
+    ("four minutes, each worse", lagging(1, 2, 3, 4), [(1, 4)]),
+    ("and another", lagging(1, 2, 3, 4, 9, 9), [(2, 9)]),
+    ("it holds in between", lagging(1, 2, 3, 3, 4, 5), []),
+    ("not for long", lagging(1, 2, 3), []),
+    ("a minute is missing", lagging(1, 2) + lagging(3, 4, start=3), []),
+    ("nobody knows", lagging(None, None, None, None, None), []),
+    ("nothing was read", lagging(1, 2, 3, 4, fetches=0, redirects=1), []),
+    (
+        "one client in two racks",
+        [*lagging(1, 2, 3, 4), *lagging(1, 2, 3, 4, client_rack="az-c")],
+        [(1, 4)],
+    ),
 )
 def test_who_stays_on_a_follower_that_lags_ever_more(
     warehouse: Warehouse, choices: list[Row], expected: list[Any]
@@ -177,22 +174,18 @@ def test_who_stays_on_a_follower_that_lags_ever_more(
     assert read(warehouse, "lagging_reads", content, "lagging_minutes", "max_hw_lag") == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lookup_s", "others", "expected"),
-    [
-        pytest.param(0, {}, [("offset_too_small", 5, 3)], id="in the same minute"),
-        pytest.param(60, {}, [("offset_too_small", 5, 3)], id="in the next minute"),
-        pytest.param(120, {}, [], id="too late"),
-        pytest.param(-60, {}, [], id="before"),
-        pytest.param(0, {"error_code": 6}, [], id="in vain"),
-        pytest.param(0, {"client_id": "other"}, [], id="by somebody else"),
-        pytest.param(0, {"partition": 1}, [], id="of another partition"),
-        pytest.param(0, {"replica_id": 3}, [], id="by a follower"),
-        pytest.param(
-            0, {"position": "by_timestamp"}, [("offset_too_small", 5, 3)], id="by duration"
-        ),
-        pytest.param(0, {"position": "epoch_end"}, [], id="of an epoch's end"),
-    ],
+    ("in the same minute", 0, {}, [("offset_too_small", 5, 3)]),
+    ("in the next minute", 60, {}, [("offset_too_small", 5, 3)]),
+    ("too late", 120, {}, []),
+    ("before", -60, {}, []),
+    ("in vain", 0, {"error_code": 6}, []),
+    ("by somebody else", 0, {"client_id": "other"}, []),
+    ("of another partition", 0, {"partition": 1}, []),
+    ("by a follower", 0, {"replica_id": 3}, []),
+    ("by duration", 0, {"position": "by_timestamp"}, [("offset_too_small", 5, 3)]),
+    ("of an epoch's end", 0, {"position": "epoch_end"}, []),
 )
 def test_a_reset_follows_what_was_out_of_range(
     warehouse: Warehouse, lookup_s: float, others: Row, expected: list[Any]
@@ -208,43 +201,33 @@ def test_a_reset_follows_what_was_out_of_range(
 STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("offsets", "expected"),
-    [
-        pytest.param(
-            [replica_minute(0, 1, 7), replica_minute(600, 2, 3)],
-            [(1, 2, 4, at(0), 1)],
-            id="ten minutes",
-        ),
-        pytest.param([replica_minute(0, 1, 7), replica_minute(540, 2, 3)], [], id="nine minutes"),
-        pytest.param([replica_minute(0, 1, 7), replica_minute(600, 2, 7)], [], id="it came after"),
-        pytest.param([replica_minute(600, 1, 7), replica_minute(0, 2, 3)], [], id="untold since"),
-        pytest.param(
-            [
-                replica_minute(0, 1, 7),
-                replica_minute(300, 1, 9),
-                replica_minute(600, 2, 3),
-                replica_minute(700, 1, 12),
-            ],
-            [(1, 2, 9, at(0), 1)],
-            id="the newest starts, since the first difference",
-        ),
-        pytest.param(
-            [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(600, 3, 5)],
-            [(1, 2, 4, at(0), 1)],
-            id="against the one that starts first",
-        ),
-        pytest.param(
-            [replica_minute(0, 1, 7), replica_minute(600, 2, 3, partition=1)],
-            [],
-            id="of two partitions",
-        ),
-        pytest.param(
-            [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(90_000, 5, 1)],
-            [],
-            id="long ago",
-        ),
-    ],
+    ("ten minutes", [replica_minute(0, 1, 7), replica_minute(600, 2, 3)], [(1, 2, 4, at(0), 1)]),
+    ("nine minutes", [replica_minute(0, 1, 7), replica_minute(540, 2, 3)], []),
+    ("it came after", [replica_minute(0, 1, 7), replica_minute(600, 2, 7)], []),
+    ("untold since", [replica_minute(600, 1, 7), replica_minute(0, 2, 3)], []),
+    (
+        "the newest starts, since the first difference",
+        [
+            replica_minute(0, 1, 7),
+            replica_minute(300, 1, 9),
+            replica_minute(600, 2, 3),
+            replica_minute(700, 1, 12),
+        ],
+        [(1, 2, 9, at(0), 1)],
+    ),
+    (
+        "against the one that starts first",
+        [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(600, 3, 5)],
+        [(1, 2, 4, at(0), 1)],
+    ),
+    ("of two partitions", [replica_minute(0, 1, 7), replica_minute(600, 2, 3, partition=1)], []),
+    (
+        "long ago",
+        [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(90_000, 5, 1)],
+        [],
+    ),
 )
 def test_log_starts_that_stay_apart(
     warehouse: Warehouse, offsets: list[Row], expected: list[Any]

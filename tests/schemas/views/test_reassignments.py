@@ -8,6 +8,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import Row, altered, at, behind, moved, reassigned
 from .view_tables import make_tables, picked, rows
 
@@ -73,47 +74,43 @@ def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
     assert row["eta_error_s"] == pytest.approx(row["eta_s"] * error / 5_000)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "state"),
-    [
-        pytest.param({}, "waiting", id="asked for just now"),
-        pytest.param({"replica_lag": falling(3, 900, 100)}, "moving", id="records come"),
-        pytest.param(
-            {"replica_lag": falling(6, 900, -50)}, "never_converges", id="what is left grows"
-        ),
-        pytest.param({"replica_lag": falling(3, 900, -50)}, "moving", id="too soon to tell"),
-        pytest.param(
-            {"replica_lag": falling(3, 900, 100), "traffic": [moved(120, 1)]},
-            "stuck",
-            id="others move, it does not",
-        ),
-        pytest.param({"traffic": [moved(120, 1)]}, "stuck", id="it never began"),
-        pytest.param(
-            {"replica_lag": falling(3, 900, 100, replica_id=9), "traffic": [moved(0, 1)]},
-            "waiting",
-            id="another one lags",
-        ),
-        pytest.param(
-            {"replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]},
-            "moving",
-            id="it fell behind, and comes nearer since",
-        ),
-        pytest.param(
-            {"replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]},
-            "moving",
-            id="a gap of two minutes in the log",
-        ),
-        pytest.param(
-            {"replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]},
-            "moving",
-            id="the leader's clock is five seconds late",
-        ),
-        pytest.param(
-            {"replica_lag": falling(3, 900, 100), "traffic": [moved(34, 1)]},
-            "moving",
-            id="another broker's clock is five seconds early",
-        ),
-    ],
+    ("asked for just now", {}, "waiting"),
+    ("records come", {"replica_lag": falling(3, 900, 100)}, "moving"),
+    ("what is left grows", {"replica_lag": falling(6, 900, -50)}, "never_converges"),
+    ("too soon to tell", {"replica_lag": falling(3, 900, -50)}, "moving"),
+    (
+        "others move, it does not",
+        {"replica_lag": falling(3, 900, 100), "traffic": [moved(120, 1)]},
+        "stuck",
+    ),
+    ("it never began", {"traffic": [moved(120, 1)]}, "stuck"),
+    (
+        "another one lags",
+        {"replica_lag": falling(3, 900, 100, replica_id=9), "traffic": [moved(0, 1)]},
+        "waiting",
+    ),
+    (
+        "it fell behind, and comes nearer since",
+        {"replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]},
+        "moving",
+    ),
+    (
+        "a gap of two minutes in the log",
+        {"replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]},
+        "moving",
+    ),
+    (
+        "the leader's clock is five seconds late",
+        {"replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]},
+        "moving",
+    ),
+    (
+        "another broker's clock is five seconds early",
+        {"replica_lag": falling(3, 900, 100), "traffic": [moved(34, 1)]},
+        "moving",
+    ),
 )
 def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
     assert moves_of(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
@@ -123,32 +120,20 @@ SLOW_THEN_FAST = [*falling(7, 200, -160), *falling(12, 1_900, 100)[7:]]
 RATE, LIST = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "expected"),
-    [
-        pytest.param(altered(58, RATE, "9000000"), ("moving", 80), id="of its leader"),
-        pytest.param(
-            altered(58, RATE, "9000000", entity_name="3"), ("moving", 80), id="of its follower"
-        ),
-        pytest.param(
-            altered(58, RATE, None, entity_name=""), ("moving", 80), id="of all, taken away"
-        ),
-        pytest.param(altered(58, LIST, "0:3"), ("moving", 80), id="of its list"),
-        pytest.param(altered(95, RATE, "9000000"), ("moving", None), id="only just"),
-        pytest.param(
-            altered(58, RATE, "9000000", error_code=42), ("never_converges", None), id="refused"
-        ),
-        pytest.param(
-            altered(58, RATE, "9000000", entity_name="9"),
-            ("never_converges", None),
-            id="of another broker",
-        ),
-        pytest.param(
-            altered(58, LIST, "0:3", entity_name="payments"),
-            ("never_converges", None),
-            id="of another topic",
-        ),
-    ],
+    ("of its leader", altered(58, RATE, "9000000"), ("moving", 80)),
+    ("of its follower", altered(58, RATE, "9000000", entity_name="3"), ("moving", 80)),
+    ("of all, taken away", altered(58, RATE, None, entity_name=""), ("moving", 80)),
+    ("of its list", altered(58, LIST, "0:3"), ("moving", 80)),
+    ("only just", altered(95, RATE, "9000000"), ("moving", None)),
+    ("refused", altered(58, RATE, "9000000", error_code=42), ("never_converges", None)),
+    ("of another broker", altered(58, RATE, "9000000", entity_name="9"), ("never_converges", None)),
+    (
+        "of another topic",
+        altered(58, LIST, "0:3", entity_name="payments"),
+        ("never_converges", None),
+    ),
 )
 def test_the_pace_is_that_since_its_throttle_was_altered(
     warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
@@ -159,33 +144,19 @@ def test_the_pace_is_that_since_its_throttle_was_altered(
     assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("later", "state"),
-    [
-        pytest.param([reassigned(9, "in_sync", 3, **PARTITION)], "done", id="it joined"),
-        pytest.param(
-            [reassigned(9, "in_sync", 3, **PARTITION, error_code=108)],
-            "done",
-            id="it joined, and leads",
-        ),
-        pytest.param(
-            [reassigned(9, "in_sync", 3, **PARTITION, error_code=97)],
-            "moving",
-            id="its leader was refused",
-        ),
-        pytest.param(
-            [reassigned(9, "in_sync", 3, **(PARTITION | {"partition": 1}))],
-            "moving",
-            id="of another partition",
-        ),
-        pytest.param([reassigned(9, "cancelled", None)], "cancelled", id="it was called off"),
-        pytest.param(
-            [reassigned(9, "cancelled", None, error_code=85)], "moving", id="nothing to call off"
-        ),
-        pytest.param(
-            [reassigned(-9, "in_sync", 3, **PARTITION)], "moving", id="it was in sync once"
-        ),
-    ],
+    ("it joined", [reassigned(9, "in_sync", 3, **PARTITION)], "done"),
+    ("it joined, and leads", [reassigned(9, "in_sync", 3, **PARTITION, error_code=108)], "done"),
+    ("its leader was refused", [reassigned(9, "in_sync", 3, **PARTITION, error_code=97)], "moving"),
+    (
+        "of another partition",
+        [reassigned(9, "in_sync", 3, **(PARTITION | {"partition": 1}))],
+        "moving",
+    ),
+    ("it was called off", [reassigned(9, "cancelled", None)], "cancelled"),
+    ("nothing to call off", [reassigned(9, "cancelled", None, error_code=85)], "moving"),
+    ("it was in sync once", [reassigned(-9, "in_sync", 3, **PARTITION)], "moving"),
 )
 def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> None:
     content = {
@@ -257,12 +228,10 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
     assert {row["requested_by"] for row in moves} == {"User:admin"}
 
 
-@pytest.mark.parametrize(
+@cases(
     "later",
-    [
-        pytest.param([behind(3_600, 3, 500, 90_000, 10_000_000)], id="an hour later"),
-        pytest.param([behind(31, 3, 500, 90_000, 10_000_000)], id="in the seconds it joined in"),
-    ],
+    ("an hour later", [behind(3_600, 3, 500, 90_000, 10_000_000)]),
+    ("in the seconds it joined in", [behind(31, 3, 500, 90_000, 10_000_000)]),
 )
 def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(
     warehouse: Warehouse, later: list[Row]

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-import pytest
-
+from ...cases import cases
 from .group_rows import member
 from .group_snapshot_rows import ended, snapshots
 from .view_rows import Row, at, config, moved, read_remotely, setting
@@ -45,17 +44,11 @@ def test_the_group_of_a_reader() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("minutes", "limiter"),
-    [
-        pytest.param([read_remotely(5, 10)], None, id="nothing was empty"),
-        pytest.param(
-            [read_remotely(5, 10, **WAITED, over_quota_fetches=2)], "remote_fetch_quota", id="half"
-        ),
-        pytest.param(
-            [read_remotely(5, 10, **WAITED, over_quota_fetches=1)], "remote_storage", id="few"
-        ),
-    ],
+    ("nothing was empty", [read_remotely(5, 10)], None),
+    ("half", [read_remotely(5, 10, **WAITED, over_quota_fetches=2)], "remote_fetch_quota"),
+    ("few", [read_remotely(5, 10, **WAITED, over_quota_fetches=1)], "remote_storage"),
 )
 def test_what_limits_reads_and_what_they_cost(minutes: list[Row], limiter: str | None) -> None:
     prices = [setting("prices.currency", "EUR"), setting("prices.remote_read_per_gib", 2**30 / 5)]

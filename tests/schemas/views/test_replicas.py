@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import HOSTILE, Row, at, choice, crossed, moved, setting
 from .view_tables import make_tables, picked, rows
 
@@ -44,47 +45,45 @@ def test_a_step_of_a_client_has_its_share_of_what_the_client_read(warehouse: War
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("read", "expected"),
-    [
-        pytest.param([choice(0, 8, **NEAR)], None, id="from its rack"),
-        pytest.param([choice(0, 8)], ("check_client", *ALICE, None, None, None), id="not followed"),
-        pytest.param(
-            [choice(0, 8, **INFERRED)],
-            ("set_client_rack", *ALICE, None, None, None),
-            id="a consumer that tells no rack",
-        ),
-        pytest.param(
-            [choice(0, 8, api_version=8, **INFERRED)],
-            ("update_client", *ALICE, None, None, None),
-            id="a consumer that can tell none",
-        ),
-        pytest.param(
-            [choice(0, 8, **NO_SELECTOR)],
-            ("set_selector", None, None, None, None, None, 1),
-            id="a leader that names nobody",
-        ),
-        pytest.param(
-            [choice(0, 8, **NOBODY_THERE)],
-            ("place_replica", None, None, "az-b", "orders", None, None),
-            id="no replica in its rack",
-        ),
-        pytest.param(
-            [choice(0, 8, broker_id=9, broker_rack=None, cross_rack_bytes=None)],
-            ("set_broker_rack", None, None, None, None, None, 9),
-            id="a broker without a rack",
-        ),
-        pytest.param(
-            [choice(0, 8, expected_reason="not_eligible_in_rack", avoidable_bytes=0)],
-            None,
-            id="a replica that is out of sync comes back by itself",
-        ),
-        pytest.param(
-            [choice(0, 8, client_rack=None, cross_rack_bytes=None, avoidable_bytes=None)],
-            None,
-            id="nobody knows where it is",
-        ),
-    ],
+    ("from its rack", [choice(0, 8, **NEAR)], None),
+    ("not followed", [choice(0, 8)], ("check_client", *ALICE, None, None, None)),
+    (
+        "a consumer that tells no rack",
+        [choice(0, 8, **INFERRED)],
+        ("set_client_rack", *ALICE, None, None, None),
+    ),
+    (
+        "a consumer that can tell none",
+        [choice(0, 8, api_version=8, **INFERRED)],
+        ("update_client", *ALICE, None, None, None),
+    ),
+    (
+        "a leader that names nobody",
+        [choice(0, 8, **NO_SELECTOR)],
+        ("set_selector", None, None, None, None, None, 1),
+    ),
+    (
+        "no replica in its rack",
+        [choice(0, 8, **NOBODY_THERE)],
+        ("place_replica", None, None, "az-b", "orders", None, None),
+    ),
+    (
+        "a broker without a rack",
+        [choice(0, 8, broker_id=9, broker_rack=None, cross_rack_bytes=None)],
+        ("set_broker_rack", None, None, None, None, None, 9),
+    ),
+    (
+        "a replica that is out of sync comes back by itself",
+        [choice(0, 8, expected_reason="not_eligible_in_rack", avoidable_bytes=0)],
+        None,
+    ),
+    (
+        "nobody knows where it is",
+        [choice(0, 8, client_rack=None, cross_rack_bytes=None, avoidable_bytes=None)],
+        None,
+    ),
 )
 def test_each_byte_that_crosses_has_one_step(
     warehouse: Warehouse, read: list[Row], expected: tuple[Any, ...] | None
@@ -129,15 +128,11 @@ MOVED = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("read", "expected"),
-    [
-        pytest.param(MOVED, [("az-b", "orders", 0, 1, 70.0 * 60)], id="most is read elsewhere"),
-        pytest.param([*MOVED, STAY], [], id="most is read where it is"),
-        pytest.param(
-            [*MOVED, choice(60, 8, leader_id=2, **NEAR)], [], id="another broker leads meanwhile"
-        ),
-    ],
+    ("most is read elsewhere", MOVED, [("az-b", "orders", 0, 1, 70.0 * 60)]),
+    ("most is read where it is", [*MOVED, STAY], []),
+    ("another broker leads meanwhile", [*MOVED, choice(60, 8, leader_id=2, **NEAR)], []),
 )
 def test_a_leader_is_better_where_most_is_read_from_it(
     warehouse: Warehouse, read: list[Row], expected: list[Any]

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import INSTANCE, LONG_AGO, alert, at, config, push
 from .view_tables import make_tables, picked, rows
 
@@ -80,15 +79,13 @@ def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -
     assert (ask["pushes_per_s"], ask["wire_bytes_per_s"]) == (0.2, 120.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("event", "client"),
-    [
-        pytest.param(opened(subscribe_metrics=None), live(), id="a rule that asks for nothing"),
-        pytest.param(opened(client_instance_id=None), live(), id="a client without an instance"),
-        pytest.param(opened(), live("another"), id="a client no broker knows"),
-        pytest.param(opened(cluster_id="c2"), live(), id="another cluster's"),
-        pytest.param(opened(state="closed", reason="cleared"), live(), id="an alert that ended"),
-    ],
+    ("a rule that asks for nothing", opened(subscribe_metrics=None), live()),
+    ("a client without an instance", opened(client_instance_id=None), live()),
+    ("a client no broker knows", opened(), live("another")),
+    ("another cluster's", opened(cluster_id="c2"), live()),
+    ("an alert that ended", opened(state="closed", reason="cleared"), live()),
 )
 def test_nothing_is_asked_of(
     warehouse: Warehouse, event: dict[str, Any], client: dict[str, Any]

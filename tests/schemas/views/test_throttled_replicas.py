@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .rate_rows import NOW, produced
 from .view_rows import HOSTILE, Row, altered, setting, throttled
 from .view_tables import make_tables, picked, rows
@@ -36,36 +35,22 @@ def proposals(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) 
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("throttles", "expected"),
-    [
-        pytest.param(
-            [throttled(NOW), unlisted()],
-            [(LEADERS, "0:1,1:1", "0:1")],
-            id="beside what the list names",
-        ),
-        pytest.param([unlisted()], [(LEADERS, "1:1", None)], id="there is no list yet"),
-        pytest.param(
-            [unlisted(), unlisted(peer_broker_id=3), reading(1), reading(2, broker_id=3)],
-            [(FOLLOWERS, "1:2,2:3", None), (LEADERS, "1:1", None)],
-            id="both sides, each entry once",
-        ),
-        pytest.param(
-            [throttled(NOW), unlisted(rate=None, rate_source="unset")], [], id="no rate stands"
-        ),
-        pytest.param([unlisted(rate_source="static")], [], id="a rate that has no effect"),
-        pytest.param(
-            [unlisted(NOW - 60), throttled(NOW)], [], id="by now it is named, or has come"
-        ),
-        pytest.param([unlisted(is_moving=False)], [], id="behind, and not moved"),
-        pytest.param([unlisted(is_configured=False)], [], id="the rate was taken away since"),
-        pytest.param(
-            [unlisted(listed=None, reason="list_unknown")], [], id="nobody told of its lists"
-        ),
-        pytest.param(
-            [throttled(NOW, listed="wildcard"), unlisted()], [], id="nothing is added to *"
-        ),
-    ],
+    ("beside what the list names", [throttled(NOW), unlisted()], [(LEADERS, "0:1,1:1", "0:1")]),
+    ("there is no list yet", [unlisted()], [(LEADERS, "1:1", None)]),
+    (
+        "both sides, each entry once",
+        [unlisted(), unlisted(peer_broker_id=3), reading(1), reading(2, broker_id=3)],
+        [(FOLLOWERS, "1:2,2:3", None), (LEADERS, "1:1", None)],
+    ),
+    ("no rate stands", [throttled(NOW), unlisted(rate=None, rate_source="unset")], []),
+    ("a rate that has no effect", [unlisted(rate_source="static")], []),
+    ("by now it is named, or has come", [unlisted(NOW - 60), throttled(NOW)], []),
+    ("behind, and not moved", [unlisted(is_moving=False)], []),
+    ("the rate was taken away since", [unlisted(is_configured=False)], []),
+    ("nobody told of its lists", [unlisted(listed=None, reason="list_unknown")], []),
+    ("nothing is added to *", [throttled(NOW, listed="wildcard"), unlisted()], []),
 )
 def test_what_a_list_is_to_name(
     warehouse: Warehouse, throttles: list[Row], expected: list[tuple[Any, ...]]
@@ -88,39 +73,32 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     assert picked(actual, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("throttles", "content", "blocked_reason"),
-    [
-        pytest.param([unlisted()], {"settings": []}, "not_managed", id="unasked for"),
-        pytest.param(
-            [throttled(NOW, list_malformed="0-1"), unlisted()],
-            {},
-            "malformed_list",
-            id="malformed",
-        ),
-        pytest.param(
-            [throttled(NOW), unlisted(), unlisted(peer_broker_id=3)],
-            {
-                "replication_traffic": [
-                    produced(NOW, 1_000_000),
-                    produced(NOW, 500_000, partition=1),
-                ]
-            },
-            "rate_not_above_writes",
-            id="as much is written for its followers as may pass",
-        ),
-        pytest.param(
-            [throttled(NOW, side="follower", broker_id=2, peer_broker_id=1), reading(1)],
-            {
-                "replication_traffic": [
-                    produced(NOW, 1_000_000),
-                    produced(NOW, 999_999, partition=1),
-                ]
-            },
-            None,
-            id="a little less is",
-        ),
-    ],
+    ("unasked for", [unlisted()], {"settings": []}, "not_managed"),
+    ("malformed", [throttled(NOW, list_malformed="0-1"), unlisted()], {}, "malformed_list"),
+    (
+        "as much is written for its followers as may pass",
+        [throttled(NOW), unlisted(), unlisted(peer_broker_id=3)],
+        {
+            "replication_traffic": [
+                produced(NOW, 1_000_000),
+                produced(NOW, 500_000, partition=1),
+            ]
+        },
+        "rate_not_above_writes",
+    ),
+    (
+        "a little less is",
+        [throttled(NOW, side="follower", broker_id=2, peer_broker_id=1), reading(1)],
+        {
+            "replication_traffic": [
+                produced(NOW, 1_000_000),
+                produced(NOW, 999_999, partition=1),
+            ]
+        },
+        None,
+    ),
 )
 def test_what_is_blocked_and_why(
     warehouse: Warehouse,
@@ -135,12 +113,10 @@ def test_what_is_blocked_and_why(
     assert row["written_bytes_per_s"] == (2e6 if row["renew_only"] else None)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("more", "expected"),
-    [
-        pytest.param([], (None, "0:1"), id="what it names came long ago: left over"),
-        pytest.param([unlisted()], ("0:1,1:1", "0:1"), id="it is to grow: not left over"),
-    ],
+    ("what it names came long ago: left over", [], (None, "0:1")),
+    ("it is to grow: not left over", [unlisted()], ("0:1,1:1", "0:1")),
 )
 def test_a_list_that_is_to_grow_is_not_left_over(
     warehouse: Warehouse, more: list[Row], expected: tuple[Any, ...]

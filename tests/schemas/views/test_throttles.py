@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from .view_rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows
 
@@ -24,51 +25,49 @@ def actual(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> 
     return picked(rows(warehouse, sql), "finding", *names)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("throttles", "expected"),
-    [
-        pytest.param([throttled(60)], [], id="a move that is held back: nothing is wrong"),
-        pytest.param(
-            [throttled(60, is_configured=False, reason="list_without_rate")],
-            [],
-            id="it was taken away in its last minute",
-        ),
-        pytest.param(
-            [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")],
-            [("list_without_rate", "orders", 1, 1)],
-            id="a list alone",
-        ),
-        pytest.param(
-            [throttled(60, rate_source="static", reason="static_rate_ignored")],
-            [("static_rate_ignored", "orders", 1, 1)],
-            id="a rate in a file",
-        ),
-        pytest.param(
-            [throttled(60, listed="unlisted", reason="rate_without_list")],
-            [("moved_unlisted", "orders", 1, 1)],
-            id="moved, and no list holds it",
-        ),
-        pytest.param(
-            [throttled(60, rate=999_999.0), throttled(60, rate=999_999.0, partition=1)],
-            [("rate_below_1_mb", None, 1, 2)],
-            id="too low for brokers to measure, told once",
-        ),
-        pytest.param(
-            [throttled(60, listed="wildcard"), throttled(60, listed="wildcard", partition=1)],
-            [("wildcard_list", "orders", None, 2)],
-            id="all replicas",
-        ),
-        pytest.param(
-            [throttled(60, broker_id=None, reason="no_throttle", list_malformed="0-1")],
-            [("malformed_list", "orders", None, 1)],
-            id="as the KIP's text has it",
-        ),
-        pytest.param(
-            [throttled(60, broker_id=9, reason="broker_gone", in_isr=None)],
-            [("broker_gone", "orders", 9, 1)],
-            id="a broker that vanished",
-        ),
-    ],
+    ("a move that is held back: nothing is wrong", [throttled(60)], []),
+    (
+        "it was taken away in its last minute",
+        [throttled(60, is_configured=False, reason="list_without_rate")],
+        [],
+    ),
+    (
+        "a list alone",
+        [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")],
+        [("list_without_rate", "orders", 1, 1)],
+    ),
+    (
+        "a rate in a file",
+        [throttled(60, rate_source="static", reason="static_rate_ignored")],
+        [("static_rate_ignored", "orders", 1, 1)],
+    ),
+    (
+        "moved, and no list holds it",
+        [throttled(60, listed="unlisted", reason="rate_without_list")],
+        [("moved_unlisted", "orders", 1, 1)],
+    ),
+    (
+        "too low for brokers to measure, told once",
+        [throttled(60, rate=999_999.0), throttled(60, rate=999_999.0, partition=1)],
+        [("rate_below_1_mb", None, 1, 2)],
+    ),
+    (
+        "all replicas",
+        [throttled(60, listed="wildcard"), throttled(60, listed="wildcard", partition=1)],
+        [("wildcard_list", "orders", None, 2)],
+    ),
+    (
+        "as the KIP's text has it",
+        [throttled(60, broker_id=None, reason="no_throttle", list_malformed="0-1")],
+        [("malformed_list", "orders", None, 1)],
+    ),
+    (
+        "a broker that vanished",
+        [throttled(60, broker_id=9, reason="broker_gone", in_isr=None)],
+        [("broker_gone", "orders", 9, 1)],
+    ),
 )
 def test_what_is_wrong_with_a_throttle(
     warehouse: Warehouse, throttles: list[Row], expected: list[Any]
@@ -80,54 +79,50 @@ def test_what_is_wrong_with_a_throttle(
 NOW = [replicated(3_600, 1, 2)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("throttles", "settings", "expected"),
-    [
-        pytest.param(
-            [throttled(3_600, **IDLE)],
-            [],
-            [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
-            id="nothing moves any more",
-        ),
-        pytest.param(
-            [throttled(3_600, **IDLE, **UNKNOWN_SETTER)],
-            [],
-            [("stale_list", None, None), ("stale_rate", 3_600.0, "User:admin")],
-            id="set before the log began",
-        ),
-        pytest.param([throttled(3_600, **IDLE), throttled(3_060)], [], [], id="it moved of late"),
-        pytest.param(
-            [throttled(3_600, **IDLE), throttled(3_060)],
-            [setting("replication.stale_throttle_s", 300)],
-            [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
-            id="of late is less by conf",
-        ),
-        pytest.param(
-            [throttled(3_600, **IDLE | {"list_set_at": at(3_500), "rate_set_at": at(3_500)})],
-            [],
-            [],
-            id="about to be used",
-        ),
-        pytest.param(
-            [throttled(3_600, **IDLE | {"offset_lag": 7})], [], [], id="a replica catches up"
-        ),
-        pytest.param([throttled(3_540, **IDLE)], [], [], id="gone since"),
-        pytest.param(
-            [throttled(3_600), throttled(3_600, **RATE | {"broker_id": 2})],
-            [],
-            [],
-            id="rates of all brokers that a move needs, on both sides",
-        ),
-        pytest.param(
-            [throttled(3_600, **RATE)],
-            [],
-            [
-                ("rate_without_list", 3_600.0, "User:admin"),
-                ("stale_rate", 3_600.0, "User:admin"),
-            ],
-            id="a rate with no list",
-        ),
-    ],
+    (
+        "nothing moves any more",
+        [throttled(3_600, **IDLE)],
+        [],
+        [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
+    ),
+    (
+        "set before the log began",
+        [throttled(3_600, **IDLE, **UNKNOWN_SETTER)],
+        [],
+        [("stale_list", None, None), ("stale_rate", 3_600.0, "User:admin")],
+    ),
+    ("it moved of late", [throttled(3_600, **IDLE), throttled(3_060)], [], []),
+    (
+        "of late is less by conf",
+        [throttled(3_600, **IDLE), throttled(3_060)],
+        [setting("replication.stale_throttle_s", 300)],
+        [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
+    ),
+    (
+        "about to be used",
+        [throttled(3_600, **IDLE | {"list_set_at": at(3_500), "rate_set_at": at(3_500)})],
+        [],
+        [],
+    ),
+    ("a replica catches up", [throttled(3_600, **IDLE | {"offset_lag": 7})], [], []),
+    ("gone since", [throttled(3_540, **IDLE)], [], []),
+    (
+        "rates of all brokers that a move needs, on both sides",
+        [throttled(3_600), throttled(3_600, **RATE | {"broker_id": 2})],
+        [],
+        [],
+    ),
+    (
+        "a rate with no list",
+        [throttled(3_600, **RATE)],
+        [],
+        [
+            ("rate_without_list", 3_600.0, "User:admin"),
+            ("stale_rate", 3_600.0, "User:admin"),
+        ],
+    ),
 )
 def test_what_is_left_over(
     warehouse: Warehouse, throttles: list[Row], settings: list[Row], expected: list[Any]
@@ -142,35 +137,33 @@ def broker_config(key: str, value: str) -> Row:
     return row | {"entity_name": "1", "config_key": key, "config_value": value}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rate", "configs", "settings", "expected"),
-    [
-        pytest.param(
-            1_500_000.0,
-            [],
-            [],
-            (10 * MIB, True, 6.990506666666667, True, 16_500_000, "quota"),
-            id="as Kafka ships it",
-        ),
-        pytest.param(
-            900_000.0,
-            [broker_config("replica.fetch.response.max.bytes", "10485760")],
-            [],
-            (10 * MIB, False, 11.650844444444445, False, 9_900_000, "quota"),
-            id="the rate is too low for such answers",
-        ),
-        pytest.param(
-            2_000_000.0,
-            [
-                broker_config("replica.fetch.response.max.bytes", "1000000"),
-                broker_config("replication.quota.window.num", "5"),
-                broker_config("replication.quota.window.size.seconds", "2"),
-            ],
-            [setting("replication.network_bytes_per_s", 3e6)],
-            (1_000_000, False, 1.0, True, 10_000_000, "network"),
-            id="the network is less than all quotas",
-        ),
-    ],
+    (
+        "as Kafka ships it",
+        1_500_000.0,
+        [],
+        [],
+        (10 * MIB, True, 6.990506666666667, True, 16_500_000, "quota"),
+    ),
+    (
+        "the rate is too low for such answers",
+        900_000.0,
+        [broker_config("replica.fetch.response.max.bytes", "10485760")],
+        [],
+        (10 * MIB, False, 11.650844444444445, False, 9_900_000, "quota"),
+    ),
+    (
+        "the network is less than all quotas",
+        2_000_000.0,
+        [
+            broker_config("replica.fetch.response.max.bytes", "1000000"),
+            broker_config("replication.quota.window.num", "5"),
+            broker_config("replication.quota.window.size.seconds", "2"),
+        ],
+        [setting("replication.network_bytes_per_s", 3e6)],
+        (1_000_000, False, 1.0, True, 10_000_000, "network"),
+    ),
 )
 def test_how_large_answers_may_be(
     warehouse: Warehouse,
@@ -197,13 +190,11 @@ def test_how_large_answers_may_be(
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("network", "least"),
-    [
-        pytest.param([], 10 * MIB / 11, id="the size alone decides"),
-        pytest.param([3e6], 10 * MIB / 11, id="the network carries such answers"),
-        pytest.param([2.8e6], None, id="the network is too slow for any rate"),
-    ],
+    ("the size alone decides", [], 10 * MIB / 11),
+    ("the network carries such answers", [3e6], 10 * MIB / 11),
+    ("the network is too slow for any rate", [2.8e6], None),
 )
 def test_before_a_throttle_is_set_the_least_rate_shows(
     warehouse: Warehouse, network: list[float], least: float | None
@@ -230,25 +221,21 @@ MONTH_AGO = -20 * 86_400
 LEFT = [replicated(MONTH_AGO, n, 1) for n in (7, 8, 9)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("traffic", "brokers", "expected"),
-    [
-        pytest.param([], [], 3, id="by traffic alone"),
-        pytest.param(LEFT, [], 6, id="by traffic alone nobody is known to have gone"),
-        pytest.param([replicated(60, 1, None)], [], 3, id="what clients wrote has no follower"),
-        pytest.param(
-            [replicated(60, 1, None) | {"leader_id": None}], [], 3, id="nor is it known who led"
-        ),
-        pytest.param(
-            LEFT,
-            [*there(0, 1, 2, 3), *there(MONTH_AGO + 86_400, 7, 8, 9, is_removed=True)],
-            3,
-            id="three that are gone",
-        ),
-        pytest.param(LEFT, there(0, 1, 2, 3), 3, id="gone before the first snapshot"),
-        pytest.param([], there(0, 1, 2, 3, 4), 4, id="one that moves nothing"),
-        pytest.param([replicated(0, 1, 5)], there(-600, 1, 2, 3), 4, id="one snapshots miss yet"),
-    ],
+    ("by traffic alone", [], [], 3),
+    ("by traffic alone nobody is known to have gone", LEFT, [], 6),
+    ("what clients wrote has no follower", [replicated(60, 1, None)], [], 3),
+    ("nor is it known who led", [replicated(60, 1, None) | {"leader_id": None}], [], 3),
+    (
+        "three that are gone",
+        LEFT,
+        [*there(0, 1, 2, 3), *there(MONTH_AGO + 86_400, 7, 8, 9, is_removed=True)],
+        3,
+    ),
+    ("gone before the first snapshot", LEFT, there(0, 1, 2, 3), 3),
+    ("one that moves nothing", [], there(0, 1, 2, 3, 4), 4),
+    ("one snapshots miss yet", [replicated(0, 1, 5)], there(-600, 1, 2, 3), 4),
 )
 def test_brokers_that_are_there_answer(
     warehouse: Warehouse, traffic: list[Row], brokers: list[Row], expected: int

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.engine.database import opened
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
 from .view_tables import picked, rows
@@ -24,58 +23,54 @@ def counter(
     return delta(second, start, value, metric, topic=topic)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "expected"),
-    [
-        pytest.param(
-            [
-                counter(30, 0, SENT, 5),
-                counter(30, 0, BYTES, 100, "a"),
-                counter(30, 0, BYTES, 10, "b"),
-                counter(40, 30, BYTES, 1, "b"),
-            ],
-            [(5, 111, None, None, 40_000)],
-            id="bytes over all topics",
-        ),
-        pytest.param(
-            [
-                counter(30, 0, IN, 5),
-                counter(30, 0, IN, 5, "a"),
-                counter(30, 0, BYTES_IN, 50),
-                counter(30, 0, BYTES_IN, 50, "a"),
-            ],
-            [(None, None, 5, 50, 30_000)],
-            id="what a consumer tells per topic again counts once",
-        ),
-        pytest.param(
-            [counter(30, 0, SENT, 5), counter(70, 30, SENT, 6)],
-            [(5, None, None, None, 30_000), (6, None, None, None, 40_000)],
-            id="in the minute its push ended",
-        ),
-        pytest.param(
-            [counter(30, 0, SHARED_IN, 7)], [(None, None, None, 7, 30_000)], id="a share consumer"
-        ),
-        pytest.param(
-            [cumulative(10, 0, 100), cumulative(70, 0, 103)],
-            [(0, None, None, None, None), (3, None, None, None, 60_000)],
-            id="cumulative counters",
-        ),
-        pytest.param(
-            [
-                *(counter(10, 0, SENT, 5), counter(50, 40, SENT, 5)),
-                *(counter(10, 0, BYTES, 70, "a"), counter(50, 40, BYTES, 70, "a")),
-                counter(50, 40, BYTES, 1, "b"),
-            ],
-            [(10, 141, None, None, 20_000)],
-            id="a push between was lost, and its time with it",
-        ),
-        pytest.param(
-            [counter(10, 0, SENT, 5), counter(70, 65, SENT, 5)],
-            [(5, None, None, None, 10_000), (5, None, None, None, 5_000)],
-            id="one at the minute's edge was",
-        ),
-        pytest.param([gauge(30, "producer.record.send.rate", 1)], [], id="no counter"),
-    ],
+    (
+        "bytes over all topics",
+        [
+            counter(30, 0, SENT, 5),
+            counter(30, 0, BYTES, 100, "a"),
+            counter(30, 0, BYTES, 10, "b"),
+            counter(40, 30, BYTES, 1, "b"),
+        ],
+        [(5, 111, None, None, 40_000)],
+    ),
+    (
+        "what a consumer tells per topic again counts once",
+        [
+            counter(30, 0, IN, 5),
+            counter(30, 0, IN, 5, "a"),
+            counter(30, 0, BYTES_IN, 50),
+            counter(30, 0, BYTES_IN, 50, "a"),
+        ],
+        [(None, None, 5, 50, 30_000)],
+    ),
+    (
+        "in the minute its push ended",
+        [counter(30, 0, SENT, 5), counter(70, 30, SENT, 6)],
+        [(5, None, None, None, 30_000), (6, None, None, None, 40_000)],
+    ),
+    ("a share consumer", [counter(30, 0, SHARED_IN, 7)], [(None, None, None, 7, 30_000)]),
+    (
+        "cumulative counters",
+        [cumulative(10, 0, 100), cumulative(70, 0, 103)],
+        [(0, None, None, None, None), (3, None, None, None, 60_000)],
+    ),
+    (
+        "a push between was lost, and its time with it",
+        [
+            *(counter(10, 0, SENT, 5), counter(50, 40, SENT, 5)),
+            *(counter(10, 0, BYTES, 70, "a"), counter(50, 40, BYTES, 70, "a")),
+            counter(50, 40, BYTES, 1, "b"),
+        ],
+        [(10, 141, None, None, 20_000)],
+    ),
+    (
+        "one at the minute's edge was",
+        [counter(10, 0, SENT, 5), counter(70, 65, SENT, 5)],
+        [(5, None, None, None, 10_000), (5, None, None, None, 5_000)],
+    ),
+    ("no counter", [gauge(30, "producer.record.send.rate", 1)], []),
 )
 def test_throughput(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]

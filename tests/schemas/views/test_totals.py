@@ -4,12 +4,12 @@ from itertools import count
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
 from .view_tables import picked, rows
@@ -23,90 +23,80 @@ def flags(row: Row) -> str:
     return " ".join(name.removeprefix("is_") for name in FLAGS if row[name])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "expected"),
-    [
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10, 4)],
-            [(3, 3, ""), (4, 7, "")],
-            id="deltas add up",
-        ),
-        pytest.param(
-            [delta(20, 10, 4), delta(30, 20, 5), delta(10, 0, 3)],
-            [(3, 3, ""), (4, 7, ""), (5, 12, "")],
-            id="late ones take their place",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(10, 0, 3, payload_sha256="other route"), delta(20, 10, 4)],
-            [(3, 3, ""), (4, 7, "")],
-            id="a point that came twice counts once",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(10, 0, 3, series_id=2, topic="a_b", is_topic_twin=True)],
-            [(3, 3, "")],
-            id="the older form of a topic with dots counts under the topic alone",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(30, 20, 4)],
-            [(3, 3, ""), (4, 7, "gap")],
-            id="a delta that never came leaves a gap",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10.001, 4), delta(30, 20.002, 5)],
-            [(3, 3, ""), (4, 7, ""), (5, 12, "gap")],
-            id="a gap begins beyond one millisecond",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 5, 4)],
-            [(3, 3, ""), (4, 7, "overlap")],
-            id="a delta that begins inside the one before",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10, -2)],
-            [(3, 3, ""), (-2, 1, "negative")],
-            id="a WindowedCount falls and that is no reset",
-        ),
-        pytest.param(
-            [delta(10, None, 3), delta(20, None, 4)],
-            [(3, 3, ""), (4, 7, "")],
-            id="no start is no gap",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10, NAN), delta(30, 20, INFINITE), delta(40, 30, 1)],
-            [(3, 3, ""), (1, 4, "gap")],
-            id="numbers no total survives are left out",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30), cumulative(20, 0, 34), cumulative(30, 0, 40)],
-            [(0, 0, ""), (4, 4, ""), (6, 10, "")],
-            id="cumulative values count from the first on",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30), cumulative(20, 0, 5), cumulative(30, 0, 7)],
-            [(0, 0, ""), (5, 5, "reset"), (2, 7, "")],
-            id="a cumulative value that fell started again",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30), cumulative(20, 15, 35)],
-            [(0, 0, ""), (35, 35, "gap reset")],
-            id="another start is a reset whatever the value",
-        ),
-        pytest.param(
-            [cumulative(10, None, 30), cumulative(20, None, 34), cumulative(30, None, 1)],
-            [(0, 0, ""), (4, 4, ""), (1, 5, "reset")],
-            id="cumulative values without a start",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30, is_monotonic=False), cumulative(20, 0, 5, is_monotonic=False)],
-            [(0, 0, ""), (-25, -25, "negative")],
-            id="what may fall is not reset by falling",
-        ),
-        pytest.param(
-            [cumulative(10, 0, 30), cumulative(20, 0, 34, accepted=False), cumulative(30, 0, 40)],
-            [(0, 0, ""), (4, 4, ""), (6, 10, "")],
-            id="a cumulative value holds whoever refused it",
-        ),
-    ],
+    ("deltas add up", [delta(10, 0, 3), delta(20, 10, 4)], [(3, 3, ""), (4, 7, "")]),
+    (
+        "late ones take their place",
+        [delta(20, 10, 4), delta(30, 20, 5), delta(10, 0, 3)],
+        [(3, 3, ""), (4, 7, ""), (5, 12, "")],
+    ),
+    (
+        "a point that came twice counts once",
+        [delta(10, 0, 3), delta(10, 0, 3, payload_sha256="other route"), delta(20, 10, 4)],
+        [(3, 3, ""), (4, 7, "")],
+    ),
+    (
+        "the older form of a topic with dots counts under the topic alone",
+        [delta(10, 0, 3), delta(10, 0, 3, series_id=2, topic="a_b", is_topic_twin=True)],
+        [(3, 3, "")],
+    ),
+    (
+        "a delta that never came leaves a gap",
+        [delta(10, 0, 3), delta(30, 20, 4)],
+        [(3, 3, ""), (4, 7, "gap")],
+    ),
+    (
+        "a gap begins beyond one millisecond",
+        [delta(10, 0, 3), delta(20, 10.001, 4), delta(30, 20.002, 5)],
+        [(3, 3, ""), (4, 7, ""), (5, 12, "gap")],
+    ),
+    (
+        "a delta that begins inside the one before",
+        [delta(10, 0, 3), delta(20, 5, 4)],
+        [(3, 3, ""), (4, 7, "overlap")],
+    ),
+    (
+        "a WindowedCount falls and that is no reset",
+        [delta(10, 0, 3), delta(20, 10, -2)],
+        [(3, 3, ""), (-2, 1, "negative")],
+    ),
+    ("no start is no gap", [delta(10, None, 3), delta(20, None, 4)], [(3, 3, ""), (4, 7, "")]),
+    (
+        "numbers no total survives are left out",
+        [delta(10, 0, 3), delta(20, 10, NAN), delta(30, 20, INFINITE), delta(40, 30, 1)],
+        [(3, 3, ""), (1, 4, "gap")],
+    ),
+    (
+        "cumulative values count from the first on",
+        [cumulative(10, 0, 30), cumulative(20, 0, 34), cumulative(30, 0, 40)],
+        [(0, 0, ""), (4, 4, ""), (6, 10, "")],
+    ),
+    (
+        "a cumulative value that fell started again",
+        [cumulative(10, 0, 30), cumulative(20, 0, 5), cumulative(30, 0, 7)],
+        [(0, 0, ""), (5, 5, "reset"), (2, 7, "")],
+    ),
+    (
+        "another start is a reset whatever the value",
+        [cumulative(10, 0, 30), cumulative(20, 15, 35)],
+        [(0, 0, ""), (35, 35, "gap reset")],
+    ),
+    (
+        "cumulative values without a start",
+        [cumulative(10, None, 30), cumulative(20, None, 34), cumulative(30, None, 1)],
+        [(0, 0, ""), (4, 4, ""), (1, 5, "reset")],
+    ),
+    (
+        "what may fall is not reset by falling",
+        [cumulative(10, 0, 30, is_monotonic=False), cumulative(20, 0, 5, is_monotonic=False)],
+        [(0, 0, ""), (-25, -25, "negative")],
+    ),
+    (
+        "a cumulative value holds whoever refused it",
+        [cumulative(10, 0, 30), cumulative(20, 0, 34, accepted=False), cumulative(30, 0, 40)],
+        [(0, 0, ""), (4, 4, ""), (6, 10, "")],
+    ),
 )
 def test_totals(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
@@ -116,45 +106,43 @@ def test_totals(
     assert [(row["increase"], row["total"], flags(row)) for row in actual] == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("points", "expected"),
-    [
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 20, 5)],
-            [(3, ""), (7, "recovered"), (12, "")],
-            id="nobody else told of its span",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 10, 9)],
-            [(3, ""), (12, "")],
-            id="the next accepted delta holds it",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(9, 5, 2, accepted=False), delta(20, 10, 4)],
-            [(3, ""), (7, "")],
-            id="an accepted delta after it in time holds it",
-        ),
-        pytest.param(
-            [delta(20, 10, 4, accepted=False), delta(20, 10, 4), delta(10, 0, 3)],
-            [(3, ""), (7, "")],
-            id="the same point was accepted",
-        ),
-        pytest.param(
-            [delta(10, 0, 3, accepted=False), delta(20, 0, 7, accepted=False), delta(30, 20, 1)],
-            [(7, "recovered"), (8, "")],
-            id="a client that keeps its delta until it is taken",
-        ),
-        pytest.param(
-            [delta(10, 0, 3, accepted=False), delta(20, 10, 4, accepted=False)],
-            [(3, "recovered"), (7, "recovered")],
-            id="a client that is always refused",
-        ),
-        pytest.param(
-            [delta(10, 0, 3), delta(20, None, 4, accepted=False), delta(30, 20, 5)],
-            [(3, ""), (8, "gap")],
-            id="nobody knows its span",
-        ),
-    ],
+    (
+        "nobody else told of its span",
+        [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 20, 5)],
+        [(3, ""), (7, "recovered"), (12, "")],
+    ),
+    (
+        "the next accepted delta holds it",
+        [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 10, 9)],
+        [(3, ""), (12, "")],
+    ),
+    (
+        "an accepted delta after it in time holds it",
+        [delta(10, 0, 3), delta(9, 5, 2, accepted=False), delta(20, 10, 4)],
+        [(3, ""), (7, "")],
+    ),
+    (
+        "the same point was accepted",
+        [delta(20, 10, 4, accepted=False), delta(20, 10, 4), delta(10, 0, 3)],
+        [(3, ""), (7, "")],
+    ),
+    (
+        "a client that keeps its delta until it is taken",
+        [delta(10, 0, 3, accepted=False), delta(20, 0, 7, accepted=False), delta(30, 20, 1)],
+        [(7, "recovered"), (8, "")],
+    ),
+    (
+        "a client that is always refused",
+        [delta(10, 0, 3, accepted=False), delta(20, 10, 4, accepted=False)],
+        [(3, "recovered"), (7, "recovered")],
+    ),
+    (
+        "nobody knows its span",
+        [delta(10, 0, 3), delta(20, None, 4, accepted=False), delta(30, 20, 5)],
+        [(3, ""), (8, "gap")],
+    ),
 )
 def test_a_rejected_delta_counts_only_where_nothing_covers_it(
     warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]

@@ -8,6 +8,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...delta_tables import Fill
 from .view_rows import Row, moved, setting
 from .view_tables import make_tables, picked, rows
@@ -32,19 +33,17 @@ def filled(fill: Fill) -> Fill:
 HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("traffic", "expected"),
-    [
-        pytest.param([read(5, 8, 0)], (8, 0, 0, 0.0), id="within a rack"),
-        pytest.param([read(5, 8, 8)], (8, 8, 0, 1.0), id="from another rack"),
-        pytest.param([read(5, 8, None)], (8, 0, 8, None), id="a rack that is not known"),
-        pytest.param([moved(5, 8, cross_rack_bytes=8)], (8, 8, 0, 1.0), id="produced"),
-        pytest.param(
-            [read(5, 6, 6), read(6, 2, 0), read(7, 2, None)],
-            (10, 6, 2, 0.75),
-            id="the share is of what is known",
-        ),
-    ],
+    ("within a rack", [read(5, 8, 0)], (8, 0, 0, 0.0)),
+    ("from another rack", [read(5, 8, 8)], (8, 8, 0, 1.0)),
+    ("a rack that is not known", [read(5, 8, None)], (8, 0, 8, None)),
+    ("produced", [moved(5, 8, cross_rack_bytes=8)], (8, 8, 0, 1.0)),
+    (
+        "the share is of what is known",
+        [read(5, 6, 6), read(6, 2, 0), read(7, 2, None)],
+        (10, 6, 2, 0.75),
+    ),
 )
 def test_bytes_that_cross_racks(
     warehouse: Warehouse, filled: Fill, traffic: list[Row], expected: tuple[Any, ...]

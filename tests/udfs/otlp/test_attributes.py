@@ -1,12 +1,13 @@
 """Attributes: any value as text, bounded, and one name for what clients name differently."""
 
-import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
 from quotaflow.udfs.otlp.attribute_sets import AttributeSets
 from quotaflow.udfs.otlp.attributes import Tags, node, tags
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.columns import places
+
+from ...cases import cases
 
 LIMITS = Limits()
 
@@ -20,35 +21,33 @@ def text(value, limits=LIMITS):
     return shown
 
 
-@pytest.mark.parametrize(
+@cases(
     ("value", "shown"),
-    [
-        pytest.param(AnyValue(string_value="az-a"), "az-a", id="text as it is"),
-        pytest.param(AnyValue(string_value=""), "", id="empty text"),
-        pytest.param(AnyValue(), None, id="no value"),
-        pytest.param(AnyValue(bool_value=True), "true", id="boolean"),
-        pytest.param(AnyValue(int_value=-1), "-1", id="integer"),
-        pytest.param(AnyValue(double_value=0.1), "0.1", id="double"),
-        pytest.param(AnyValue(double_value=float("nan")), "NaN", id="not a number"),
-        pytest.param(AnyValue(bytes_value=b"\x00\xff"), "AP8=", id="bytes as base64"),
-        pytest.param(
-            array(AnyValue(int_value=1), AnyValue(string_value="é"), array()),
-            '[1,"é",[]]',
-            id="array as JSON",
+    ("text as it is", AnyValue(string_value="az-a"), "az-a"),
+    ("empty text", AnyValue(string_value=""), ""),
+    ("no value", AnyValue(), None),
+    ("boolean", AnyValue(bool_value=True), "true"),
+    ("integer", AnyValue(int_value=-1), "-1"),
+    ("double", AnyValue(double_value=0.1), "0.1"),
+    ("not a number", AnyValue(double_value=float("nan")), "NaN"),
+    ("bytes as base64", AnyValue(bytes_value=b"\x00\xff"), "AP8="),
+    (
+        "array as JSON",
+        array(AnyValue(int_value=1), AnyValue(string_value="é"), array()),
+        '[1,"é",[]]',
+    ),
+    (
+        "map as JSON, in the order sent",
+        AnyValue(
+            kvlist_value=KeyValueList(
+                values=[
+                    KeyValue(key="b", value=AnyValue(bytes_value=b"\xff")),
+                    KeyValue(key="n"),
+                ]
+            )
         ),
-        pytest.param(
-            AnyValue(
-                kvlist_value=KeyValueList(
-                    values=[
-                        KeyValue(key="b", value=AnyValue(bytes_value=b"\xff")),
-                        KeyValue(key="n"),
-                    ]
-                )
-            ),
-            '{"b":"/w==","n":null}',
-            id="map as JSON, in the order sent",
-        ),
-    ],
+        '{"b":"/w==","n":null}',
+    ),
 )
 def test_values_as_text(value, shown):
     assert text(value) == shown
@@ -68,22 +67,20 @@ def test_the_last_of_a_repeated_key_wins_and_keys_are_sorted():
     assert tags(pairs, LIMITS) == (("a", "2"), ("b", "3"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sent", "expected"),
-    [
-        pytest.param("node-2", (2, "broker"), id="Java, a broker"),
-        pytest.param("node-0", (0, "broker"), id="Java, broker 0"),
-        pytest.param("node--1", (None, "bootstrap"), id="Java, first bootstrap address"),
-        pytest.param("node--3", (None, "bootstrap"), id="Java, third bootstrap address"),
-        pytest.param("node-2147483646", (1, "coordinator"), id="Java, coordinator on broker 1"),
-        pytest.param("node-2147483647", (0, "coordinator"), id="Java, coordinator on broker 0"),
-        pytest.param("3", (3, "broker"), id="librdkafka, a broker"),
-        pytest.param("-1", (None, None), id="librdkafka, a bootstrap address or a coordinator"),
-        pytest.param("node-", (None, None), id="no number"),
-        pytest.param("node-9999999999", (None, None), id="no INT"),
-        pytest.param("node-٣", (None, None), id="digits that are not ASCII"),
-        pytest.param(None, (None, None), id="not sent"),
-    ],
+    ("Java, a broker", "node-2", (2, "broker")),
+    ("Java, broker 0", "node-0", (0, "broker")),
+    ("Java, first bootstrap address", "node--1", (None, "bootstrap")),
+    ("Java, third bootstrap address", "node--3", (None, "bootstrap")),
+    ("Java, coordinator on broker 1", "node-2147483646", (1, "coordinator")),
+    ("Java, coordinator on broker 0", "node-2147483647", (0, "coordinator")),
+    ("librdkafka, a broker", "3", (3, "broker")),
+    ("librdkafka, a bootstrap address or a coordinator", "-1", (None, None)),
+    ("no number", "node-", (None, None)),
+    ("no INT", "node-9999999999", (None, None)),
+    ("digits that are not ASCII", "node-٣", (None, None)),
+    ("not sent", None, (None, None)),
 )
 def test_nodes(sent, expected):
     assert node(sent) == expected

@@ -10,6 +10,7 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ...cases import cases
 from . import otlp_made, otlp_messages
 from .otlp_made import attribute, gauge, point
 from .otlp_twin import OF_BYTES, comparable
@@ -68,14 +69,12 @@ def of_resource(rack="r", scope="s", url="u", scope_url="u"):
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("around", "left_out"),
-    [
-        pytest.param({"rack": "BAD"}, 2, id="resource"),
-        pytest.param({"scope": "BAD"}, 2, id="scope"),
-        pytest.param({"url": "BAD"}, 0, id="schema URL of a resource"),
-        pytest.param({"scope_url": "BAD"}, 0, id="schema URL of a scope"),
-    ],
+    ("resource", {"rack": "BAD"}, 2),
+    ("scope", {"scope": "BAD"}, 2),
+    ("schema URL of a resource", {"url": "BAD"}, 0),
+    ("schema URL of a scope", {"scope_url": "BAD"}, 0),
 )
 def test_text_around_metrics_costs_the_metrics_that_have_it(around, left_out):
     bad = otlp.MetricsData(resource_metrics=[of_resource(**around)]).SerializeToString()

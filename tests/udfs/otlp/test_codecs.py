@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, UnreadableError, decompress
 
+from ...cases import cases
+
 LIMITS = Limits()
 XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 TEXT = b"a client says the same thing again and again " * 200
@@ -124,17 +126,15 @@ def test_only_kafkas_codecs_are_known(codec):
     assert reason(b"x", codec) == "unknown_codec"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("codec", "payload"),
-    [
-        pytest.param("gzip", b"plain bytes", id="no gzip at all"),
-        pytest.param("zstd", compress(TEXT, "lz4"), id="another codec than the client named"),
-        pytest.param("snappy", b"\xff\xff\xff\xff\xff\xff", id="a raw block without a length"),
-        pytest.param("snappy", XERIAL + struct.pack(">i", -1), id="a block of negative length"),
-        pytest.param("snappy", XERIAL + struct.pack(">i", 0), id="a block of no bytes"),
-        pytest.param("snappy", XERIAL + struct.pack(">i", 2**31 - 1), id="a block after the end"),
-        pytest.param("snappy", XERIAL[:12], id="half a header"),
-    ],
+    ("no gzip at all", "gzip", b"plain bytes"),
+    ("another codec than the client named", "zstd", compress(TEXT, "lz4")),
+    ("a raw block without a length", "snappy", b"\xff\xff\xff\xff\xff\xff"),
+    ("a block of negative length", "snappy", XERIAL + struct.pack(">i", -1)),
+    ("a block of no bytes", "snappy", XERIAL + struct.pack(">i", 0)),
+    ("a block after the end", "snappy", XERIAL + struct.pack(">i", 2**31 - 1)),
+    ("half a header", "snappy", XERIAL[:12]),
 )
 def test_corrupt_payloads(codec, payload):
     assert reason(payload, codec) == "corrupt_payload"

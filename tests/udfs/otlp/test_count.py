@@ -1,6 +1,5 @@
 """Messages counted in bytes, as many as protobuf would make."""
 
-import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +7,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.udfs.otlp.count import more_messages_than
 
+from ...cases import cases
 from . import otlp_messages
 from .otlp_made import attribute, gauge, payload, point
 from .otlp_twin import messages_in
@@ -47,15 +47,13 @@ def test_attributes_and_nested_values_count():
     assert count(data) == 3 + 3 + 5
 
 
-@pytest.mark.parametrize(
+@cases(
     "hiding",
-    [
-        pytest.param(b"\x0a\x04\x12\x02\x12\x7f", id="a size past the end of its message"),
-        pytest.param(b"\x0a\x04\x12\x02\x12\xff", id="a size that does not end"),
-        pytest.param(b"\x0a\x03\x12\x01\x08", id="a number that is missing"),
-        pytest.param(b"\x0a\x03\x12\x01\x09", id="eight bytes that are missing"),
-        pytest.param(b"\x0a\x02\x0b\x0c", id="a group"),
-    ],
+    ("a size past the end of its message", b"\x0a\x04\x12\x02\x12\x7f"),
+    ("a size that does not end", b"\x0a\x04\x12\x02\x12\xff"),
+    ("a number that is missing", b"\x0a\x03\x12\x01\x08"),
+    ("eight bytes that are missing", b"\x0a\x03\x12\x01\x09"),
+    ("a group", b"\x0a\x02\x0b\x0c"),
 )
 def test_nothing_hides_behind_what_is_broken(hiding):
     assert more_messages_than(999, hiding + EMPTY_RESOURCE * 1_000)

@@ -16,6 +16,7 @@ from quotaflow.udfs.otlp import decode as otlp
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 from quotaflow.udfs.otlp.columns import SCHEMA
 
+from ...cases import cases
 from .otlp_made import NOW, NOW_NS, attribute, gauge, payload, point
 
 LIMITS = Limits()
@@ -33,24 +34,20 @@ def reasons(*payloads, limits=LIMITS):
     return status.column("unreadable_reason").to_pylist()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "reason"),
-    [
-        pytest.param(b"", None, id="no bytes at all are legal: no metric matched"),
-        pytest.param(payload(), None, id="a resource without metrics"),
-        pytest.param(payload(gauge()), None, id="a metric without points"),
-        pytest.param(payload(gauge(name="")), None, id="not even a name, but no point either"),
-        pytest.param(b"\x10\x01", "not_otlp", id="only a field OTLP does not have"),
-        pytest.param(b"\x0a\x02\x40\x01", "not_otlp", id="a resource of unknown fields"),
-        pytest.param(b"hello, broker", "not_otlp", id="text"),
-        pytest.param(payload(gauge(point()))[:-1], "not_otlp", id="cut off"),
-        pytest.param(payload(gauge(point(), name="")), "not_otlp", id="a point without a name"),
-        pytest.param(
-            b"\x0a" + b"\xff" * 9 + b"\x01", "not_otlp", id="a length near 2^64: ptars would panic"
-        ),
-        pytest.param(b"\x0a\x04\x0a\x02\x0a\x7f", "not_otlp", id="a resource cut off"),
-        pytest.param(b"\x0a\x04\x1a\x02\xff\xfe", "not_otlp", id="a schema_url that is no UTF-8"),
-    ],
+    ("no bytes at all are legal: no metric matched", b"", None),
+    ("a resource without metrics", payload(), None),
+    ("a metric without points", payload(gauge()), None),
+    ("not even a name, but no point either", payload(gauge(name="")), None),
+    ("only a field OTLP does not have", b"\x10\x01", "not_otlp"),
+    ("a resource of unknown fields", b"\x0a\x02\x40\x01", "not_otlp"),
+    ("text", b"hello, broker", "not_otlp"),
+    ("cut off", payload(gauge(point()))[:-1], "not_otlp"),
+    ("a point without a name", payload(gauge(point(), name="")), "not_otlp"),
+    ("a length near 2^64: ptars would panic", b"\x0a" + b"\xff" * 9 + b"\x01", "not_otlp"),
+    ("a resource cut off", b"\x0a\x04\x0a\x02\x0a\x7f", "not_otlp"),
+    ("a schema_url that is no UTF-8", b"\x0a\x04\x1a\x02\xff\xfe", "not_otlp"),
 )
 def test_what_is_otlp(data, reason):
     whole = payload(gauge(point(as_int=1)))
@@ -98,23 +95,19 @@ def test_no_payloads_have_no_status():
 
 
 @pytest.mark.parametrize("times", [1, 5], ids=["by protobuf", "by layout"])
-@pytest.mark.parametrize(
+@cases(
     ("sent", "expected"),
-    [
-        pytest.param({"as_double": 0.5}, {"value": 0.5, "value_int": None}, id="a double"),
-        pytest.param({"as_double": math.inf}, {"value": math.inf}, id="infinity"),
-        pytest.param(
-            {"as_int": 2**53 + 1}, {"value": 2.0**53, "value_int": 2**53 + 1}, id="exact integers"
-        ),
-        pytest.param({"flags": 1}, {"value": None, "value_int": None, "flags": 1}, id="no value"),
-        pytest.param({}, {"event_time": NOW, "start_time": None}, id="start 0 is not set"),
-        pytest.param({"time_unix_nano": 0}, {"event_time": None}, id="time 0 is not set"),
-        pytest.param(
-            {"time_unix_nano": 2**64 - 1},
-            {"event_time": datetime(2554, 7, 21, 23, 34, 33, 709551, tzinfo=UTC)},
-            id="the last time there is",
-        ),
-    ],
+    ("a double", {"as_double": 0.5}, {"value": 0.5, "value_int": None}),
+    ("infinity", {"as_double": math.inf}, {"value": math.inf}),
+    ("exact integers", {"as_int": 2**53 + 1}, {"value": 2.0**53, "value_int": 2**53 + 1}),
+    ("no value", {"flags": 1}, {"value": None, "value_int": None, "flags": 1}),
+    ("start 0 is not set", {}, {"event_time": NOW, "start_time": None}),
+    ("time 0 is not set", {"time_unix_nano": 0}, {"event_time": None}),
+    (
+        "the last time there is",
+        {"time_unix_nano": 2**64 - 1},
+        {"event_time": datetime(2554, 7, 21, 23, 34, 33, 709551, tzinfo=UTC)},
+    ),
 )
 def test_numbers_and_times(times, sent, expected):
     for row in decode(*[payload(gauge(point(**sent)))] * times):
@@ -126,18 +119,12 @@ def test_nan_is_kept():
     assert math.isnan(row["value"])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "unit", "expected"),
-    [
-        pytest.param("org.apache.kafka.producer.request.latency.avg", "", ("ms", True), id="known"),
-        pytest.param(
-            "org.apache.kafka.producer.request.latency.avg", "us", ("us", True), id="sent"
-        ),
-        pytest.param(
-            "org.apache.kafka.shop.orders.total", "", (None, False), id="an application's"
-        ),
-        pytest.param("org.example.unheard.of", "1", ("1", False), id="another's, unit as sent"),
-    ],
+    ("known", "org.apache.kafka.producer.request.latency.avg", "", ("ms", True)),
+    ("sent", "org.apache.kafka.producer.request.latency.avg", "us", ("us", True)),
+    ("an application's", "org.apache.kafka.shop.orders.total", "", (None, False)),
+    ("another's, unit as sent", "org.example.unheard.of", "1", ("1", False)),
 )
 def test_unit_and_whether_the_catalogue_has_the_name(name, unit, expected):
     (row,) = decode(payload(gauge(point(), name=name, unit=unit)))
@@ -211,17 +198,15 @@ BUCKETS = otlp_pb.ExponentialHistogramDataPoint(
 BOUNDS = otlp_pb.HistogramDataPoint(bucket_counts=[1] * 160, explicit_bounds=[1.0] * 160)
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
-    [
-        pytest.param({"gauge": otlp_pb.Gauge(data_points=[EXEMPLARS])}, id="exemplars"),
-        pytest.param({"summary": otlp_pb.Summary(data_points=[QUANTILES])}, id="quantiles"),
-        pytest.param(
-            {"exponential_histogram": otlp_pb.ExponentialHistogram(data_points=[BUCKETS])},
-            id="exponential buckets",
-        ),
-        pytest.param({"histogram": otlp_pb.Histogram(data_points=[BOUNDS])}, id="buckets"),
-    ],
+    ("exemplars", {"gauge": otlp_pb.Gauge(data_points=[EXEMPLARS])}),
+    ("quantiles", {"summary": otlp_pb.Summary(data_points=[QUANTILES])}),
+    (
+        "exponential buckets",
+        {"exponential_histogram": otlp_pb.ExponentialHistogram(data_points=[BUCKETS])},
+    ),
+    ("buckets", {"histogram": otlp_pb.Histogram(data_points=[BOUNDS])}),
 )
 def test_what_a_point_brings_along_counts_as_points(data):
     many, few = payload(otlp_pb.Metric(name="m", **data)), payload(gauge(point()))

@@ -1,10 +1,11 @@
 """Layouts: usual encodings have one, everything unusual is left to protobuf."""
 
-import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
 from quotaflow.udfs.otlp.layout import Form, layout
+
+from ...cases import cases
 
 TOPIC = KeyValue(key="topic", value=AnyValue(string_value="orders"))
 POINT = otlp.NumberDataPoint(
@@ -51,29 +52,23 @@ def test_sums_and_several_points():
 EXEMPLARS = otlp.NumberDataPoint(exemplars=[otlp.Exemplar()])
 
 
-@pytest.mark.parametrize(
+@cases(
     "encoded",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(otlp.Metric(name="m").SerializeToString(), id="no data"),
-        pytest.param(gauge(), id="no points"),
-        pytest.param(gauge(EXEMPLARS), id="exemplars"),
-        pytest.param(gauge(*[POINT] * 65), id="very many points"),
-        pytest.param(
-            otlp.Metric(summary=otlp.Summary()).SerializeToString(), id="another kind of metric"
-        ),
-        pytest.param(gauge(POINT) + gauge(POINT), id="a gauge that comes twice"),
-        pytest.param(gauge(POINT) + b"\x0a\x01n", id="a name after the data"),
-        pytest.param(b"\x40\x01" + gauge(POINT), id="an unknown field"),
-        pytest.param(b"\x2a\x0b\x0a\x09\x21" + bytes(7), id="a number cut off"),
-        pytest.param(b"\x2a\x16\x0a\x14" + (b"\x19" + bytes(8)) * 2 + b"\x40\x00", id="time twice"),
-        pytest.param(
-            b"\x2a\x14\x0a\x12\x21" + bytes(8) + b"\x31" + bytes(8), id="a double and an integer"
-        ),
-        pytest.param(b"\x2a\x80\x80\x80\x80\x00", id="a length of five bytes"),
-        pytest.param(b"\x2a\xff", id="a length cut off"),
-        pytest.param(b"\xaa\x00\x00", id="a tag of two bytes"),
-    ],
+    ("nothing", b""),
+    ("no data", otlp.Metric(name="m").SerializeToString()),
+    ("no points", gauge()),
+    ("exemplars", gauge(EXEMPLARS)),
+    ("very many points", gauge(*[POINT] * 65)),
+    ("another kind of metric", otlp.Metric(summary=otlp.Summary()).SerializeToString()),
+    ("a gauge that comes twice", gauge(POINT) + gauge(POINT)),
+    ("a name after the data", gauge(POINT) + b"\x0a\x01n"),
+    ("an unknown field", b"\x40\x01" + gauge(POINT)),
+    ("a number cut off", b"\x2a\x0b\x0a\x09\x21" + bytes(7)),
+    ("time twice", b"\x2a\x16\x0a\x14" + (b"\x19" + bytes(8)) * 2 + b"\x40\x00"),
+    ("a double and an integer", b"\x2a\x14\x0a\x12\x21" + bytes(8) + b"\x31" + bytes(8)),
+    ("a length of five bytes", b"\x2a\x80\x80\x80\x80\x00"),
+    ("a length cut off", b"\x2a\xff"),
+    ("a tag of two bytes", b"\xaa\x00\x00"),
 )
 def test_what_is_left_to_protobuf(encoded):
     assert layout(encoded) is None

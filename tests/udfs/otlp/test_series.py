@@ -1,13 +1,13 @@
 """A series keeps its id from push to push, and no two series share one."""
 
 import pyarrow as pa
-import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, Sum
 
 from quotaflow.udfs.otlp import batch
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.series import series_ids
 
+from ...cases import cases
 from .otlp_made import attribute, gauge, payload, point
 
 MEMBER_1 = [attribute("member_id", string_value="one")]
@@ -29,44 +29,40 @@ def test_a_series_id_is_what_it_was():
     assert ids(gauge(tagged(("topic", "orders")))) == [-1169906075950667553]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
-    [
-        pytest.param(
-            ids(gauge(tagged(("a", "1"), ("b", "2")))),
-            ids(gauge(tagged(("b", "2"), ("a", "1")))),
-            id="attributes in another order",
-        ),
-        pytest.param(
-            ids(gauge(point()), resource=MEMBER_1),
-            ids(gauge(point()), resource=MEMBER_2),
-            id="a client that rejoined its group",
-        ),
-        pytest.param(
-            ids(gauge(point(as_int=1))),
-            ids(gauge(point(as_double=2.5, time_unix_nano=9))),
-            id="another value at another time",
-        ),
-        pytest.param(
-            ids(gauge(point(), name="n"), gauge(point()))[1:],
-            ids(gauge(point())),
-            id="beside others or alone",
-        ),
-    ],
+    (
+        "attributes in another order",
+        ids(gauge(tagged(("a", "1"), ("b", "2")))),
+        ids(gauge(tagged(("b", "2"), ("a", "1")))),
+    ),
+    (
+        "a client that rejoined its group",
+        ids(gauge(point()), resource=MEMBER_1),
+        ids(gauge(point()), resource=MEMBER_2),
+    ),
+    (
+        "another value at another time",
+        ids(gauge(point(as_int=1))),
+        ids(gauge(point(as_double=2.5, time_unix_nano=9))),
+    ),
+    (
+        "beside others or alone",
+        ids(gauge(point(), name="n"), gauge(point()))[1:],
+        ids(gauge(point())),
+    ),
 )
 def test_the_same_series(one, other):
     assert one == other
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
-    [
-        pytest.param(ids(gauge(point(), name="n")), id="another metric"),
-        pytest.param(ids(gauge(point()), instance="i2"), id="another instance"),
-        pytest.param(ids(gauge(tagged(("m", "")))), id="an attribute"),
-        pytest.param(ids(Metric(name="m", sum=Sum(data_points=[point()]))), id="another kind"),
-        pytest.param(ids(gauge(point()), instance=None), id="no instance"),
-    ],
+    ("another metric", ids(gauge(point(), name="n"))),
+    ("another instance", ids(gauge(point()), instance="i2")),
+    ("an attribute", ids(gauge(tagged(("m", ""))))),
+    ("another kind", ids(Metric(name="m", sum=Sum(data_points=[point()])))),
+    ("no instance", ids(gauge(point()), instance=None)),
 )
 def test_another_series(other):
     assert other != ids(gauge(point()))

@@ -8,6 +8,7 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ...cases import cases
 from .otlp_made import attribute, gauge, payload, point
 from .test_pushes import pushes
 
@@ -39,59 +40,57 @@ def marked(*metrics_of_pushes: list[otlp_pb.Metric]) -> list[tuple[Any, ...]]:
     return [(row["metric"], row["topic"], row["value"]) for row in rows if row["is_topic_twin"]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "expected"),
-    [
-        pytest.param(
-            [total(BYTES, "my.topic", 1_000), total(BYTES, "my_topic", 1_000),
-             total(BYTES, None, 9)],
-            [(BYTES, "my_topic", 1_000)],
-            id="the same total under both names",
-        ),
-        pytest.param(
-            [total(BYTES, "a.b_c.d", 5), total(BYTES, "a_b_c_d", 5)],
-            [(BYTES, "a_b_c_d", 5)],
-            id="several dots, and an underscore of its own",
-        ),
-        pytest.param(
-            [lag("my.topic", 7), lag("my_topic", 7), lag("my.topic", 8, "1"),
-             lag("my_topic", 8, "1")],
-            [("records.lag", "my_topic", 7), ("records.lag", "my_topic", 8)],
-            id="gauges of partitions",
-        ),
-        pytest.param(
-            [total(BYTES, "a.b", 10), total(BYTES, "a_b", 10), total(RECORDS, "a.b", 3),
-             total(RECORDS, "a_b", 3), lag("a.b", 5), lag("a_b", 6)],
-            [(BYTES, "a_b", 10), (RECORDS, "a_b", 3), ("records.lag", "a_b", 6)],
-            id="one value came between the two readings",
-        ),
-        pytest.param(
-            [total(BYTES, "a.b", 0), total(BYTES, "a_b", 0), lag("a.b", NAN), lag("a_b", NAN)],
-            2,
-            id="idle, and without samples",
-        ),
-        pytest.param(
-            [total(BYTES, "a.b", 1_000), total(BYTES, "a_b", 7)], [], id="two topics by values"
-        ),
-        pytest.param(
-            [total(BYTES, "a.b", 0), total(BYTES, "a_b", 7), total(RECORDS, "a.b", 0),
-             total(RECORDS, "a_b", 0)],
-            [],
-            id="two topics, of which one is idle",
-        ),
-        pytest.param([total(BYTES, "a_b", 5)], [], id="no topic with dots"),
-        pytest.param([total(BYTES, "a.b", 5)], [], id="no older form"),
-        pytest.param([total(BYTES, "a.b", 5), total(BYTES, "a-b", 5)], [], id="another character"),
-        pytest.param(
-            [total(BYTES, "a.b", 5), total(RECORDS, "a_b", 5)], [], id="another metric"
-        ),
-        pytest.param(
-            [total(BYTES, "a.b", 5, node="1"), total(BYTES, "a_b", 5, node="2")],
-            [],
-            id="another attribute",
-        ),
-    ],
-)  # fmt: skip
+    (
+        "the same total under both names",
+        [total(BYTES, "my.topic", 1_000), total(BYTES, "my_topic", 1_000), total(BYTES, None, 9)],
+        [(BYTES, "my_topic", 1_000)],
+    ),
+    (
+        "several dots, and an underscore of its own",
+        [total(BYTES, "a.b_c.d", 5), total(BYTES, "a_b_c_d", 5)],
+        [(BYTES, "a_b_c_d", 5)],
+    ),
+    (
+        "gauges of partitions",
+        [lag("my.topic", 7), lag("my_topic", 7), lag("my.topic", 8, "1"), lag("my_topic", 8, "1")],
+        [("records.lag", "my_topic", 7), ("records.lag", "my_topic", 8)],
+    ),
+    (
+        "one value came between the two readings",
+        [
+            total(BYTES, "a.b", 10),
+            total(BYTES, "a_b", 10),
+            total(RECORDS, "a.b", 3),
+            total(RECORDS, "a_b", 3),
+            lag("a.b", 5),
+            lag("a_b", 6),
+        ],
+        [(BYTES, "a_b", 10), (RECORDS, "a_b", 3), ("records.lag", "a_b", 6)],
+    ),
+    (
+        "idle, and without samples",
+        [total(BYTES, "a.b", 0), total(BYTES, "a_b", 0), lag("a.b", NAN), lag("a_b", NAN)],
+        2,
+    ),
+    ("two topics by values", [total(BYTES, "a.b", 1_000), total(BYTES, "a_b", 7)], []),
+    (
+        "two topics, of which one is idle",
+        [
+            total(BYTES, "a.b", 0),
+            total(BYTES, "a_b", 7),
+            total(RECORDS, "a.b", 0),
+            total(RECORDS, "a_b", 0),
+        ],
+        [],
+    ),
+    ("no topic with dots", [total(BYTES, "a_b", 5)], []),
+    ("no older form", [total(BYTES, "a.b", 5)], []),
+    ("another character", [total(BYTES, "a.b", 5), total(BYTES, "a-b", 5)], []),
+    ("another metric", [total(BYTES, "a.b", 5), total(RECORDS, "a_b", 5)], []),
+    ("another attribute", [total(BYTES, "a.b", 5, node="1"), total(BYTES, "a_b", 5, node="2")], []),
+)
 def test_the_older_form_of_a_topic_with_dots_is_marked(
     metrics: list[otlp_pb.Metric], expected: list[Any] | int
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from quotaflow.pipelines.config import IngestSection
 
+from ...cases import cases
 from ...record_batches import parsed
 from .test_wrappers import LINE
 
@@ -28,18 +29,16 @@ def line(local: str) -> bytes:
     return f"[{local}] DEBUG Completed request:{LINE} (kafka.request.logger)".encode()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("recorded", "instant", "is_ambiguous"),
-    [
-        pytest.param(FIRST + timedelta(seconds=0.5), FIRST, False, id="just after the first"),
-        pytest.param(FIRST + timedelta(minutes=58), FIRST, False, id="later, before the second"),
-        pytest.param(FIRST - timedelta(seconds=59), FIRST, False, id="a clock that is ahead"),
-        pytest.param(SECOND - timedelta(seconds=59), SECOND, False, id="by the skew before it"),
-        pytest.param(SECOND + timedelta(seconds=0.5), SECOND, False, id="just after the second"),
-        pytest.param(SECOND + timedelta(hours=1), SECOND, False, id="an hour after it"),
-        pytest.param(SECOND + timedelta(hours=1, seconds=1), SECOND, True, id="later: either"),
-        pytest.param(None, FIRST, True, id="a record without a time"),
-    ],
+    ("just after the first", FIRST + timedelta(seconds=0.5), FIRST, False),
+    ("later, before the second", FIRST + timedelta(minutes=58), FIRST, False),
+    ("a clock that is ahead", FIRST - timedelta(seconds=59), FIRST, False),
+    ("by the skew before it", SECOND - timedelta(seconds=59), SECOND, False),
+    ("just after the second", SECOND + timedelta(seconds=0.5), SECOND, False),
+    ("an hour after it", SECOND + timedelta(hours=1), SECOND, False),
+    ("later: either", SECOND + timedelta(hours=1, seconds=1), SECOND, True),
+    ("a record without a time", None, FIRST, True),
 )
 def test_a_time_that_comes_twice_is_the_instant_nearest_before_its_record(
     recorded: datetime | None, instant: datetime, is_ambiguous: bool
@@ -78,14 +77,12 @@ def test_a_record_s_time_counts_more_than_a_shipper_s() -> None:
         assert {row["event_time"] for row in rows} == {instant}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("zone", "local"),
-    [
-        pytest.param("Europe/Berlin", "2026-03-29 02:30:00", id="an hour in spring"),
-        pytest.param("Europe/Berlin", "2026-03-29 02:00:00", id="its first instant"),
-        pytest.param("Australia/Lord_Howe", "2026-10-04 02:15:00", id="half an hour"),
-        pytest.param("Pacific/Apia", "2011-12-30 12:00:00", id="the day that Samoa left out"),
-    ],
+    ("an hour in spring", "Europe/Berlin", "2026-03-29 02:30:00"),
+    ("its first instant", "Europe/Berlin", "2026-03-29 02:00:00"),
+    ("half an hour", "Australia/Lord_Howe", "2026-10-04 02:15:00"),
+    ("the day that Samoa left out", "Pacific/Apia", "2011-12-30 12:00:00"),
 )
 def test_a_time_that_its_zone_does_not_have_is_unreadable(zone: str, local: str) -> None:
     recorded = datetime(2026, 3, 29, 1, 30, 7, tzinfo=UTC)

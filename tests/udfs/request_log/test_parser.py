@@ -10,6 +10,7 @@ import pytest
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.schemas import events
 
+from ...cases import cases
 from ...record_batches import RECORD_TIME, parsed
 
 Row = dict[str, Any]
@@ -122,22 +123,18 @@ def assert_produce(row: Row, request: dict[str, Any]) -> None:
 ENVELOPE = {"ts": 1_795_226_400_000, "broker": 3, "r": line()}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "broker_id"),
-    [
-        pytest.param(encoded(ENVELOPE), 3, id="the envelope names its broker"),
-        pytest.param(
-            encoded({"broker": 3, "r": line(), "ts": 1}), 3, id="a shipper may reorder the envelope"
-        ),
-        pytest.param(encoded(line()), 7, id="a bare line takes the record's header"),
-        pytest.param(
-            b"[2026-11-21 02:00:00,123] DEBUG Completed request:"
-            + encoded(line())
-            + b" (kafka.request.logger)\n",
-            7,
-            id="the stock layout",
-        ),
-    ],
+    ("the envelope names its broker", encoded(ENVELOPE), 3),
+    ("a shipper may reorder the envelope", encoded({"broker": 3, "r": line(), "ts": 1}), 3),
+    ("a bare line takes the record's header", encoded(line()), 7),
+    (
+        "the stock layout",
+        b"[2026-11-21 02:00:00,123] DEBUG Completed request:"
+        + encoded(line())
+        + b" (kafka.request.logger)\n",
+        7,
+    ),
 )
 def test_all_three_forms_are_read(text: bytes, broker_id: int) -> None:
     (row,) = parsed([text], headers=SEVEN)
@@ -203,23 +200,21 @@ AT_CONTROLLER = {"listener": "CONTROLLER"}
 SHIPPER = {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-shipper"}}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "left_out"),
-    [
-        pytest.param({"isForwarded": True}, "forwarded_copy", id="the controller's copy"),
-        pytest.param({"api": "VOTE"} | AT_CONTROLLER, "raft", id="a raft request"),
-        pytest.param({"api": "VOTE"}, None, id="a raft request that a client sends a broker"),
-        pytest.param(FETCH_OF_RAFT | AT_CONTROLLER, "raft", id="a fetch of the metadata log"),
-        pytest.param(FETCH_OF_RAFT, None, id="a client's fetch of the metadata log"),
-        pytest.param(
-            {"api": "FETCH", "request": {"topics": [RAFT, {"topicId": "other"}]}} | AT_CONTROLLER,
-            None,
-            id="a fetch of the metadata log and others",
-        ),
-        pytest.param(SHIPPER | {"principal": "User:shipper"}, "own_shipper", id="our own shipper"),
-        pytest.param(SHIPPER, None, id="somebody who calls itself our shipper"),
-        pytest.param({"listener": "CONTROLLER"}, None, id="other requests of that listener stay"),
-    ],
+    ("the controller's copy", {"isForwarded": True}, "forwarded_copy"),
+    ("a raft request", {"api": "VOTE"} | AT_CONTROLLER, "raft"),
+    ("a raft request that a client sends a broker", {"api": "VOTE"}, None),
+    ("a fetch of the metadata log", FETCH_OF_RAFT | AT_CONTROLLER, "raft"),
+    ("a client's fetch of the metadata log", FETCH_OF_RAFT, None),
+    (
+        "a fetch of the metadata log and others",
+        {"api": "FETCH", "request": {"topics": [RAFT, {"topicId": "other"}]}} | AT_CONTROLLER,
+        None,
+    ),
+    ("our own shipper", SHIPPER | {"principal": "User:shipper"}, "own_shipper"),
+    ("somebody who calls itself our shipper", SHIPPER, None),
+    ("other requests of that listener stay", {"listener": "CONTROLLER"}, None),
 )
 def test_what_is_left_out_says_why(given: dict[str, Any], left_out: str) -> None:
     (row,) = parsed([encoded(line(**given))])
@@ -348,45 +343,41 @@ def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
     assert seen == [(0, True, False, None), (1, True, True, None), (2, False, True, 9)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("api", "request_", "response", "producer"),
-    [
-        pytest.param(
-            "INIT_PRODUCER_ID",
-            {"transactionalId": "t", "producerId": -1, "producerEpoch": -1},
-            {"errorCode": 0, "producerId": 5, "producerEpoch": 0},
-            ("t", 5, 0),
-            id="handed out",
-        ),
-        pytest.param(
-            "INIT_PRODUCER_ID",
-            {"transactionalId": None, "producerId": -1},
-            {"errorCode": 14, "producerId": -1, "producerEpoch": 0},
-            (None, None, None),
-            id="coordinator still loading",
-        ),
-        pytest.param(
-            "ADD_PARTITIONS_TO_TXN",
-            {
-                "v3AndBelowTransactionalId": "t",
-                "v3AndBelowProducerId": 6,
-                "v3AndBelowProducerEpoch": 2,
-            },
-            {},
-            ("t", 6, 2),
-            id="version 3 and below",
-        ),
-        pytest.param(
-            "END_TXN",
-            {"transactionalId": "t", "producerId": 7, "producerEpoch": 1},
-            {"errorCode": 0, "producerId": 7, "producerEpoch": 2},
-            ("t", 7, 2),
-            id="version 5 bumps the epoch",
-        ),
-        pytest.param(
-            "PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None), id="acks 0"
-        ),
-    ],
+    (
+        "handed out",
+        "INIT_PRODUCER_ID",
+        {"transactionalId": "t", "producerId": -1, "producerEpoch": -1},
+        {"errorCode": 0, "producerId": 5, "producerEpoch": 0},
+        ("t", 5, 0),
+    ),
+    (
+        "coordinator still loading",
+        "INIT_PRODUCER_ID",
+        {"transactionalId": None, "producerId": -1},
+        {"errorCode": 14, "producerId": -1, "producerEpoch": 0},
+        (None, None, None),
+    ),
+    (
+        "version 3 and below",
+        "ADD_PARTITIONS_TO_TXN",
+        {
+            "v3AndBelowTransactionalId": "t",
+            "v3AndBelowProducerId": 6,
+            "v3AndBelowProducerEpoch": 2,
+        },
+        {},
+        ("t", 6, 2),
+    ),
+    (
+        "version 5 bumps the epoch",
+        "END_TXN",
+        {"transactionalId": "t", "producerId": 7, "producerEpoch": 1},
+        {"errorCode": 0, "producerId": 7, "producerEpoch": 2},
+        ("t", 7, 2),
+    ),
+    ("acks 0", "PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None)),
 )
 def test_producer_ids(
     api: str, request_: Any, response: Any, producer: tuple[Any, Any, Any]

@@ -8,6 +8,7 @@ import pytest
 
 from quotaflow.pipelines.config import IngestSection
 
+from ...cases import cases
 from ...record_batches import RECORD_TIME, parsed
 from .test_hostile_lines import GOOD
 
@@ -23,49 +24,42 @@ def otlp(*lines: str) -> dict[str, Any]:
     return {"resourceLogs": [{"scopeLogs": [{"scope": {}, "logRecords": records}]}]}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param({"@timestamp": ISO, "message": STOCK}, id="Beats"),
-        pytest.param({"@timestamp": ISO, "event": {"original": STOCK}}, id="Logstash"),
-        pytest.param({"@timestamp": S + 0.134, "log": STOCK}, id="Fluent Bit"),
-        pytest.param({"instant": {"epochSecond": S, "nanoOfSecond": 134_000_000},
-                      "message": f"Completed request:{LINE}"}, id="log4j's JSON layout"),
-        pytest.param({"timestamp": S + 0.134, "short_message": STOCK}, id="GELF"),
-        pytest.param({"time": S + 0.134, "event": LINE}, id="Splunk"),
-        pytest.param({"timestamp": ISO, "textPayload": STOCK}, id="Google Cloud"),
-        pytest.param({"timestamp": MS, "message": STOCK}, id="CloudWatch"),
-        pytest.param(otlp(STOCK), id="OTLP"),
-        pytest.param({"@timestamp": ISO, "r": GOOD}, id="keys before the envelope's"),
-        pytest.param({"ts": MS, "r": GOOD, "host": "b1"}, id="keys behind the envelope's"),
-        pytest.param({"@timestamp": ISO, **GOOD}, id="keys beside the line's"),
-        pytest.param({"ts": MS, "r": LINE}, id="the request as a string"),
-    ],
-)  # fmt: skip
+@cases("text", ("Beats", {"@timestamp": ISO, "message": STOCK}),
+        ("Logstash", {"@timestamp": ISO, "event": {"original": STOCK}}),
+        ("Fluent Bit", {"@timestamp": S + 0.134, "log": STOCK}),
+        ("log4j's JSON layout", {"instant": {"epochSecond": S, "nanoOfSecond": 134_000_000},
+                      "message": f"Completed request:{LINE}"}),
+        ("GELF", {"timestamp": S + 0.134, "short_message": STOCK}),
+        ("Splunk", {"time": S + 0.134, "event": LINE}),
+        ("Google Cloud", {"timestamp": ISO, "textPayload": STOCK}),
+        ("CloudWatch", {"timestamp": MS, "message": STOCK}),
+        ("OTLP", otlp(STOCK)),
+        ("keys before the envelope's", {"@timestamp": ISO, "r": GOOD}),
+        ("keys behind the envelope's", {"ts": MS, "r": GOOD, "host": "b1"}),
+        ("keys beside the line's", {"@timestamp": ISO, **GOOD}),
+        ("the request as a string", {"ts": MS, "r": LINE}))  # fmt: skip
 def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, Any]) -> None:
     (row,) = parsed([json.dumps(text).encode()])
     assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "time"),
-    [
-        pytest.param(STOCK, RECORD_TIME, id="no zone: the time of the record"),
-        pytest.param(STOCK.replace(",123", ",134Z"), AT, id="UTC"),
-        pytest.param(STOCK.replace("10:00:00,123", "11:00:00,134+0100"), AT, id="an offset"),
-        pytest.param(f"2026-11-20T10:00:00.134000000Z stdout F {STOCK}", AT, id="a container"),
-        pytest.param(f"<15>1 {ISO} kafka-1 kafka 4711 - - {STOCK}", AT, id="syslog"),
-        pytest.param(f"{STOCK} {{}} [thread-1]", RECORD_TIME, id="text behind the logger"),
-        pytest.param(f"{{}} {STOCK}", RECORD_TIME, id="an empty MDC before the layout"),
-        pytest.param(f"{{user=a b, id=2}} {STOCK}", RECORD_TIME, id="log4j's MDC before it"),
-        pytest.param(f'{{a={{}}, b="x{{"}} {STOCK}', RECORD_TIME, id="braces and quotes in it"),
-        pytest.param(STOCK.replace("10:00:00,123", "11:00:00,134+01"), AT, id="hours of an offset"),
-        pytest.param(f"\x1b[36m{STOCK}\x1b[0m", RECORD_TIME, id="colours"),
-        pytest.param("\0" * 64 + STOCK, RECORD_TIME, id="a hole of a sparse file"),
-        pytest.param(f"{STOCK}\r", RECORD_TIME, id="CRLF"),
-        pytest.param(f"\ufeff{LINE}", RECORD_TIME, id="a byte order mark"),
-        pytest.param(f"\ufeff{STOCK}", RECORD_TIME, id="a byte order mark before the layout"),
-    ],
+    ("no zone: the time of the record", STOCK, RECORD_TIME),
+    ("UTC", STOCK.replace(",123", ",134Z"), AT),
+    ("an offset", STOCK.replace("10:00:00,123", "11:00:00,134+0100"), AT),
+    ("a container", f"2026-11-20T10:00:00.134000000Z stdout F {STOCK}", AT),
+    ("syslog", f"<15>1 {ISO} kafka-1 kafka 4711 - - {STOCK}", AT),
+    ("text behind the logger", f"{STOCK} {{}} [thread-1]", RECORD_TIME),
+    ("an empty MDC before the layout", f"{{}} {STOCK}", RECORD_TIME),
+    ("log4j's MDC before it", f"{{user=a b, id=2}} {STOCK}", RECORD_TIME),
+    ("braces and quotes in it", f'{{a={{}}, b="x{{"}} {STOCK}', RECORD_TIME),
+    ("hours of an offset", STOCK.replace("10:00:00,123", "11:00:00,134+01"), AT),
+    ("colours", f"\x1b[36m{STOCK}\x1b[0m", RECORD_TIME),
+    ("a hole of a sparse file", "\0" * 64 + STOCK, RECORD_TIME),
+    ("CRLF", f"{STOCK}\r", RECORD_TIME),
+    ("a byte order mark", f"\ufeff{LINE}", RECORD_TIME),
+    ("a byte order mark before the layout", f"\ufeff{STOCK}", RECORD_TIME),
 )
 def test_a_line_in_any_layout_is_read(text: str, time: datetime) -> None:
     (row,) = parsed([text.encode()])
@@ -176,44 +170,40 @@ def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: in
     assert row["broker_id"] == broker_id
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "reason", "detail"),
-    [
-        pytest.param(
-            "[2026] DEBUG Completed request:RequestHeader(apiKey=FETCH) -- {max=1},response:{}",
-            "old_text_format",
-            "brokers write JSON from Kafka 2.8 on",
-            id="before Kafka 2.8",
-        ),
-        pytest.param(
-            json.dumps({"payload": {"raw": STOCK}}),
-            "wrapped_line",
-            "record of a shipper: in the field payload.raw: put the line into message, or ship it "
-            "as the record's value",
-            id="in a field that is not known",
-        ),
-        pytest.param(
-            json.dumps({"log": STOCK, "message": STOCK.replace("alice", "bob")}),
-            "wrapped_line",
-            "fluentd or Fluent Bit: 2 lines in one record, such as message: let the shipper send "
-            "one line per record",
-            id="two lines in one record",
-        ),
-        pytest.param(STOCK + STOCK, "not_json", "two lines in one record", id="two joined lines"),
-        pytest.param(LINE + LINE, "not_json", None, id="two joined bare lines"),
-        pytest.param(STOCK[:300], "not_json", None, id="a torn line"),
-        pytest.param(STOCK[300:], "not_json", None, id="the rest of it"),
-        pytest.param('{"message":"started"}', "not_a_request_line", None, id="another log"),
-        pytest.param(
-            "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)",
-            "not_a_request_line",
-            None,
-            id="another log of a broker",
-        ),
-        pytest.param(
-            'Completed request:{"message":"x"}', "not_a_request_line", None, id="another object"
-        ),
-    ],
+    (
+        "before Kafka 2.8",
+        "[2026] DEBUG Completed request:RequestHeader(apiKey=FETCH) -- {max=1},response:{}",
+        "old_text_format",
+        "brokers write JSON from Kafka 2.8 on",
+    ),
+    (
+        "in a field that is not known",
+        json.dumps({"payload": {"raw": STOCK}}),
+        "wrapped_line",
+        "record of a shipper: in the field payload.raw: put the line into message, or ship it "
+        "as the record's value",
+    ),
+    (
+        "two lines in one record",
+        json.dumps({"log": STOCK, "message": STOCK.replace("alice", "bob")}),
+        "wrapped_line",
+        "fluentd or Fluent Bit: 2 lines in one record, such as message: let the shipper send "
+        "one line per record",
+    ),
+    ("two joined lines", STOCK + STOCK, "not_json", "two lines in one record"),
+    ("two joined bare lines", LINE + LINE, "not_json", None),
+    ("a torn line", STOCK[:300], "not_json", None),
+    ("the rest of it", STOCK[300:], "not_json", None),
+    ("another log", '{"message":"started"}', "not_a_request_line", None),
+    (
+        "another log of a broker",
+        "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)",
+        "not_a_request_line",
+        None,
+    ),
+    ("another object", 'Completed request:{"message":"x"}', "not_a_request_line", None),
 )
 def test_what_is_not_read_has_a_reason_that_says_what_it_is(
     text: str, reason: str, detail: str | None

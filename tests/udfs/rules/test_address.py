@@ -8,23 +8,23 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.address import normalized, special_kind, texts
 
+from ...cases import cases
 
-@pytest.mark.parametrize(
+
+@cases(
     ("text", "expected"),
-    [
-        pytest.param("10.0.0.7", "10.0.0.7", id="IPv4"),
-        pytest.param("2001:db8:0:0:0:0:0:1", "2001:db8::1", id="IPv6 as Java prints it"),
-        pytest.param("2001:DB8::1", "2001:db8::1", id="capitals"),
-        pytest.param("::ffff:10.0.0.7", "10.0.0.7", id="IPv4 in IPv6"),
-        pytest.param("fe80::1%eth0", None, id="a zone"),
-        pytest.param("app-1.internal", None, id="a host"),
-        pytest.param("010.0.0.7", None, id="a leading zero, which some read as octal"),
-        pytest.param("10.0.7", None, id="a short form, which Java resolves to another"),
-        pytest.param("10.0.0.0/8", None, id="a network"),
-        pytest.param("hmac.k1.0123456789abcdef01234567", None, id="a pseudonym"),
-        pytest.param(" 10.0.0.7", None, id="a blank"),
-        pytest.param("", None, id="nothing"),
-    ],
+    ("IPv4", "10.0.0.7", "10.0.0.7"),
+    ("IPv6 as Java prints it", "2001:db8:0:0:0:0:0:1", "2001:db8::1"),
+    ("capitals", "2001:DB8::1", "2001:db8::1"),
+    ("IPv4 in IPv6", "::ffff:10.0.0.7", "10.0.0.7"),
+    ("a zone", "fe80::1%eth0", None),
+    ("a host", "app-1.internal", None),
+    ("a leading zero, which some read as octal", "010.0.0.7", None),
+    ("a short form, which Java resolves to another", "10.0.7", None),
+    ("a network", "10.0.0.0/8", None),
+    ("a pseudonym", "hmac.k1.0123456789abcdef01234567", None),
+    ("a blank", " 10.0.0.7", None),
+    ("nothing", "", None),
 )
 def test_an_address_has_one_text(text: str, expected: str | None) -> None:
     assert normalized(text) == expected

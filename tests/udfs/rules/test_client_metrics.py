@@ -17,6 +17,8 @@ from quotaflow.udfs.rules.client_metrics import (
     subscription_id,
 )
 
+from ...cases import cases
+
 ORDERS = Client("vl7CCx68Qw29SsxmLSK4Xg", "orders", "librdkafka", "2.12.1", "10.0.0.7", 40_000)
 
 
@@ -70,35 +72,31 @@ def test_what_a_broker_refuses_is_refused(configs, problem):
         subscription(**configs)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("subscriptions", "expected"),
-    [
-        pytest.param([], (set(), DEFAULT_INTERVAL_MS), id="no subscription"),
-        pytest.param(
-            [{"metrics": "a.,b.", "interval_ms": "1000"}], ({"a.", "b."}, 1_000), id="one"
-        ),
-        pytest.param(
-            [{"metrics": "a.", "interval_ms": "1000"}, {"metrics": "b.", "interval_ms": "500"}],
-            ({"a.", "b."}, 500),
-            id="all metrics, the least interval",
-        ),
-        pytest.param(
-            [{"metrics": "a."}, {"metrics": "*", "interval_ms": "1000"}],
-            ({"*"}, 1_000),
-            id="a star means all",
-        ),
-        pytest.param(
-            [{"metrics": "a.", "interval_ms": "900000"}],
-            ({"a."}, DEFAULT_INTERVAL_MS),
-            id="longer than the default never takes effect",
-        ),
-        pytest.param(
-            [{"metrics": "a.", "interval_ms": "200", "match": "client_id=x"}],
-            (set(), DEFAULT_INTERVAL_MS),
-            id="of others only",
-        ),
-        pytest.param([{"interval_ms": "200"}], (set(), 200), id="an interval and no metrics"),
-    ],
+    ("no subscription", [], (set(), DEFAULT_INTERVAL_MS)),
+    ("one", [{"metrics": "a.,b.", "interval_ms": "1000"}], ({"a.", "b."}, 1_000)),
+    (
+        "all metrics, the least interval",
+        [{"metrics": "a.", "interval_ms": "1000"}, {"metrics": "b.", "interval_ms": "500"}],
+        ({"a.", "b."}, 500),
+    ),
+    (
+        "a star means all",
+        [{"metrics": "a."}, {"metrics": "*", "interval_ms": "1000"}],
+        ({"*"}, 1_000),
+    ),
+    (
+        "longer than the default never takes effect",
+        [{"metrics": "a.", "interval_ms": "900000"}],
+        ({"a."}, DEFAULT_INTERVAL_MS),
+    ),
+    (
+        "of others only",
+        [{"metrics": "a.", "interval_ms": "200", "match": "client_id=x"}],
+        (set(), DEFAULT_INTERVAL_MS),
+    ),
+    ("an interval and no metrics", [{"interval_ms": "200"}], (set(), 200)),
 )
 def test_what_a_client_is_asked_for(subscriptions, expected):
     made = [subscription(str(i), **configs) for i, configs in enumerate(subscriptions)]
@@ -106,15 +104,13 @@ def test_what_a_client_is_asked_for(subscriptions, expected):
     assert effective(reversed(made), ORDERS) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("metrics", "expected"),
-    [
-        pytest.param([], {}, id="none"),
-        pytest.param(["a.", "b."], {}, id="apart"),
-        pytest.param(["a.b.", "a.", "a.b.c"], {"a.b.": "a.", "a.b.c": "a."}, id="one in another"),
-        pytest.param(["*", "a."], {"a.": "*"}, id="a star covers all"),
-        pytest.param(["a.", "a."], {}, id="the same twice is one"),
-    ],
+    ("none", [], {}),
+    ("apart", ["a.", "b."], {}),
+    ("one in another", ["a.b.", "a.", "a.b.c"], {"a.b.": "a.", "a.b.c": "a."}),
+    ("a star covers all", ["*", "a."], {"a.": "*"}),
+    ("the same twice is one", ["a.", "a."], {}),
 )
 def test_prefixes_that_others_cover(metrics, expected):
     assert covered(metrics) == expected

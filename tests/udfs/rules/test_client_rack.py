@@ -2,11 +2,12 @@
 
 from ipaddress import ip_address, ip_network
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.client_rack import rack
+
+from ...cases import cases
 
 RACKS = {
     "10.0.0.0/8": "az-a",
@@ -16,17 +17,15 @@ RACKS = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("address", "expected"),
-    [
-        pytest.param("10.0.0.0", "az-a", id="the first of a network"),
-        pytest.param("10.255.255.255", "az-a", id="the last of it"),
-        pytest.param("11.0.0.0", None, id="the next"),
-        pytest.param("10.1.2.4", "az-b", id="the narrower network"),
-        pytest.param("10.1.2.3", "az-c", id="a host"),
-        pytest.param("2001:db8:0:0:0:0:0:7%eth0", "az-b", id="as Java prints, with its zone"),
-        pytest.param("0:0:0:0:0:0:a00:1", None, id="no IPv4 address though as many digits"),
-    ],
+    ("the first of a network", "10.0.0.0", "az-a"),
+    ("the last of it", "10.255.255.255", "az-a"),
+    ("the next", "11.0.0.0", None),
+    ("the narrower network", "10.1.2.4", "az-b"),
+    ("a host", "10.1.2.3", "az-c"),
+    ("as Java prints, with its zone", "2001:db8:0:0:0:0:0:7%eth0", "az-b"),
+    ("no IPv4 address though as many digits", "0:0:0:0:0:0:a00:1", None),
 )
 def test_the_rack_of_an_address(address: str, expected: str | None) -> None:
     assert rack(address, RACKS) == expected

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.cluster_health import Pair, Window, worse
 
+from ...cases import cases
+
 
 def users(count: int, errors: float = 0, requests: float = 100) -> dict[str, tuple[float, float]]:
     return {f"User:{n}": (requests, errors) for n in range(count)}
@@ -29,55 +31,45 @@ BEFORE = Window(30, 0, users(300), 0, replicas=3000, out_of_sync=0)
 AFTER = Window(15, 0, {}, 0, replicas=3000)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "after", "why"),
-    [
-        pytest.param(BEFORE, replace(BEFORE, minutes=15), None, id="as before"),
-        pytest.param(Window(), Window(), None, id="nothing is known"),
-        pytest.param(BEFORE, Window(15, 2), None, id="two slow minutes"),
-        pytest.param(BEFORE, Window(15, 7), None, id="less than half of the minutes"),
-        pytest.param(BEFORE, Window(15, 8), "slow in 8 of 15 minutes, and were in 0 of 30", id="8"),
-        pytest.param(Window(30, 20), Window(15, 10), None, id="slow before, and as slow now"),
-        pytest.param(Window(30, 3), Window(15, 9), "slow in 9 of 15", id="slow, and slower"),
-        pytest.param(Window(), Window(15, 9), "slow in 9", id="nothing is known of before"),
-        pytest.param(BEFORE, replace(AFTER, out_of_sync=1), None, id="one replica"),
-        pytest.param(BEFORE, replace(AFTER, out_of_sync=29), None, id="1 in 100 replicas"),
-        pytest.param(
-            BEFORE,
-            replace(AFTER, out_of_sync=1000),
-            "1,000 of 3,000 replicas are out of sync, and 0 were",
-            id="those of one of three brokers",
-        ),
-        pytest.param(
-            replace(BEFORE, out_of_sync=1000),
-            replace(AFTER, out_of_sync=1001),
-            None,
-            id="they are out of sync still",
-        ),
-        pytest.param(
-            Window(replicas=60), Window(replicas=60, out_of_sync=2), None, id="few replicas"
-        ),
-        pytest.param(
-            Window(30), replace(AFTER, out_of_sync=1000), None, id="no snapshot of before"
-        ),
-        pytest.param(
-            BEFORE,
-            failing(100, 200),
-            "100 of 300 other principals have more errors that brokers cause, such as User:0: 50% "
-            "of its requests, and 0% before",
-            id="errors of a third",
-        ),
-        pytest.param(BEFORE, failing(60, 240), None, id="errors of a fifth"),
-        pytest.param(BEFORE, failing(4, 0), None, id="of few principals"),
-        pytest.param(BEFORE, failing(5, 0), "5 of 5 other", id="enough"),
-        pytest.param(
-            Window(errors=users(300, 40)), failing(300, 0), None, id="hardly more than before"
-        ),
-        pytest.param(
-            BEFORE, Window(errors=users(300, 10, 10)), None, id="few requests say nothing"
-        ),
-        pytest.param(Window(), failing(300, 0), None, id="new principals"),
-    ],
+    ("as before", BEFORE, replace(BEFORE, minutes=15), None),
+    ("nothing is known", Window(), Window(), None),
+    ("two slow minutes", BEFORE, Window(15, 2), None),
+    ("less than half of the minutes", BEFORE, Window(15, 7), None),
+    ("8", BEFORE, Window(15, 8), "slow in 8 of 15 minutes, and were in 0 of 30"),
+    ("slow before, and as slow now", Window(30, 20), Window(15, 10), None),
+    ("slow, and slower", Window(30, 3), Window(15, 9), "slow in 9 of 15"),
+    ("nothing is known of before", Window(), Window(15, 9), "slow in 9"),
+    ("one replica", BEFORE, replace(AFTER, out_of_sync=1), None),
+    ("1 in 100 replicas", BEFORE, replace(AFTER, out_of_sync=29), None),
+    (
+        "those of one of three brokers",
+        BEFORE,
+        replace(AFTER, out_of_sync=1000),
+        "1,000 of 3,000 replicas are out of sync, and 0 were",
+    ),
+    (
+        "they are out of sync still",
+        replace(BEFORE, out_of_sync=1000),
+        replace(AFTER, out_of_sync=1001),
+        None,
+    ),
+    ("few replicas", Window(replicas=60), Window(replicas=60, out_of_sync=2), None),
+    ("no snapshot of before", Window(30), replace(AFTER, out_of_sync=1000), None),
+    (
+        "errors of a third",
+        BEFORE,
+        failing(100, 200),
+        "100 of 300 other principals have more errors that brokers cause, such as User:0: 50% "
+        "of its requests, and 0% before",
+    ),
+    ("errors of a fifth", BEFORE, failing(60, 240), None),
+    ("of few principals", BEFORE, failing(4, 0), None),
+    ("enough", BEFORE, failing(5, 0), "5 of 5 other"),
+    ("hardly more than before", Window(errors=users(300, 40)), failing(300, 0), None),
+    ("few requests say nothing", BEFORE, Window(errors=users(300, 10, 10)), None),
+    ("new principals", Window(), failing(300, 0), None),
 )
 def test_worse_by_what_is_always_too_much(before: Window, after: Window, why: str | None) -> None:
     actual = worse(before, after)
@@ -87,22 +79,16 @@ def test_worse_by_what_is_always_too_much(before: Window, after: Window, why: st
 USUAL = Window(15, 0, {}, 300, replicas=3000)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("usual", "after", "is_worse"),
-    [
-        pytest.param(USUAL, replace(USUAL, slow_minutes=4), True, id="minutes: never slow"),
-        pytest.param(
-            replace(USUAL, slow_minutes=6), replace(USUAL, slow_minutes=6), False, id="as slow"
-        ),
-        pytest.param(replace(USUAL, slow_minutes=6), Window(15, 15), True, id="all are slow"),
-        pytest.param(USUAL, replace(USUAL, out_of_sync=20), True, id="replicas: never"),
-        pytest.param(
-            replace(USUAL, out_of_sync=60), replace(USUAL, out_of_sync=60), False, id="as usual"
-        ),
-        pytest.param(USUAL, failing(31, 269), True, id="errors: a tenth of principals"),
-        pytest.param(failing(60, 240), failing(60, 240), False, id="errors: of as many as ever"),
-        pytest.param(USUAL, failing(29, 271), False, id="errors: too few"),
-    ],
+    ("minutes: never slow", USUAL, replace(USUAL, slow_minutes=4), True),
+    ("as slow", replace(USUAL, slow_minutes=6), replace(USUAL, slow_minutes=6), False),
+    ("all are slow", replace(USUAL, slow_minutes=6), Window(15, 15), True),
+    ("replicas: never", USUAL, replace(USUAL, out_of_sync=20), True),
+    ("as usual", replace(USUAL, out_of_sync=60), replace(USUAL, out_of_sync=60), False),
+    ("errors: a tenth of principals", USUAL, failing(31, 269), True),
+    ("errors: of as many as ever", failing(60, 240), failing(60, 240), False),
+    ("errors: too few", USUAL, failing(29, 271), False),
 )
 def test_worse_by_the_usual_spread_of_the_cluster(
     usual: Window, after: Window, is_worse: bool

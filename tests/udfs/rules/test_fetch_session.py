@@ -13,6 +13,7 @@ from quotaflow.udfs.rules.fetch_session import (
     ResponsePartition,
 )
 
+from ...cases import cases
 from .fetch_broker import SECOND_US, Read, played
 
 IDLE_US = 3_600 * SECOND_US
@@ -58,58 +59,52 @@ def order(session):
 ABC = started(("a", 0), ("b", 10), ("c", 20))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lines", "expected"),
-    [
-        pytest.param([], "abc", id="a session begins with the requested partitions"),
-        pytest.param([line(1)], "abc", id="a fetch of the same"),
-        pytest.param([line(1, ("b", 11))], "abc", id="an update stays in its place"),
-        pytest.param([line(1, ("d", 0))], "abcd", id="a new one comes last"),
-        pytest.param([line(1, forgotten="b")], "ac", id="a forgotten one goes"),
-        pytest.param([line(1, forgotten="bx")], "ac", id="an unknown partition can be forgotten"),
-        pytest.param([line(1, ("b", 1), forgotten="b")], "ac", id="forgetting comes after asking"),
-        pytest.param([line(1, answered=[("a", 9, 9)])], "bca", id="who had records goes last"),
-        pytest.param([line(1, answered=[("a", 0, 9)])], "abc", id="who had none stays"),
-        pytest.param(
-            [line(1, ("b", 11), answered=[("b", 9, 9), ("a", 9, 9)])],
-            "cab",
-            id="in the order they were read, not listed",
-        ),
-        pytest.param(
-            [line(1, answered=[("a", 9, 9), ("a", 9, 9)])], "bca", id="named twice, moved once"
-        ),
-    ],
+    ("a session begins with the requested partitions", [], "abc"),
+    ("a fetch of the same", [line(1)], "abc"),
+    ("an update stays in its place", [line(1, ("b", 11))], "abc"),
+    ("a new one comes last", [line(1, ("d", 0))], "abcd"),
+    ("a forgotten one goes", [line(1, forgotten="b")], "ac"),
+    ("an unknown partition can be forgotten", [line(1, forgotten="bx")], "ac"),
+    ("forgetting comes after asking", [line(1, ("b", 1), forgotten="b")], "ac"),
+    ("who had records goes last", [line(1, answered=[("a", 9, 9)])], "bca"),
+    ("who had none stays", [line(1, answered=[("a", 0, 9)])], "abc"),
+    (
+        "in the order they were read, not listed",
+        [line(1, ("b", 11), answered=[("b", 9, 9), ("a", 9, 9)])],
+        "cab",
+    ),
+    ("named twice, moved once", [line(1, answered=[("a", 9, 9), ("a", 9, 9)])], "bca"),
 )
 def test_order(lines, expected):
     assert order(followed(ABC, *lines).session) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lines", "expected"),
-    [
-        pytest.param([line(1)], "known", id="the next epoch"),
-        pytest.param([line(1), line(2)], "known", id="and the next"),
-        pytest.param([line(2)], "out_of_order", id="an epoch is missing"),
-        pytest.param([line(2), line(1)], "out_of_order", id="then nothing is known again"),
-        pytest.param([line(1), line(1)], "out_of_order", id="a repeated line says nothing"),
-        pytest.param([line(1), line(1), line(2)], "known", id="and costs nothing"),
-        pytest.param([line(1), ABC, line(2)], "known", id="nor does a repeated beginning"),
-        pytest.param([line(1, error=70, answers=0)], "refused", id="the broker has it no more"),
-        pytest.param([line(1, error=70, answers=0), line(1)], "unknown", id="nor have we"),
-        pytest.param([line(5, error=71, answers=0)], "refused", id="an epoch it did not expect"),
-        pytest.param([line(5, error=71, answers=0), line(1)], "known", id="left all as it was"),
-        pytest.param([line(1, error=106, answers=0), line(1)], "known", id="names beside ids too"),
-        pytest.param([line(1, error=71), line(2)], "out_of_order", id="overtaken while it waited"),
-        pytest.param([line(1, error=-1), line(2)], "out_of_order", id="an error nobody foresaw"),
-        pytest.param([line(-1, answers=0), line(1)], "unknown", id="the client ended it"),
-        pytest.param([line(0, answers=8), line(1)], "unknown", id="or began another"),
-        pytest.param([line(1, at_s=3_600)], "known", id="idle for as long as may be"),
-        pytest.param([line(1, at_s=3_601)], "unknown", id="idle for longer"),
-        pytest.param([line(1, at_s=3_601, error=71)], "refused", id="an error is one always"),
-        pytest.param([line(1, forgotten="abc", answers=0)], "known", id="emptied, so it ends"),
-        pytest.param([line(1, answers=0)], "out_of_order", id="ended though it was not empty"),
-        pytest.param([line(1, answered=[("x", 1, 1)])], "out_of_order", id="one it cannot hold"),
-    ],
+    ("the next epoch", [line(1)], "known"),
+    ("and the next", [line(1), line(2)], "known"),
+    ("an epoch is missing", [line(2)], "out_of_order"),
+    ("then nothing is known again", [line(2), line(1)], "out_of_order"),
+    ("a repeated line says nothing", [line(1), line(1)], "out_of_order"),
+    ("and costs nothing", [line(1), line(1), line(2)], "known"),
+    ("nor does a repeated beginning", [line(1), ABC, line(2)], "known"),
+    ("the broker has it no more", [line(1, error=70, answers=0)], "refused"),
+    ("nor have we", [line(1, error=70, answers=0), line(1)], "unknown"),
+    ("an epoch it did not expect", [line(5, error=71, answers=0)], "refused"),
+    ("left all as it was", [line(5, error=71, answers=0), line(1)], "known"),
+    ("names beside ids too", [line(1, error=106, answers=0), line(1)], "known"),
+    ("overtaken while it waited", [line(1, error=71), line(2)], "out_of_order"),
+    ("an error nobody foresaw", [line(1, error=-1), line(2)], "out_of_order"),
+    ("the client ended it", [line(-1, answers=0), line(1)], "unknown"),
+    ("or began another", [line(0, answers=8), line(1)], "unknown"),
+    ("idle for as long as may be", [line(1, at_s=3_600)], "known"),
+    ("idle for longer", [line(1, at_s=3_601)], "unknown"),
+    ("an error is one always", [line(1, at_s=3_601, error=71)], "refused"),
+    ("emptied, so it ends", [line(1, forgotten="abc", answers=0)], "known"),
+    ("ended though it was not empty", [line(1, answers=0)], "out_of_order"),
+    ("one it cannot hold", [line(1, answered=[("x", 1, 1)])], "out_of_order"),
 )
 def test_state(lines, expected):
     assert followed(ABC, *lines).state == expected

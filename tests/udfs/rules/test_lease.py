@@ -3,6 +3,8 @@ import pytest
 from quotaflow.udfs.rules.client_metrics import Client, Subscription, matches
 from quotaflow.udfs.rules.lease import TemporarySubscription, until_s
 
+from ...cases import cases
+
 ONE, TWO = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg"
 
 
@@ -33,25 +35,13 @@ def test_it_matches_its_instances_alone():
     assert [matches(made, Client(each)) for each in (ONE, TWO, ONE[::-1])] == [True, True, False]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lease", "problem"),
-    [
-        pytest.param(
-            TemporarySubscription((ONE,), ("a b",), 1_000, 5), "is not a prefix", id="a space"
-        ),
-        pytest.param(
-            TemporarySubscription((ONE,), ("a,",), 1_000, 5), "is not a prefix", id="a comma"
-        ),
-        pytest.param(
-            TemporarySubscription((ONE,), (), 1_000, 5), "is not a prefix", id="no metric"
-        ),
-        pytest.param(
-            TemporarySubscription((ONE,), ("*",), 50, 5), "over 99 and at most 3.6e", id="too often"
-        ),
-        pytest.param(
-            TemporarySubscription((".*",), ("*",), 1_000, 5), "client_instance_id=", id="a pattern"
-        ),
-    ],
+    ("a space", TemporarySubscription((ONE,), ("a b",), 1_000, 5), "is not a prefix"),
+    ("a comma", TemporarySubscription((ONE,), ("a,",), 1_000, 5), "is not a prefix"),
+    ("no metric", TemporarySubscription((ONE,), (), 1_000, 5), "is not a prefix"),
+    ("too often", TemporarySubscription((ONE,), ("*",), 50, 5), "over 99 and at most 3.6e"),
+    ("a pattern", TemporarySubscription((".*",), ("*",), 1_000, 5), "client_instance_id="),
 )
 def test_what_no_resource_may_hold_is_refused(lease, problem):
     with pytest.raises(ValueError, match=problem):

@@ -17,6 +17,8 @@ from quotaflow.udfs.rules.move_throttle import (
 )
 from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
+from ...cases import cases
+
 MB = 1_000_000
 BOUNDS = RatePolicy()
 BULK = PartitionMove("bulk", 0, 1, (1, 2), (1, 3), 600 * MB, 2 * MB, 3 * MB)
@@ -79,22 +81,18 @@ def test_a_leader_that_stays_may_hand_over_to_the_first_or_not() -> None:
     assert sends == {1: 42 * MB, 3: 47 * MB}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("partition", "brokers", "most", "fits"),
-    [
-        pytest.param(BULK, {1: carried(capacity=None), 3: carried()}, None, False, id="unknown"),
-        pytest.param(BULK, {1: carried()}, None, False, id="nothing known of a broker"),
-        pytest.param(
-            replace(BULK, written=30 * MB), BROKERS, None, False, id="more is written than is left"
-        ),
-        pytest.param(
-            replace(BULK, written=17 * MB),
-            BROKERS | {3: carried(into=65)},
-            17 * MB,
-            False,
-            id="just what is written is left",
-        ),
-    ],
+    ("unknown", BULK, {1: carried(capacity=None), 3: carried()}, None, False),
+    ("nothing known of a broker", BULK, {1: carried()}, None, False),
+    ("more is written than is left", replace(BULK, written=30 * MB), BROKERS, None, False),
+    (
+        "just what is written is left",
+        replace(BULK, written=17 * MB),
+        BROKERS | {3: carried(into=65)},
+        17 * MB,
+        False,
+    ),
 )
 def test_where_no_rate_fits(
     partition: PartitionMove, brokers: dict[int, BrokerLoad], most: float | None, fits: bool

@@ -1,7 +1,7 @@
-import pytest
-
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
 from quotaflow.udfs.rules.subscription_safety import LiveClient, harm
+
+from ...cases import cases
 
 PRODUCER, CONSUMER = "org.apache.kafka.producer.", "org.apache.kafka.consumer."
 
@@ -14,44 +14,36 @@ def live(version, name="librdkafka", kind="consumer"):
     return LiveClient(Client("i", "c", name, version), kind)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("client", "metrics", "why"),
-    [
-        pytest.param(live("2.5.0"), PRODUCER, "librdkafka 2.5.0 crashes", id="2.5.0 crashes"),
-        pytest.param(live("2.5.3"), PRODUCER, "2.5.3 is disconnected", id="2.5.3 is disconnected"),
-        pytest.param(live("2.10.0"), PRODUCER, "2.10.0 is disconnected", id="so is 2.10.0"),
-        pytest.param(live("2.10.1"), PRODUCER, None, id="2.10.1 is fixed"),
-        pytest.param(live("2.4.0"), PRODUCER, None, id="2.4.0 never pushes"),
-        pytest.param(live("2.5.0"), CONSUMER, None, id="its own metrics"),
-        pytest.param(live("2.5.0"), "*", None, id="all metrics"),
-        pytest.param(live("2.5.0"), "", None, id="none at all"),
-        pytest.param(live("2.5.0"), f"{PRODUCER},{CONSUMER}", None, id="also its own metrics"),
-        pytest.param(
-            live("2.5.0"),
-            f"{CONSUMER}streams.",
-            "a consumer has none of org.apache.kafka.consumer.streams.",
-            id="a prefix nothing has",
-        ),
-        pytest.param(
-            live("2.5.0", kind=None), CONSUMER, "as a producer has none", id="it may be a producer"
-        ),
-        pytest.param(
-            live("what"), PRODUCER, "librdkafka what crashes", id="a version nobody knows"
-        ),
-        pytest.param(live(None), PRODUCER, "of unknown version crashes", id="no version"),
-        pytest.param(
-            live("2.5.0-rdkafka-2.5.0", "confluent-kafka-python"),
-            PRODUCER,
-            "confluent-kafka-python 2.5.0-rdkafka-2.5.0 crashes",
-            id="what wraps it",
-        ),
-        pytest.param(
-            live("9.9.9-rdkafka-2.12.0", "confluent-kafka-python"), PRODUCER, None, id="fixed too"
-        ),
-        pytest.param(live("3.7.0", "apache-kafka-java"), PRODUCER, None, id="Java"),
-        pytest.param(live("1.0.0", "franz-go"), PRODUCER, None, id="other software"),
-        pytest.param(live(None, None), PRODUCER, None, id="software nobody knows"),
-    ],
+    ("2.5.0 crashes", live("2.5.0"), PRODUCER, "librdkafka 2.5.0 crashes"),
+    ("2.5.3 is disconnected", live("2.5.3"), PRODUCER, "2.5.3 is disconnected"),
+    ("so is 2.10.0", live("2.10.0"), PRODUCER, "2.10.0 is disconnected"),
+    ("2.10.1 is fixed", live("2.10.1"), PRODUCER, None),
+    ("2.4.0 never pushes", live("2.4.0"), PRODUCER, None),
+    ("its own metrics", live("2.5.0"), CONSUMER, None),
+    ("all metrics", live("2.5.0"), "*", None),
+    ("none at all", live("2.5.0"), "", None),
+    ("also its own metrics", live("2.5.0"), f"{PRODUCER},{CONSUMER}", None),
+    (
+        "a prefix nothing has",
+        live("2.5.0"),
+        f"{CONSUMER}streams.",
+        "a consumer has none of org.apache.kafka.consumer.streams.",
+    ),
+    ("it may be a producer", live("2.5.0", kind=None), CONSUMER, "as a producer has none"),
+    ("a version nobody knows", live("what"), PRODUCER, "librdkafka what crashes"),
+    ("no version", live(None), PRODUCER, "of unknown version crashes"),
+    (
+        "what wraps it",
+        live("2.5.0-rdkafka-2.5.0", "confluent-kafka-python"),
+        PRODUCER,
+        "confluent-kafka-python 2.5.0-rdkafka-2.5.0 crashes",
+    ),
+    ("fixed too", live("9.9.9-rdkafka-2.12.0", "confluent-kafka-python"), PRODUCER, None),
+    ("Java", live("3.7.0", "apache-kafka-java"), PRODUCER, None),
+    ("other software", live("1.0.0", "franz-go"), PRODUCER, None),
+    ("software nobody knows", live(None, None), PRODUCER, None),
 )
 def test_harm(client, metrics, why):
     reason = harm([], [resource("new", metrics)], client)

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.principal_name import bare, named, quota_user
 
+from ...cases import cases
+
 ARN = "User:arn:aws:sts::123456789012:assumed-role/etl/i-0a1b"
 DN = "User:CN=orders.eu,OU=a b,O=x:y"
 ACCOUNT = "ServiceAccount:sa-1"
@@ -13,26 +15,24 @@ PRINCIPALS = ("User:mallory", "User:mall", ACCOUNT, ARN, DN, "User:erin", "Servi
 NAMES = st.text(min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "expected"),
-    [
-        pytest.param("User:mallory", ("User:mallory",), id="as Kafka prints it"),
-        pytest.param("mallory", ("User:mallory",), id="without its type"),
-        pytest.param("sa-1", (ACCOUNT,), id="a type of one's own"),
-        pytest.param(ACCOUNT, (ACCOUNT,), id="and in full"),
-        pytest.param(ARN, (ARN,), id="an ARN in full"),
-        pytest.param(ARN.removeprefix("User:"), (ARN,), id="an ARN"),
-        pytest.param(DN.removeprefix("User:"), (DN,), id="a DN"),
-        pytest.param("CN=orders.eu, OU=a b, O=x:y", (DN,), id="a DN as openssl prints it"),
-        pytest.param("CN = orders.eu, OU = a b, O = x:y", (DN,), id="a DN with more spaces"),
-        pytest.param("CN%3Dorders.eu%2COU%3Da%20b%2CO%3Dx%3Ay", (DN,), id="of Kafka's metrics"),
-        pytest.param(" mallory ", ("User:mallory",), id="with spaces around it"),
-        pytest.param("erin", ("ServiceAccount:erin", "User:erin"), id="two types"),
-        pytest.param("User:erin", ("User:erin",), id="one of two"),
-        pytest.param("User:sa-1", (), id="another type"),
-        pytest.param("mal", (), id="a part of a name"),
-        pytest.param("", (), id="nothing"),
-    ],
+    ("as Kafka prints it", "User:mallory", ("User:mallory",)),
+    ("without its type", "mallory", ("User:mallory",)),
+    ("a type of one's own", "sa-1", (ACCOUNT,)),
+    ("and in full", ACCOUNT, (ACCOUNT,)),
+    ("an ARN in full", ARN, (ARN,)),
+    ("an ARN", ARN.removeprefix("User:"), (ARN,)),
+    ("a DN", DN.removeprefix("User:"), (DN,)),
+    ("a DN as openssl prints it", "CN=orders.eu, OU=a b, O=x:y", (DN,)),
+    ("a DN with more spaces", "CN = orders.eu, OU = a b, O = x:y", (DN,)),
+    ("of Kafka's metrics", "CN%3Dorders.eu%2COU%3Da%20b%2CO%3Dx%3Ay", (DN,)),
+    ("with spaces around it", " mallory ", ("User:mallory",)),
+    ("two types", "erin", ("ServiceAccount:erin", "User:erin")),
+    ("one of two", "User:erin", ("User:erin",)),
+    ("another type", "User:sa-1", ()),
+    ("a part of a name", "mal", ()),
+    ("nothing", "", ()),
 )
 def test_a_name_in_any_form_leads_to_its_principal(name: str, expected: tuple[str, ...]) -> None:
     assert named(name, PRINCIPALS) == expected

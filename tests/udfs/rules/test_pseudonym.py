@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms, is_pseudonym
 
+from ...cases import cases
+
 KEY = b"k" * 32
 HIDDEN = Pseudonyms(KEY, "k1")
 UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
@@ -28,20 +30,12 @@ def test_equal_names_are_alike_and_no_others(one: str, other: str) -> None:
     assert is_pseudonym(HIDDEN.pseudonym(CLIENT_ID, one)) is bool(one)
 
 
-@pytest.mark.parametrize(
+@cases(
     "other",
-    [
-        pytest.param(
-            Pseudonyms(b"o" * 32, "k1").pseudonym(CLIENT_ID, "ann-laptop"), id="another key"
-        ),
-        pytest.param(
-            Pseudonyms(KEY, "k2").pseudonym(CLIENT_ID, "ann-laptop"), id="another key's id"
-        ),
-        pytest.param(HIDDEN.pseudonym(ADDRESS, "ann-laptop"), id="another column"),
-        pytest.param(
-            HIDDEN.pseudonym(CLIENT_ID, ME), id="a client that calls itself by the pseudonym"
-        ),
-    ],
+    ("another key", Pseudonyms(b"o" * 32, "k1").pseudonym(CLIENT_ID, "ann-laptop")),
+    ("another key's id", Pseudonyms(KEY, "k2").pseudonym(CLIENT_ID, "ann-laptop")),
+    ("another column", HIDDEN.pseudonym(ADDRESS, "ann-laptop")),
+    ("a client that calls itself by the pseudonym", HIDDEN.pseudonym(CLIENT_ID, ME)),
 )
 def test_what_differs(other: str) -> None:
     assert other != ME

@@ -6,20 +6,18 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.quota import raised
 
+from ...cases import cases
 
-@pytest.mark.parametrize(
+
+@cases(
     ("limit", "usage", "throttled", "expected"),
-    [
-        pytest.param(20_000, 20_000, 0.1, 25_000, id="a quarter more than what is used"),
-        pytest.param(20_000, 23_000, 0.1, 29_000, id="two digits, rounded up"),
-        pytest.param(20_000, 90_000, 0.1, 40_000, id="never more than double"),
-        pytest.param(
-            20_000, 20_100, 0.9, 40_000, id="always throttled: what it would use is unknown"
-        ),
-        pytest.param(20_000, 10_000, 0.0, 25_000, id="never less than there is, and a quarter"),
-        pytest.param(1.5, 1.5, 0.0, 1.9, id="a small rate"),
-        pytest.param(0.02, 0.02, 0.0, 0.025, id="a tiny rate"),
-    ],
+    ("a quarter more than what is used", 20_000, 20_000, 0.1, 25_000),
+    ("two digits, rounded up", 20_000, 23_000, 0.1, 29_000),
+    ("never more than double", 20_000, 90_000, 0.1, 40_000),
+    ("always throttled: what it would use is unknown", 20_000, 20_100, 0.9, 40_000),
+    ("never less than there is, and a quarter", 20_000, 10_000, 0.0, 25_000),
+    ("a small rate", 1.5, 1.5, 0.0, 1.9),
+    ("a tiny rate", 0.02, 0.02, 0.0, 0.025),
 )
 def test_next_quota(limit: float, usage: float, throttled: float, expected: float) -> None:
     assert raised(limit, usage, throttled) == expected

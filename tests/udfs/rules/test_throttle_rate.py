@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from quotaflow.udfs.rules import throttle_rate
 from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RateAdvice, RatePolicy, advise
 
+from ...cases import cases
+
 MB = 1e6
 BOUNDS = RatePolicy()
 LONG_S = 10_000.0
@@ -25,30 +27,22 @@ def current(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
     return CurrentRate(rate * MB, rate_age_s)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given_", "at", "rate", "reason"),
-    [
-        pytest.param(demand(), None, 54, "headroom", id="to begin with: nine tenths of the rest"),
-        pytest.param(demand(other=96, floor=3.8), None, 3.8, "floor", id="as much as is needed"),
-        pytest.param(demand(other=98, floor=0), None, 1.8, "headroom", id="little is written"),
-        pytest.param(demand(other=98.95, floor=0), None, 1, "floor", id="never under 1 MB/s"),
-        pytest.param(demand(None), None, None, "capacity_unknown", id="nobody knows the capacity"),
-        pytest.param(
-            demand(other=98, floor=3), current(5), None, "floor_exceeds_capacity", id="too much"
-        ),
-        pytest.param(demand(), current(50), 50, "unchanged", id="8 % are not worth a change"),
-        pytest.param(demand(), current(40), 54, "headroom", id="a step that fits"),
-        pytest.param(demand(), current(10), 20, "step_bound", id="twice at most"),
-        pytest.param(demand(other=90), current(40), 20, "step_bound", id="half at least"),
-        pytest.param(demand(other=90), current(12), 9, "headroom", id="down to what is left"),
-        pytest.param(demand(), current(20, 60), 20, "cooldown", id="changed a minute ago"),
-        pytest.param(
-            demand(floor=30), current(20, 60), 54, "floor", id="no cooldown for what falls behind"
-        ),
-        pytest.param(
-            demand(floor=10), current(5), 20, "floor", id="twice what must pass, to come nearer"
-        ),
-    ],
+    ("to begin with: nine tenths of the rest", demand(), None, 54, "headroom"),
+    ("as much as is needed", demand(other=96, floor=3.8), None, 3.8, "floor"),
+    ("little is written", demand(other=98, floor=0), None, 1.8, "headroom"),
+    ("never under 1 MB/s", demand(other=98.95, floor=0), None, 1, "floor"),
+    ("nobody knows the capacity", demand(None), None, None, "capacity_unknown"),
+    ("too much", demand(other=98, floor=3), current(5), None, "floor_exceeds_capacity"),
+    ("8 % are not worth a change", demand(), current(50), 50, "unchanged"),
+    ("a step that fits", demand(), current(40), 54, "headroom"),
+    ("twice at most", demand(), current(10), 20, "step_bound"),
+    ("half at least", demand(other=90), current(40), 20, "step_bound"),
+    ("down to what is left", demand(other=90), current(12), 9, "headroom"),
+    ("changed a minute ago", demand(), current(20, 60), 20, "cooldown"),
+    ("no cooldown for what falls behind", demand(floor=30), current(20, 60), 54, "floor"),
+    ("twice what must pass, to come nearer", demand(floor=10), current(5), 20, "floor"),
 )
 def test_each_decision(
     given_: Demand, at: CurrentRate | None, rate: float | None, reason: str
@@ -58,20 +52,18 @@ def test_each_decision(
     assert advice.rate == (None if rate is None else pytest.approx(rate * MB))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rate", "floor", "expected"),
-    [
-        pytest.param(40, 5, RateAdvice(20 * MB, "clients_degraded"), id="half"),
-        pytest.param(40, 30, RateAdvice(30 * MB, "clients_degraded"), id="not under the floor"),
-        pytest.param(5, 5, RateAdvice(5 * MB, "unchanged"), id="at the floor already"),
-        pytest.param(20, 30, RateAdvice(30 * MB, "floor"), id="what falls behind only keeps up"),
-        pytest.param(
-            40,
-            70,
-            RateAdvice(None, "floor_exceeds_capacity_and_clients_degraded"),
-            id="more than is left: no rate helps, and both are said",
-        ),
-    ],
+    ("half", 40, 5, RateAdvice(20 * MB, "clients_degraded")),
+    ("not under the floor", 40, 30, RateAdvice(30 * MB, "clients_degraded")),
+    ("at the floor already", 5, 5, RateAdvice(5 * MB, "unchanged")),
+    ("what falls behind only keeps up", 20, 30, RateAdvice(30 * MB, "floor")),
+    (
+        "more than is left: no rate helps, and both are said",
+        40,
+        70,
+        RateAdvice(None, "floor_exceeds_capacity_and_clients_degraded"),
+    ),
 )
 def test_clients_come_first_even_when_it_was_just_changed(
     rate: float, floor: float, expected: RateAdvice

@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.timed_filter import BloomShape, TimedBloomFilter
 
+from ...cases import cases
+
 HOUR_MS = 3_600_000
 START = 1_700_000_000_000 // HOUR_MS * HOUR_MS
 
@@ -92,19 +94,15 @@ def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_window
             assert later_is_new == is_new or 2 * (time_ms - start_ms) <= 3 * window_ms
 
 
-@pytest.mark.parametrize(
+@cases(
     ("seen_ms", "query_ms", "remembered"),
-    [
-        pytest.param(0, HOUR_MS * 3 // 2 - 1, True, id="from a window's start: 1.5 windows"),
-        pytest.param(0, HOUR_MS * 3 // 2, False, id="and not a ms more"),
-        pytest.param(HOUR_MS - 1, HOUR_MS * 3 // 2 - 1, True, id="from its end: half a window"),
-        pytest.param(
-            HOUR_MS - 1, HOUR_MS * 3 // 2, False, id="forgotten when its successor is half over"
-        ),
-        pytest.param(HOUR_MS, HOUR_MS * 3 // 2, True, id="the successor's own stay"),
-        pytest.param(0, HOUR_MS * 2, False, id="two windows later nothing is left"),
-        pytest.param(HOUR_MS, HOUR_MS - 1, True, id="a late time sees the filters that exist"),
-    ],
+    ("from a window's start: 1.5 windows", 0, HOUR_MS * 3 // 2 - 1, True),
+    ("and not a ms more", 0, HOUR_MS * 3 // 2, False),
+    ("from its end: half a window", HOUR_MS - 1, HOUR_MS * 3 // 2 - 1, True),
+    ("forgotten when its successor is half over", HOUR_MS - 1, HOUR_MS * 3 // 2, False),
+    ("the successor's own stay", HOUR_MS, HOUR_MS * 3 // 2, True),
+    ("two windows later nothing is left", 0, HOUR_MS * 2, False),
+    ("a late time sees the filters that exist", HOUR_MS, HOUR_MS - 1, True),
 )
 def test_an_id_is_remembered_half_to_one_and_a_half_windows(seen_ms, query_ms, remembered):
     seen = TimedBloomFilter(100, 0.001, HOUR_MS)
@@ -125,26 +123,22 @@ def test_a_late_sighting_goes_into_the_newest_filter():
     assert seen.might_contain(2, START + HOUR_MS * 5 // 2 - 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("expected_items", "false_positive_rate", "bits", "hashes"),
-    [
-        pytest.param(1_000, 0.01, 9_586, 7, id="a thousand at one percent"),
-        pytest.param(1_000_000, 0.001, 14_377_588, 10, id="a million at one per mille"),
-        pytest.param(1, 0.5, 2, 1, id="one at a half"),
-        pytest.param(1, 0.99, 1, 1, id="at least one bit and one hash"),
-    ],
+    ("a thousand at one percent", 1_000, 0.01, 9_586, 7),
+    ("a million at one per mille", 1_000_000, 0.001, 14_377_588, 10),
+    ("one at a half", 1, 0.5, 2, 1),
+    ("at least one bit and one hash", 1, 0.99, 1, 1),
 )
 def test_shape_is_the_textbook_s(expected_items, false_positive_rate, bits, hashes):
     assert BloomShape.for_capacity(expected_items, false_positive_rate) == BloomShape(bits, hashes)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("items", "rate"),
-    [
-        pytest.param(20, 0.01, id="few items"),
-        pytest.param(100, 0.001, id="few items and a low rate"),
-        pytest.param(5_000, 0.01, id="many items"),
-    ],
+    ("few items", 20, 0.01),
+    ("few items and a low rate", 100, 0.001),
+    ("many items", 5_000, 0.01),
 )
 def test_false_positives_keep_the_rate_when_full(items, rate):
     rounds, questions = 20, 10_000
@@ -158,20 +152,12 @@ def test_false_positives_keep_the_rate_when_full(items, rate):
     assert wrong / (rounds * questions) < 1.5 * rate
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bounds", "message"),
-    [
-        pytest.param((0, 0.01, 1), "expected_items must be at least 1, got 0", id="no items"),
-        pytest.param(
-            (1, 0.0, 1),
-            "false_positive_rate must be above 0 and below 1, got 0.0",
-            id="never wrong",
-        ),
-        pytest.param(
-            (1, 1, 1), "false_positive_rate must be above 0 and below 1, got 1", id="always wrong"
-        ),
-        pytest.param((1, 0.01, 0), "window_ms must be at least 1, got 0", id="no window"),
-    ],
+    ("no items", (0, 0.01, 1), "expected_items must be at least 1, got 0"),
+    ("never wrong", (1, 0.0, 1), "false_positive_rate must be above 0 and below 1, got 0.0"),
+    ("always wrong", (1, 1, 1), "false_positive_rate must be above 0 and below 1, got 1"),
+    ("no window", (1, 0.01, 0), "window_ms must be at least 1, got 0"),
 )
 def test_refuses(bounds, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

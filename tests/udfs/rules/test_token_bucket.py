@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
+from ...cases import cases
+
 START = 1_700_000_000_000
 
 
-@pytest.mark.parametrize(
+@cases(
     ("records", "at_ms", "expected"),
-    [
-        pytest.param([], 0, 55.0, id="full at any real time"),
-        pytest.param([(0, 5)], 0, 50.0, id="a record spends"),
-        pytest.param([(0, 5)], 1_000, 55.0, id="a second brings the quota back"),
-        pytest.param([(0, 5)], 60_000, 55.0, id="no more than the burst is saved up"),
-        pytest.param([(0, 100)], 0, -45.0, id="a burst beyond it is a debt"),
-        pytest.param([(0, 100)], 9_000, 0.0, id="debt over quota is the wait: 45 / 5 = 9 s"),
-        pytest.param([(0, 55), (0, 0)], 0, 0.0, id="zero spends nothing"),
-        pytest.param([(0, 55)], -1_000, -5.0, id="time that falls back takes the refill back"),
-        pytest.param([(0, -10)], 0, 55.0, id="a refund stops at the burst"),
-    ],
+    ("full at any real time", [], 0, 55.0),
+    ("a record spends", [(0, 5)], 0, 50.0),
+    ("a second brings the quota back", [(0, 5)], 1_000, 55.0),
+    ("no more than the burst is saved up", [(0, 5)], 60_000, 55.0),
+    ("a burst beyond it is a debt", [(0, 100)], 0, -45.0),
+    ("debt over quota is the wait: 45 / 5 = 9 s", [(0, 100)], 9_000, 0.0),
+    ("zero spends nothing", [(0, 55), (0, 0)], 0, 0.0),
+    ("time that falls back takes the refill back", [(0, 55)], -1_000, -5.0),
+    ("a refund stops at the burst", [(0, -10)], 0, 55.0),
 )
 def test_tokens_of_five_per_second(records, at_ms, expected):
     tokens = TokenBucket(5)
@@ -54,20 +54,14 @@ def test_spending_never_leaves_more_than_the_burst_nor_less_than_all_spent(steps
     assert tokens.burst - spent - 1e-3 <= tokens.measure(now_ms) <= tokens.burst
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bounds", "message"),
-    [
-        pytest.param({"quota": 0}, "quota must be above 0 and finite, got 0", id="no quota"),
-        pytest.param({"quota": -1}, "quota must be above 0 and finite, got -1", id="negative"),
-        pytest.param({"quota": math.inf}, "quota must be above 0 and finite, got inf", id="inf"),
-        pytest.param({"quota": math.nan}, "quota must be above 0 and finite, got nan", id="nan"),
-        pytest.param(
-            {"quota": 5, "num_windows": 0}, "num_windows must be at least 1, got 0", id="no windows"
-        ),
-        pytest.param(
-            {"quota": 5, "window_ms": 0}, "window_ms must be at least 1, got 0", id="no length"
-        ),
-    ],
+    ("no quota", {"quota": 0}, "quota must be above 0 and finite, got 0"),
+    ("negative", {"quota": -1}, "quota must be above 0 and finite, got -1"),
+    ("inf", {"quota": math.inf}, "quota must be above 0 and finite, got inf"),
+    ("nan", {"quota": math.nan}, "quota must be above 0 and finite, got nan"),
+    ("no windows", {"quota": 5, "num_windows": 0}, "num_windows must be at least 1, got 0"),
+    ("no length", {"quota": 5, "window_ms": 0}, "window_ms must be at least 1, got 0"),
 )
 def test_refuses(bounds, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

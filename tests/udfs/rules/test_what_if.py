@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
+from ...cases import cases
+
 START = 1_700_000_000_000
 ONE_PER_S = ReplayQuota(1.0)
 
@@ -13,28 +15,22 @@ def every(apart_ms, count, begin_ms=0):
     return [START + begin_ms + n * apart_ms for n in range(count)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrivals", "expected"),
-    [
-        pytest.param({}, {}, id="nobody"),
-        pytest.param({"a": []}, {"a": ReplayOutcome()}, id="who took no ids"),
-        pytest.param(
-            {"a": every(0, 11)}, {"a": ReplayOutcome(allocated_ids=11)}, id="the burst is free"
-        ),
-        pytest.param(
-            {"a": every(0, 13)},
-            {"a": ReplayOutcome(13, 2, 2_000, 1_000, 2_000)},
-            id="the twelfth and thirteenth wait a second each, one after the other",
-        ),
-        pytest.param(
-            {"a": every(1_000, 500)}, {"a": ReplayOutcome(500)}, id="the rate itself is free"
-        ),
-        pytest.param(
-            {"a": every(500, 41)},
-            {"a": ReplayOutcome(41, 20, 19_500, 1_000, 10_000)},
-            id="at twice the rate the saved tokens last for 22 ids, then the rate limits it",
-        ),
-    ],
+    ("nobody", {}, {}),
+    ("who took no ids", {"a": []}, {"a": ReplayOutcome()}),
+    ("the burst is free", {"a": every(0, 11)}, {"a": ReplayOutcome(allocated_ids=11)}),
+    (
+        "the twelfth and thirteenth wait a second each, one after the other",
+        {"a": every(0, 13)},
+        {"a": ReplayOutcome(13, 2, 2_000, 1_000, 2_000)},
+    ),
+    ("the rate itself is free", {"a": every(1_000, 500)}, {"a": ReplayOutcome(500)}),
+    (
+        "at twice the rate the saved tokens last for 22 ids, then the rate limits it",
+        {"a": every(500, 41)},
+        {"a": ReplayOutcome(41, 20, 19_500, 1_000, 10_000)},
+    ),
 )
 def test_what_one_rate_does(arrivals, expected):
     assert replay(arrivals, ONE_PER_S) == expected

@@ -21,6 +21,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
+from ....cases import cases
 from ....delta_tables import Fill
 from ...kafka.fake_cluster import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, MadeCluster
 from ..fake_configs import DictConfigs, ListJournal, applying, desired
@@ -66,16 +67,14 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     assert owned.first_recorded_at == first.event_time
 
 
-@pytest.mark.parametrize(
+@cases(
     ("records", "days_ago"),
-    [
-        pytest.param([], None, id="nothing"),
-        pytest.param([set_at(90)], 90, id="owned"),
-        pytest.param([set_at(90), set_at(80, "2000", "1000")], 90, id="raised by ourselves"),
-        pytest.param([set_at(90), set_at(80, "2000", "1500")], 80, id="on somebody else's value"),
-        pytest.param([set_at(90), replace(set_at(80), purpose="restore")], None, id="given back"),
-        pytest.param([replace(set_at(90), step="begun")], 90, id="open"),
-    ],
+    ("nothing", [], None),
+    ("owned", [set_at(90)], 90),
+    ("raised by ourselves", [set_at(90), set_at(80, "2000", "1000")], 90),
+    ("on somebody else's value", [set_at(90), set_at(80, "2000", "1500")], 80),
+    ("given back", [set_at(90), replace(set_at(80), purpose="restore")], None),
+    ("open", [replace(set_at(90), step="begun")], 90),
 )
 def test_records_are_needed_while_they_tell_what_is_held(
     records: list[Record], days_ago: int | None

@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.ledger.journal import to_record, to_row
 from quotaflow.pipelines.feedback.ledger.ledger import Record
 from quotaflow.pipelines.feedback.ledger.signing import LEASE, RECORD, Signer
 
+from ....cases import cases
 from ..fake_configs import NOON, forged
 
 SIGNER = Signer((b"k" * 32,), "here")
@@ -53,15 +54,13 @@ def test_whatever_is_altered_it_does_not_verify(name: str) -> None:
     assert not SIGNER.verifies(altered)
 
 
-@pytest.mark.parametrize(
+@cases(
     "entity",
-    [
-        pytest.param(ConfigEntity("c2", "user", "eve"), id="another cluster"),
-        pytest.param(ConfigEntity("c1", "client-id", "eve"), id="another type"),
-        pytest.param(ConfigEntity("c1", "user", None), id="the default"),
-        pytest.param(ConfigEntity("c1", "user", "eve", "app"), id="a client id"),
-        pytest.param(ConfigEntity("c1", "user", "eve", ""), id="an empty client id"),
-    ],
+    ("another cluster", ConfigEntity("c2", "user", "eve")),
+    ("another type", ConfigEntity("c1", "client-id", "eve")),
+    ("the default", ConfigEntity("c1", "user", None)),
+    ("a client id", ConfigEntity("c1", "user", "eve", "app")),
+    ("an empty client id", ConfigEntity("c1", "user", "eve", "")),
 )
 def test_it_is_of_one_entity(entity: ConfigEntity) -> None:
     assert not SIGNER.verifies(replace(SIGNER.signed(RECORD_OF_NOON, 3), entity=entity))

@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
+from ....cases import cases
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 MINUTE = timedelta(minutes=1)
@@ -51,59 +52,37 @@ USERS = [desired(f"u{n:05}") for n in range(200)]
 SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("radius", "journal", "count", "why"),
-    [
-        pytest.param(BlastRadius(), ListJournal(), 1, "is changed first", id="the first alone"),
-        pytest.param(SEEN, written(["x"], -30), 5, "at most 5 entities", id="the others after it"),
-        pytest.param(BlastRadius(canary=False), ListJournal(), 5, "at most 5", id="no canary"),
-        pytest.param(SEEN, written(["x"], -10), 0, "results of.*12:10", id="unseen"),
-        pytest.param(
-            replace(SEEN, results_at=None),
-            written(["x"], -30),
-            0,
-            "waits for results",
-            id="no results",
-        ),
-        pytest.param(
-            replace(SEEN, entity_counts={"user": 10_000}, max_share=0.5),
-            written(["x"], -30),
-            5,
-            "at most 5 entities",
-            id="ten thousand users",
-        ),
-        pytest.param(
-            replace(SEEN, entity_counts={"user": 6}, max_share=0.5),
-            written(["x"], -30),
-            3,
-            "at most 3 users",
-            id="half of six users",
-        ),
-        pytest.param(
-            replace(SEEN, entity_counts={"user": 0}, max_share=0.5),
-            written(["x"], -30),
-            1,
-            "at most 1 user",
-            id="no user is known",
-        ),
-        pytest.param(
-            SEEN,
-            written([f"x{n}" for n in range(18)], -30),
-            2,
-            "18 entities were written",
-            id="short",
-        ),
-        pytest.param(
-            SEEN,
-            written([f"x{n}" for n in range(20)], -30),
-            0,
-            "per_day is 20",
-            id="over",
-        ),
-        pytest.param(
-            SEEN, written([f"x{n}" for n in range(20)], -1441), 1, "changed first", id="a day later"
-        ),
-    ],
+    ("the first alone", BlastRadius(), ListJournal(), 1, "is changed first"),
+    ("the others after it", SEEN, written(["x"], -30), 5, "at most 5 entities"),
+    ("no canary", BlastRadius(canary=False), ListJournal(), 5, "at most 5"),
+    ("unseen", SEEN, written(["x"], -10), 0, "results of.*12:10"),
+    ("no results", replace(SEEN, results_at=None), written(["x"], -30), 0, "waits for results"),
+    (
+        "ten thousand users",
+        replace(SEEN, entity_counts={"user": 10_000}, max_share=0.5),
+        written(["x"], -30),
+        5,
+        "at most 5 entities",
+    ),
+    (
+        "half of six users",
+        replace(SEEN, entity_counts={"user": 6}, max_share=0.5),
+        written(["x"], -30),
+        3,
+        "at most 3 users",
+    ),
+    (
+        "no user is known",
+        replace(SEEN, entity_counts={"user": 0}, max_share=0.5),
+        written(["x"], -30),
+        1,
+        "at most 1 user",
+    ),
+    ("short", SEEN, written([f"x{n}" for n in range(18)], -30), 2, "18 entities were written"),
+    ("over", SEEN, written([f"x{n}" for n in range(20)], -30), 0, "per_day is 20"),
+    ("a day later", SEEN, written([f"x{n}" for n in range(20)], -1441), 1, "changed first"),
 )
 def test_so_many_quotas_change(
     radius: BlastRadius, journal: ListJournal, count: int, why: str

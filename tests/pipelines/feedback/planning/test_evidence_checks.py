@@ -22,6 +22,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ....schemas.views.view_tables import make_tables, no_session
 from ..fake_configs import FakeTables, desired
@@ -45,17 +46,15 @@ def unsound(
     return evidence_checks.failed_checks(here, Reader(warehouse), set(evidence))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("failed", "evidence", "stops"),
-    [
-        pytest.param("producer_id_rates", "producer_id_rates", True, id="the evidence itself"),
-        pytest.param("requests", "producer_id_rates", True, id="what it is computed from"),
-        pytest.param("requests", "throttle_sizing", True, id="what a view's tables are"),
-        pytest.param("telemetry_pushes", "metric_alerts", True, id="over two hops"),
-        pytest.param("pipeline_progress", "current_configs", True, id="rows may be lost"),
-        pytest.param("client_metrics", "producer_id_rates", False, id="something else"),
-        pytest.param("plans", "producer_id_rates", False, id="what nothing is computed from"),
-    ],
+    ("the evidence itself", "producer_id_rates", "producer_id_rates", True),
+    ("what it is computed from", "requests", "producer_id_rates", True),
+    ("what a view's tables are", "requests", "throttle_sizing", True),
+    ("over two hops", "telemetry_pushes", "metric_alerts", True),
+    ("rows may be lost", "pipeline_progress", "current_configs", True),
+    ("something else", "client_metrics", "producer_id_rates", False),
+    ("what nothing is computed from", "plans", "producer_id_rates", False),
 )
 def test_a_critical_failure_stops_what_stands_on_it(
     warehouse: Warehouse, failed: str, evidence: str, stops: bool
@@ -65,24 +64,19 @@ def test_a_critical_failure_stops_what_stands_on_it(
     assert [why in text for text in reasons.values()] == [True] * stops
 
 
-@pytest.mark.parametrize(
+@cases(
     "results",
-    [
-        pytest.param([], id="never checked"),
-        pytest.param([result("requests")], id="as it should be"),
-        pytest.param([result("requests", success=False, severity="warning")], id="a warning"),
-        pytest.param(
-            [result("requests", success=False), result("requests", after_s=60)],
-            id="a later run passed",
-        ),
-        pytest.param(
-            [
-                result("requests", success=False),
-                result("requests", after_s=60, expectation="another"),
-            ],
-            id="the check that failed is there no more",
-        ),
-    ],
+    ("never checked", []),
+    ("as it should be", [result("requests")]),
+    ("a warning", [result("requests", success=False, severity="warning")]),
+    ("a later run passed", [result("requests", success=False), result("requests", after_s=60)]),
+    (
+        "the check that failed is there no more",
+        [
+            result("requests", success=False),
+            result("requests", after_s=60, expectation="another"),
+        ],
+    ),
 )
 def test_else_nothing_is_stopped(warehouse: Warehouse, results: list[dict[str, Any]]) -> None:
     assert unsound(warehouse, CONF, results, "producer_id_rates") == {}

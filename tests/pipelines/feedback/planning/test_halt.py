@@ -19,6 +19,7 @@ from quotaflow.pipelines.feedback.runs import apply_run, release_run
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ....cases import cases
 from ....schemas.views.view_rows import Row, request
 from ....schemas.views.view_tables import make_tables
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
@@ -201,15 +202,13 @@ def test_the_cluster_is_compared_with_itself_before_the_run(
     assert (actual is None) if why is None else (actual and why in actual.reason)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("snapshots", "why"),
-    [
-        pytest.param(replicas(-60, UP) + replicas(5, DOWN), "40 of 120 replicas are", id="lost"),
-        pytest.param(replicas(-60, UP) + replicas(5, {3: False})[:2], None, id="only two"),
-        pytest.param(replicas(-60, UP) + replicas(5, {4: False}), None, id="added by a move"),
-        pytest.param(replicas(-60, DOWN) + replicas(5, DOWN), None, id="lost before"),
-        pytest.param(replicas(5, DOWN), None, id="no snapshot before"),
-    ],
+    ("lost", replicas(-60, UP) + replicas(5, DOWN), "40 of 120 replicas are"),
+    ("only two", replicas(-60, UP) + replicas(5, {3: False})[:2], None),
+    ("added by a move", replicas(-60, UP) + replicas(5, {4: False}), None),
+    ("lost before", replicas(-60, DOWN) + replicas(5, DOWN), None),
+    ("no snapshot before", replicas(5, DOWN), None),
 )
 def test_replicas_that_fell_out_of_sync(
     warehouse: Warehouse, snapshots: list[Row], why: str | None
@@ -251,13 +250,11 @@ def test_the_cluster_is_compared_with_its_own_week(
     assert (cluster_halt(warehouse, content) is None) is (share == "usual")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("entity", "evidence"),
-    [
-        pytest.param(("user", "0"), "user=0 quota_type=producer_byte_rate", id="user"),
-        pytest.param(("ip", "10.0.0.7"), "principal=User:0 client_address=10.0.0.7", id="address"),
-        pytest.param(("broker", "1"), "principal=User:0", id="another config"),
-    ],
+    ("user", ("user", "0"), "user=0 quota_type=producer_byte_rate"),
+    ("address", ("ip", "10.0.0.7"), "principal=User:0 client_address=10.0.0.7"),
+    ("another config", ("broker", "1"), "principal=User:0"),
 )
 def test_errors_of_the_one_that_was_limited_do_not_count(
     warehouse: Warehouse, entity: tuple[str, str], evidence: str

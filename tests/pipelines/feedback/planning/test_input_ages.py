@@ -15,6 +15,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ....schemas.views.view_rows import Row
 from ....schemas.views.view_tables import make_tables
@@ -40,18 +41,16 @@ def of_results(**minutes: float) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "results", "rates"),
-    [
-        pytest.param(of_results(counted=10, written=10), 10, 10, id="written"),
-        pytest.param(of_results(counted=3, written=3), 10, 10, id="nothing for it since"),
-        pytest.param(of_results(counted=10, failed=10), 10, None, id="never but failed"),
-        pytest.param(of_results(counted=10, written=4, failed=10), 10, 4, id="fails now"),
-        pytest.param(of_results(counted=9, written=9, failed=5), 10, 10, id="failed once"),
-        pytest.param(of_results(counted=9, written=3, failed=5), 10, 10, id="well, without rows"),
-        pytest.param([counts("request_results", RATES, failed=10)], None, None, id="failed alone"),
-        pytest.param([], None, None, id="nothing"),
-    ],
+    ("written", of_results(counted=10, written=10), 10, 10),
+    ("nothing for it since", of_results(counted=3, written=3), 10, 10),
+    ("never but failed", of_results(counted=10, failed=10), 10, None),
+    ("fails now", of_results(counted=10, written=4, failed=10), 10, 4),
+    ("failed once", of_results(counted=9, written=9, failed=5), 10, 10),
+    ("well, without rows", of_results(counted=9, written=3, failed=5), 10, 10),
+    ("failed alone", [counts("request_results", RATES, failed=10)], None, None),
+    ("nothing", [], None, None),
 )
 def test_a_failed_result_is_not_new(
     rows: list[dict[str, Any]], results: float | None, rates: float | None
@@ -61,13 +60,11 @@ def test_a_failed_result_is_not_new(
     assert [ages[RESULTS], ages[RATES]] == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "at"),
-    [
-        pytest.param({"configs": 5, "client_quotas": 7}, 5, id="both"),
-        pytest.param({"configs": 5}, None, id="one alone"),
-        pytest.param({"topics": 5}, None, id="others"),
-    ],
+    ("both", {"configs": 5, "client_quotas": 7}, 5),
+    ("one alone", {"configs": 5}, None),
+    ("others", {"topics": 5}, None),
 )
 def test_a_snapshot_is_as_old_as_its_older_half(rows: dict[str, float], at: float | None) -> None:
     ages = input_ages.newest_of(counts("snapshot", name, counted=n) for name, n in rows.items())
@@ -96,14 +93,12 @@ def lag(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[str, timede
     return input_ages.lags(tables, "cluster_id = 'c1'", NOON + MINUTE)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("content", "lag_s"),
-    [
-        pytest.param(batches(600, 20), 600, id="by the job's period"),
-        pytest.param(batches(300, 20, late_s=600), 900, id="and by how late its batches end"),
-        pytest.param(batches(600, 2), None, id="two batches show too little"),
-        pytest.param(batches(86_400, 5), None, id="of a day"),
-    ],
+    ("by the job's period", batches(600, 20), 600),
+    ("and by how late its batches end", batches(300, 20, late_s=600), 900),
+    ("two batches show too little", batches(600, 2), None),
+    ("of a day", batches(86_400, 5), None),
 )
 def test_the_lag_is_measured(
     warehouse: Warehouse, content: dict[str, list[Row]], lag_s: float | None

@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ....cases import cases
 from ....schemas.views.view_rows import Row, altered, at, setting
 from ....schemas.views.view_tables import make_tables
 from ..fake_configs import NOON, DictConfigs, FakeTables, ListJournal, applying, desired
@@ -29,17 +30,15 @@ def owning_ledger() -> Ledger:
     return journal.ledger
 
 
-@pytest.mark.parametrize(
+@cases(
     ("after_s", "name", "own", "is_later_writer"),
-    [
-        pytest.param(5, "mallory", "User:ops", True, id="after us"),
-        pytest.param(5, "mallory", None, True, id="after us, by an unknown login"),
-        pytest.param(5, "mallory", "User:eve", False, id="the login that gives back"),
-        pytest.param(3, "mallory", "User:ops", False, id="not after the time"),
-        pytest.param(-5, "mallory", "User:ops", False, id="before us"),
-        pytest.param(5, "eve", "User:ops", False, id="another user"),
-        pytest.param(5, "", "User:ops", False, id="the default of all users"),
-    ],
+    ("after us", 5, "mallory", "User:ops", True),
+    ("after us, by an unknown login", 5, "mallory", None, True),
+    ("the login that gives back", 5, "mallory", "User:eve", False),
+    ("not after the time", 3, "mallory", "User:ops", False),
+    ("before us", -5, "mallory", "User:ops", False),
+    ("another user", 5, "eve", "User:ops", False),
+    ("the default of all users", 5, "", "User:ops", False),
 )
 def test_a_setter_is_who_wrote_after_us(
     after_s: float, name: str, own: str | None, is_later_writer: bool
@@ -75,29 +74,23 @@ def by(
     return altered(second, LEADERS, value, **(columns | others))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("alterations", "theirs"),
-    [
-        pytest.param([by("User:eve", 3, "0:1,1:2")], "0:1", id="a list set whole"),
-        pytest.param(
-            [by("User:eve", 3, "0:1,1:2"), by("User:us", 5, "2:3", "APPEND")],
-            "0:1",
-            id="and we added to it after that",
-        ),
-        pytest.param(
-            [by("User:eve", 3, "0:1"), by("User:bob", 6, "2:3", "APPEND")],
-            "0:1,2:3",
-            id="two of them",
-        ),
-        pytest.param([by("User:eve", 3, None)], "0:1", id="what the log does not show names all"),
-        pytest.param([by("User:eve", 3, None, "DELETE")], None, id="removed"),
-        pytest.param([by("User:eve", 3, "2:3", "APPEND")], None, id="named before we did"),
-        pytest.param([by("User:eve", 6, "0:1", "SUBTRACT")], None, id="taken away"),
-        pytest.param([by("User:eve", 3, "0:1", error_code=42)], None, id="refused"),
-        pytest.param([by("User:us", 3, "0:1")], None, id="by us"),
-        pytest.param([by("User:other", 3, "0:1")], None, id="by the login that gives back"),
-        pytest.param([by("User:eve", 3, "0:1", entity_name="o")], None, id="of another topic"),
-    ],
+    ("a list set whole", [by("User:eve", 3, "0:1,1:2")], "0:1"),
+    (
+        "and we added to it after that",
+        [by("User:eve", 3, "0:1,1:2"), by("User:us", 5, "2:3", "APPEND")],
+        "0:1",
+    ),
+    ("two of them", [by("User:eve", 3, "0:1"), by("User:bob", 6, "2:3", "APPEND")], "0:1,2:3"),
+    ("what the log does not show names all", [by("User:eve", 3, None)], "0:1"),
+    ("removed", [by("User:eve", 3, None, "DELETE")], None),
+    ("named before we did", [by("User:eve", 3, "2:3", "APPEND")], None),
+    ("taken away", [by("User:eve", 6, "0:1", "SUBTRACT")], None),
+    ("refused", [by("User:eve", 3, "0:1", error_code=42)], None),
+    ("by us", [by("User:us", 3, "0:1")], None),
+    ("by the login that gives back", [by("User:other", 3, "0:1")], None),
+    ("of another topic", [by("User:eve", 3, "0:1", entity_name="o")], None),
 )
 def test_an_entry_is_of_whoever_else_named_it_since_we_did(
     warehouse: Warehouse, alterations: list[Row], theirs: str | None

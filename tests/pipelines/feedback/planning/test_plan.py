@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
 
+from ....cases import cases
 from ..fake_configs import DictConfigs, ListJournal, applying
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -59,38 +60,24 @@ def test_a_login_stands_in_a_file() -> None:
     assert " --command-config client.properties --alter " in change.command
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "bounds", "why"),
-    [
-        pytest.param(desired(""), SETTLED, "default of all users", id="no name is the default"),
-        pytest.param(desired("<default>"), SETTLED, "default of all users", id="<default>"),
-        pytest.param(
-            desired("broker"),
-            PlanPolicy(frozenset({"User:broker"})),
-            "excluded",
-            id="excluded principal",
-        ),
-        pytest.param(
-            desired(),
-            PlanPolicy(cluster_id="c2"),
-            "seen in cluster c1",
-            id="another cluster's rows",
-        ),
-        pytest.param(
-            desired(since=NOW - timedelta(seconds=29)), SETTLED, "settle for 30 s", id="not settled"
-        ),
-        pytest.param(
-            desired(),
-            PlanPolicy(refused_keys={"producer_ids_rate": "42 Invalid configuration key"}),
-            "this cluster refuses producer_ids_rate: 42 Invalid configuration key",
-            id="what the cluster refused in a probe",
-        ),
-        pytest.param(desired(config_value="0"), SETTLED, "must be over 0", id="zero"),
-        pytest.param(desired(config_value="NaN"), SETTLED, "must be over 0", id="not a number"),
-        pytest.param(desired(config_value="x,y=1"), SETTLED, "is not a number", id="text"),
-        pytest.param(desired(config_key="nope"), SETTLED, "no config", id="a key nobody declared"),
-        pytest.param(desired(entity_type="topic"), SETTLED, "no config", id="not of this entity"),
-    ],
+    ("no name is the default", desired(""), SETTLED, "default of all users"),
+    ("<default>", desired("<default>"), SETTLED, "default of all users"),
+    ("excluded principal", desired("broker"), PlanPolicy(frozenset({"User:broker"})), "excluded"),
+    ("another cluster's rows", desired(), PlanPolicy(cluster_id="c2"), "seen in cluster c1"),
+    ("not settled", desired(since=NOW - timedelta(seconds=29)), SETTLED, "settle for 30 s"),
+    (
+        "what the cluster refused in a probe",
+        desired(),
+        PlanPolicy(refused_keys={"producer_ids_rate": "42 Invalid configuration key"}),
+        "this cluster refuses producer_ids_rate: 42 Invalid configuration key",
+    ),
+    ("zero", desired(config_value="0"), SETTLED, "must be over 0"),
+    ("not a number", desired(config_value="NaN"), SETTLED, "must be over 0"),
+    ("text", desired(config_value="x,y=1"), SETTLED, "is not a number"),
+    ("a key nobody declared", desired(config_key="nope"), SETTLED, "no config"),
+    ("not of this entity", desired(entity_type="topic"), SETTLED, "no config"),
 )
 def test_what_may_not_be_touched_is_held_with_its_reason(
     row: DesiredConfig, bounds: PlanPolicy, why: str

@@ -17,6 +17,7 @@ from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.reasons import limits
 from quotaflow.udfs.rules.limit import TIGHTEN, LimitBounds
 
+from ....cases import cases
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 KEY = "connection_creation_rate"
@@ -47,35 +48,29 @@ def test_conf_bounds_first_values_and_limits() -> None:
     assert policy.min_history == timedelta(seconds=60)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "value"),
-    [
-        pytest.param(offending(), "4", id="unlimited: what results ask for"),
-        pytest.param(offending(prior_value="5"), "4", id="less than somebody else set"),
-        pytest.param(offending(prior_value="20"), "10", id="and not more than a step"),
-        pytest.param(offending(prior_value="3"), None, id="never above it"),
-        pytest.param(
-            desired(config_value="25", **USED), "1000000", id="a first quota is not below the p99"
-        ),
-        pytest.param(
-            desired(config_value="2500000", **USED), "2500000", id="and may leave more room"
-        ),
-        pytest.param(
-            desired(config_value="25", **USED | {"usage_p99": 1.0}),
-            "65536",
-            id="and never goes below the floor",
-        ),
-        pytest.param(
-            desired(config_value="9000000", prior_value="1000000", direction=RAISE, **USED),
-            "2000000",
-            id="a raise goes in steps",
-        ),
-        pytest.param(
-            desired(config_key="producer_ids_rate", config_value="5", prior_value="2"),
-            None,
-            id="a limit of a user is not loosened either",
-        ),
-    ],
+    ("unlimited: what results ask for", offending(), "4"),
+    ("less than somebody else set", offending(prior_value="5"), "4"),
+    ("and not more than a step", offending(prior_value="20"), "10"),
+    ("never above it", offending(prior_value="3"), None),
+    ("a first quota is not below the p99", desired(config_value="25", **USED), "1000000"),
+    ("and may leave more room", desired(config_value="2500000", **USED), "2500000"),
+    (
+        "and never goes below the floor",
+        desired(config_value="25", **USED | {"usage_p99": 1.0}),
+        "65536",
+    ),
+    (
+        "a raise goes in steps",
+        desired(config_value="9000000", prior_value="1000000", direction=RAISE, **USED),
+        "2000000",
+    ),
+    (
+        "a limit of a user is not loosened either",
+        desired(config_key="producer_ids_rate", config_value="5", prior_value="2"),
+        None,
+    ),
 )
 def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
     changes = made(row).changes
@@ -83,46 +78,40 @@ def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
     assert all(change.purpose == APPLY for change in changes)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "why"),
-    [
-        pytest.param(
-            desired(config_value="25", history_s=3_600.0),
-            "history_too_short: its usage is known for 3600 s, and plan.min_history_s is 604800",
-            id="an hour of history",
-        ),
-        pytest.param(
-            desired(config_value="25", history_s=USED["history_s"]),
-            "at its busiest broker",
-            id="no usage",
-        ),
-        pytest.param(offending(None), "how much it offends", id="an offence of no size"),
-        pytest.param(
-            offending(prior_value="9223372036854775807"),
-            "could not be given back",
-            id="a restore could not set Long.MAX",
-        ),
-        pytest.param(
-            desired(config_value="25", prior_value="1000000", **USED),
-            "this row limits nobody",
-            id="a row without an offence lowers nothing",
-        ),
-        pytest.param(
-            desired(config_value="25", prior_value="1000000", direction=TIGHTEN, **USED),
-            "this row limits nobody",
-            id="also if it says that it does",
-        ),
-        pytest.param(
-            desired(config_value="2000000", prior_value="1000000", **USED),
-            "this row raises none",
-            id="one that says no direction raises nothing",
-        ),
-        pytest.param(
-            desired(config_value="2500000", quota_in_force=1e6, **USED),
-            "this row raises none",
-            id="nor takes the place of a default with more",
-        ),
-    ],
+    (
+        "an hour of history",
+        desired(config_value="25", history_s=3_600.0),
+        "history_too_short: its usage is known for 3600 s, and plan.min_history_s is 604800",
+    ),
+    ("no usage", desired(config_value="25", history_s=USED["history_s"]), "at its busiest broker"),
+    ("an offence of no size", offending(None), "how much it offends"),
+    (
+        "a restore could not set Long.MAX",
+        offending(prior_value="9223372036854775807"),
+        "could not be given back",
+    ),
+    (
+        "a row without an offence lowers nothing",
+        desired(config_value="25", prior_value="1000000", **USED),
+        "this row limits nobody",
+    ),
+    (
+        "also if it says that it does",
+        desired(config_value="25", prior_value="1000000", direction=TIGHTEN, **USED),
+        "this row limits nobody",
+    ),
+    (
+        "one that says no direction raises nothing",
+        desired(config_value="2000000", prior_value="1000000", **USED),
+        "this row raises none",
+    ),
+    (
+        "nor takes the place of a default with more",
+        desired(config_value="2500000", quota_in_force=1e6, **USED),
+        "this row raises none",
+    ),
 )
 def test_what_is_not_planned(row: DesiredConfig, why: str) -> None:
     plan_made = made(row)

@@ -16,6 +16,7 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ....cases import cases
 from ..fake_configs import desired, forged
 from ..scene import Scene
 
@@ -122,13 +123,11 @@ def test_what_a_plan_may_not_write_is_refused_and_costs_nobody_else(
     assert scene.journal.ledger.owned.keys() == {record.key}
 
 
-@pytest.mark.parametrize(
+@cases(
     "entity",
-    [
-        pytest.param(ConfigEntity("c1", "group", "g"), id="a type without configs of ours"),
-        pytest.param(ConfigEntity("c1", "broker", "x"), id="no broker id"),
-        pytest.param(ConfigEntity("c1", "broker-logger", "1;2"), id="no broker id of a logger"),
-    ],
+    ("a type without configs of ours", ConfigEntity("c1", "group", "g")),
+    ("no broker id", ConfigEntity("c1", "broker", "x")),
+    ("no broker id of a logger", ConfigEntity("c1", "broker-logger", "1;2")),
 )
 def test_a_cluster_is_not_asked_for_what_it_cannot_have(entity: ConfigEntity) -> None:
     nobody: Any = None
@@ -146,17 +145,13 @@ def test_a_begun_record_of_an_unknown_key_stops_nobody(scene: Scene) -> None:
     assert scene.configs.configs == {MALLORY: {}}
 
 
-@pytest.mark.parametrize(
+@cases(
     "record",
-    [
-        pytest.param(forged(PAYMENTS, KEY, "3100000", "50000000"), id="a throttle is lifted"),
-        pytest.param(forged(PAYMENTS, KEY, "50000000", "25000000"), id="a raise is taken back"),
-        pytest.param(forged(PAYMENTS, KEY, "1", None), id="a quota is removed"),
-        pytest.param(forged(BROKER, RATE, "50000000", "1000000"), id="a rate of replication"),
-        pytest.param(
-            forged(ConfigEntity("c1", "broker-logger", "1"), LOGGER, "DEBUG", "INFO"), id="log"
-        ),
-    ],
+    ("a throttle is lifted", forged(PAYMENTS, KEY, "3100000", "50000000")),
+    ("a raise is taken back", forged(PAYMENTS, KEY, "50000000", "25000000")),
+    ("a quota is removed", forged(PAYMENTS, KEY, "1", None)),
+    ("a rate of replication", forged(BROKER, RATE, "50000000", "1000000")),
+    ("log", forged(ConfigEntity("c1", "broker-logger", "1"), LOGGER, "DEBUG", "INFO")),
 )
 def test_what_a_plan_may_write_comes_back(scene: Scene, record: Record) -> None:
     leased(scene, record)
@@ -184,15 +179,13 @@ def test_a_client_metrics_resource_comes_back_whole_or_not_at_all(scene: Scene) 
     assert scene.configs.configs[RESOURCE] == before
 
 
-@pytest.mark.parametrize(
+@cases(
     "records",
-    [
-        pytest.param([forged(RESOURCE, "match", MATCH, None)], id="its match alone"),
-        pytest.param(
-            [forged(RESOURCE, "match", MATCH, None), forged(RESOURCE, "metrics", "org.a.", "*")],
-            id="its match, and other metrics",
-        ),
-    ],
+    ("its match alone", [forged(RESOURCE, "match", MATCH, None)]),
+    (
+        "its match, and other metrics",
+        [forged(RESOURCE, "match", MATCH, None), forged(RESOURCE, "metrics", "org.a.", "*")],
+    ),
 )
 def test_a_client_metrics_resource_does_not_lose_its_match(
     scene: Scene, records: list[Record]

@@ -15,6 +15,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ....cases import cases
 from ....delta_tables import this_minute
 from ....schemas.views.limit_rows import offenders
 from ....schemas.views.view_rows import fresh
@@ -38,45 +39,38 @@ class Made:
         return self
 
 
-@pytest.mark.parametrize(
+@cases(
     ("unmade", "evidence", "line"),
-    [
-        pytest.param((), set(), "", id="all are made"),
-        pytest.param(
-            ("metric_alert_events", "subscription_proposals"),
-            ALERTS,
-            "never made: metric_alert_events (`quotaflow run metric_alerts --once` does that): "
-            "nothing is planned that rests on current_configs, metric_alerts",
-            id="no telemetry",
-        ),
-        pytest.param(
-            ("rack_traffic",),
-            set(),
-            "",
-            id="a table that no plan reads",
-        ),
-        pytest.param(
-            ("subscription_proposals",),
-            ALERTS,
-            "never made: subscription_proposals (`quotaflow run --once` does that): nothing is "
-            "planned that rests on current_configs, metric_alerts",
-            id="its inputs are made",
-        ),
-        pytest.param(
-            ("quota_usage", "quota_baselines", "quota_advice", "quota_proposals"),
-            {"quota_advice"},
-            "never made: quota_usage (`quotaflow run request_results --once` does that): nothing "
-            "is planned that rests on quota_advice",
-            id="through three answers",
-        ),
-        pytest.param(
-            ("configs",),
-            set(evidence_checks.PROPOSED_BY),
-            "never made: configs (`quotaflow snapshot` does that): nothing is planned that rests "
-            f"on {', '.join(sorted(evidence_checks.PROPOSED_BY))}",
-            id="no snapshot",
-        ),
-    ],
+    ("all are made", (), set(), ""),
+    (
+        "no telemetry",
+        ("metric_alert_events", "subscription_proposals"),
+        ALERTS,
+        "never made: metric_alert_events (`quotaflow run metric_alerts --once` does that): "
+        "nothing is planned that rests on current_configs, metric_alerts",
+    ),
+    ("a table that no plan reads", ("rack_traffic",), set(), ""),
+    (
+        "its inputs are made",
+        ("subscription_proposals",),
+        ALERTS,
+        "never made: subscription_proposals (`quotaflow run --once` does that): nothing is "
+        "planned that rests on current_configs, metric_alerts",
+    ),
+    (
+        "through three answers",
+        ("quota_usage", "quota_baselines", "quota_advice", "quota_proposals"),
+        {"quota_advice"},
+        "never made: quota_usage (`quotaflow run request_results --once` does that): nothing "
+        "is planned that rests on quota_advice",
+    ),
+    (
+        "no snapshot",
+        ("configs",),
+        set(evidence_checks.PROPOSED_BY),
+        "never made: configs (`quotaflow snapshot` does that): nothing is planned that rests "
+        f"on {', '.join(sorted(evidence_checks.PROPOSED_BY))}",
+    ),
 )
 def test_what_is_missing_and_what_rests_on_it(
     unmade: tuple[str, ...], evidence: set[str], line: str

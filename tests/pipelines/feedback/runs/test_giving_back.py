@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal,
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
+from ....cases import cases
 from ..delta_scene import Folder, Opened, apply, changes, ledger
 from ..fake_configs import DictConfigs, FileTopic, ListJournal, applying, topic_path
 
@@ -46,13 +47,11 @@ def full_disk(conf: Conf, _: pytest.MonkeyPatch) -> Iterator[None]:
     folder.free()
 
 
-@pytest.mark.parametrize(
+@cases(
     "hindered",
-    [
-        pytest.param(locked, id="while run has the lock"),
-        pytest.param(left_lock, id="beside the lock of a killed apply in a catalog"),
-        pytest.param(full_disk, id="on a full disk"),
-    ],
+    ("while run has the lock", locked),
+    ("beside the lock of a killed apply in a catalog", left_lock),
+    ("on a full disk", full_disk),
 )
 def test_giving_back_waits_for_nothing_and_is_recorded_later(
     conf: Conf,

@@ -19,6 +19,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
+from ....cases import cases
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..fake_configs import NOON, desired
 from ..scene import Scene, planned
@@ -73,12 +74,10 @@ PROXY = {"config_key": TIME, "evidence_table": "producer_id_proxies"}
 """A quota that an earlier release planned, and no view of this one proposes."""
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "expected"),
-    [
-        pytest.param({}, ("mallory", "DELETE", None), id="none"),
-        pytest.param({TIME: "50.0"}, ("mallory", "SET", "50.0"), id="an operator's"),
-    ],
+    ("none", {}, ("mallory", "DELETE", None)),
+    ("an operator's", {TIME: "50.0"}, ("mallory", "SET", "50.0")),
 )
 def test_what_no_view_asks_for_any_more_is_given_back_after_its_lease(
     scene: Scene, before: dict[str, str], expected: tuple[str, str, str | None]
@@ -237,10 +236,7 @@ def test_the_command_shows_what_a_killed_apply_left(
     assert "--delete-config producer_byte_rate" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("value", "operand"),
-    [pytest.param("0", "0", id="the value"), pytest.param("1000", "0", id="the operand alone")],
-)
+@cases(("value", "operand"), ("the value", "0", "0"), ("the operand alone", "1000", "0"))
 def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bounds(
     scene: Scene, value: str, operand: str
 ) -> None:

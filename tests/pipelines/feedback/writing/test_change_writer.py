@@ -27,6 +27,7 @@ from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
+from ....cases import cases
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
@@ -74,10 +75,7 @@ class CountedJournal(ListJournal):
         ListJournal.add(self, records)
 
 
-@pytest.mark.parametrize(
-    ("pause_s", "commits"),
-    [pytest.param(0, [120, 50, 50, 20], id="fast"), pytest.param(4, [120, *[8] * 15], id="slow")],
-)
+@cases(("pause_s", "commits"), ("fast", 0, [120, 50, 50, 20]), ("slow", 4, [120, *[8] * 15]))
 def test_many_changes_are_recorded_together_and_none_late(pause_s: int, commits: list[int]) -> None:
     """While a run lasts, its last record must be younger than a write can take to land."""
     configs, journal, clock = DictConfigs(), CountedJournal(), Clock()
@@ -265,14 +263,12 @@ class Silent(DictConfigs):
         DictConfigs.write(self, self.late)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("between", "after_s", "owned"),
-    [
-        pytest.param(None, 60, {KEY: "1000"}, id="nobody wrote in between"),
-        pytest.param("2000", 60, {KEY: "1000"}, id="another run of ours did"),
-        pytest.param("1000", 60, {KEY: "1000"}, id="another run of ours did the same"),
-        pytest.param(None, 130, None, id="later than any broker tries"),
-    ],
+    ("nobody wrote in between", None, 60, {KEY: "1000"}),
+    ("another run of ours did", "2000", 60, {KEY: "1000"}),
+    ("another run of ours did the same", "1000", 60, {KEY: "1000"}),
+    ("later than any broker tries", None, 130, None),
 )
 def test_what_lands_after_its_run_is_ours_nevertheless(
     between: str | None, after_s: float, owned: dict[str, str] | None

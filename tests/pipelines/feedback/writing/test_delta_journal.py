@@ -25,6 +25,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
+from ....cases import cases
 from ....delta_tables import this_minute
 from ....schemas.views.limit_rows import offenders
 from ....schemas.views.view_rows import fresh
@@ -101,12 +102,10 @@ def test_a_crash_between_any_two_steps_is_resolved(conf: Conf, opened: Opened, a
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(
+@cases(
     ("at", "made", "steps"),
-    [
-        pytest.param("begun", {}, [STARTED, STARTED, DONE], id="recorded, not written"),
-        pytest.param("sent", {KEY: "1000"}, [STARTED, DONE], id="written, not read back"),
-    ],
+    ("recorded, not written", "begun", {}, [STARTED, STARTED, DONE]),
+    ("written, not read back", "sent", {KEY: "1000"}, [STARTED, DONE]),
 )
 def test_after_kill_9_the_table_has_every_record(
     conf: Conf, opened: Opened, at: str, made: dict[str, str], steps: list[str]

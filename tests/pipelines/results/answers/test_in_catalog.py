@@ -17,6 +17,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ....cases import cases
 from ....delta_tables import NOON, violation
 from ....schemas.views.filled_views import FILLED
 from ....schemas.views.view_rows import HOSTILE, Row
@@ -57,13 +58,11 @@ def lines(rows: pa.Table) -> list[str]:
     return sorted(values.json_line(row) for row in values.rows(rows.to_reader()))
 
 
-@pytest.mark.parametrize(
+@cases(
     "names",
-    [
-        pytest.param(["producer_id_bursts", "recent_violations"], id="some"),
-        # Spark plans these texts for minutes.
-        pytest.param(NAMES, id="all"),
-    ],
+    ("some", ["producer_id_bursts", "recent_violations"]),
+    # Spark plans these texts for minutes.
+    ("all", NAMES),
 )
 def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
     spark: "SparkSession", catalog: Warehouse, warehouse: Warehouse, names: list[str]

@@ -19,6 +19,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ....cases import cases
 from ....delta_tables import NOON, Fill, violation
 from ....schemas.views.filled_views import FILLED
 from ....schemas.views.view_rows import HOSTILE, alert, use, used
@@ -98,28 +99,26 @@ def test_an_answer_waits_for_all_its_inputs(warehouse: Warehouse, fill: Fill) ->
     assert refreshed(warehouse) == {"producer_id_bursts", "quota_baselines"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("table", "row", "changed"),
-    [
-        pytest.param(
-            "producer_id_uses",
-            use(500, 900, principal="User:new"),
-            set(),
-            id="rows that are the same are not written",
-        ),
-        pytest.param(
-            "producer_id_rates",
-            violation("User:" + HOSTILE, LATER),
-            {"recent_violations"},
-            id="one that nothing else reads",
-        ),
-        pytest.param(
-            "quota_usage",
-            used(30, "producer_byte_rate", 7.0, principal="User:new"),
-            {"quota_advice", "quota_baselines", "quota_proposals"},
-            id="with the one that reads it",
-        ),
-    ],
+    (
+        "rows that are the same are not written",
+        "producer_id_uses",
+        use(500, 900, principal="User:new"),
+        set(),
+    ),
+    (
+        "one that nothing else reads",
+        "producer_id_rates",
+        violation("User:" + HOSTILE, LATER),
+        {"recent_violations"},
+    ),
+    (
+        "with the one that reads it",
+        "quota_usage",
+        used(30, "producer_byte_rate", 7.0, principal="User:new"),
+        {"quota_advice", "quota_baselines", "quota_proposals"},
+    ),
 )
 def test_an_input_changes_only_what_depends_on_it(
     warehouse: Warehouse, fill: Fill, table: str, row: dict[str, Any], changed: set[str]
@@ -261,12 +260,10 @@ def _without_newest() -> str:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("after", "is_usable"),
-    [
-        pytest.param(timedelta(seconds=899), True, id="young enough"),
-        pytest.param(timedelta(seconds=901), False, id="too old"),
-    ],
+    ("young enough", timedelta(seconds=899), True),
+    ("too old", timedelta(seconds=901), False),
 )
 def test_an_answer_of_old_inputs_must_not_be_relied_on(
     warehouse: Warehouse, fill: Fill, after: timedelta, is_usable: bool

@@ -9,6 +9,7 @@ from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.pipelines.results.producer_ids import producer_id_activations
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 
+from ....cases import cases
 from ....rule_rows import Rows, compute
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -93,27 +94,17 @@ def test_columns_of_an_activation() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("owners", "principal"),
-    [
-        pytest.param([], None, id="nobody"),
-        pytest.param([use(1, "User:a", 0, 1)], "User:a", id="the one that used it"),
-        pytest.param(
-            [use(1, "User:a", 0, 1), use(1, "User:b", 0, 2)], "User:b", id="that used it last"
-        ),
-        pytest.param(
-            [use(1, "User:a", 1, 1), use(1, "User:b", 0, 2)], "User:a", id="that was given it"
-        ),
-        pytest.param(
-            [use(1, "User:a", 2, 1), use(1, "User:b", 1, 2)], "User:b", id="that was given it last"
-        ),
-        pytest.param(
-            [use(1, "User:b", 1, 1), use(1, "User:a", 1, 1)], "User:a", id="a tie: the first name"
-        ),
-        pytest.param([use(1, None, 1, 1)], None, id="no principal"),
-        pytest.param([use(None, "User:a", 1, 1)], None, id="no id"),
-        pytest.param([use(1, "User:a", 1, 1, cluster_id="d")], None, id="another cluster's"),
-    ],
+    ("nobody", [], None),
+    ("the one that used it", [use(1, "User:a", 0, 1)], "User:a"),
+    ("that used it last", [use(1, "User:a", 0, 1), use(1, "User:b", 0, 2)], "User:b"),
+    ("that was given it", [use(1, "User:a", 1, 1), use(1, "User:b", 0, 2)], "User:a"),
+    ("that was given it last", [use(1, "User:a", 2, 1), use(1, "User:b", 1, 2)], "User:b"),
+    ("a tie: the first name", [use(1, "User:b", 1, 1), use(1, "User:a", 1, 1)], "User:a"),
+    ("no principal", [use(1, None, 1, 1)], None),
+    ("no id", [use(None, "User:a", 1, 1)], None),
+    ("another cluster's", [use(1, "User:a", 1, 1, cluster_id="d")], None),
 )
 def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
     (row,) = activations([active(0, 1)], owners)

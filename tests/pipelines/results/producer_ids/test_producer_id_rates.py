@@ -18,6 +18,7 @@ from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
+from ....cases import cases
 from ....examples import EXPENSIVE
 from ....rule_rows import Rows, compute
 from ..splits import assert_parts_equal_whole
@@ -172,14 +173,12 @@ EDGES = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "conf",
-    [
-        pytest.param(KIP_936, id="11 windows of a second"),
-        pytest.param(FEW_LONG_WINDOWS, id="3 windows of 2 s, filters that overflow"),
-        pytest.param(ONE_WINDOW, id="1 window"),
-        pytest.param(UNLIMITED, id="no quota but of one user"),
-    ],
+    ("11 windows of a second", KIP_936),
+    ("3 windows of 2 s, filters that overflow", FEW_LONG_WINDOWS),
+    ("1 window", ONE_WINDOW),
+    ("no quota but of one user", UNLIMITED),
 )
 def test_sql_says_what_the_rules_say(conf: ProducerIdsSection) -> None:
     seen = made_up(conf.num_windows, conf.window_ms) + EDGES
@@ -265,19 +264,17 @@ REQUEST = {
 }
 
 
-@pytest.mark.parametrize(
+@cases(
     ("other", "count"),
-    [
-        pytest.param({}, 1, id="an id that was given out"),
-        pytest.param({"error_code": None}, 1, id="no error code"),
-        pytest.param({"api": "ADD_PARTITIONS_TO_TXN", "producer_id": 0}, 1, id="an id of 0"),
-        pytest.param({"api": "PRODUCE", "producer_id": 2**62}, 1, id="any API, any id"),
-        pytest.param({"error_code": 14}, 0, id="an error"),
-        pytest.param({"error_code": 51, "producer_id": 6}, 0, id="an error with an id"),
-        pytest.param({"producer_id": None}, 0, id="no id"),
-        pytest.param({"producer_id": -1}, 0, id="the id that means none"),
-        pytest.param({"principal": None}, 0, id="no principal"),
-    ],
+    ("an id that was given out", {}, 1),
+    ("no error code", {"error_code": None}, 1),
+    ("an id of 0", {"api": "ADD_PARTITIONS_TO_TXN", "producer_id": 0}, 1),
+    ("any API, any id", {"api": "PRODUCE", "producer_id": 2**62}, 1),
+    ("an error", {"error_code": 14}, 0),
+    ("an error with an id", {"error_code": 51, "producer_id": 6}, 0),
+    ("no id", {"producer_id": None}, 0),
+    ("the id that means none", {"producer_id": -1}, 0),
+    ("no principal", {"principal": None}, 0),
 )
 def test_what_counts_as_a_sighting(other: dict[str, Any], count: int) -> None:
     rows = compute(producer_id_rates.result(KIP_936), requests=[REQUEST | other])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from quotaflow.pipelines.results.reads import remote_reads
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
@@ -16,6 +15,7 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs import fetch_lines
 from quotaflow.udfs.fetch_sessions import Limits, follow_sessions
 
+from ....cases import cases
 from ....record_batches import parsed
 from ....rule_rows import database
 from .replica_rows import BEFORE, Row, answered, at, computed, fetch, minute, seen
@@ -95,15 +95,13 @@ def test_without_a_session_an_empty_answer_names_its_offset() -> None:
     assert counts(row) == (2, 200_000, 1, 1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("configs", "expected"),
-    [
-        pytest.param([], (None, 0), id="no snapshot has the quota"),
-        pytest.param([quota("9223372036854775807")], (None, 0), id="Kafka's default is none"),
-        pytest.param([quota("1000000")], (1_000_000, 0), id="the broker is far below it"),
-        pytest.param([quota("1000", entity_name="2")], (None, 0), id="another broker's"),
-        pytest.param([quota("150000"), quota("1000000", 5)], (1_000_000, 0), id="it was raised"),
-    ],
+    ("no snapshot has the quota", [], (None, 0)),
+    ("Kafka's default is none", [quota("9223372036854775807")], (None, 0)),
+    ("the broker is far below it", [quota("1000000")], (1_000_000, 0)),
+    ("another broker's", [quota("1000", entity_name="2")], (None, 0)),
+    ("it was raised", [quota("150000"), quota("1000000", 5)], (1_000_000, 0)),
 )
 def test_why_an_answer_is_empty(configs: list[Row], expected: tuple[int | None, int]) -> None:
     (row,) = rows_of(*SESSION, configs=configs)
@@ -111,44 +109,40 @@ def test_why_an_answer_is_empty(configs: list[Row], expected: tuple[int | None, 
     assert row["empty_fetches"] == 8
 
 
-@pytest.mark.parametrize(
+@cases(
     ("facts", "offsets"),
-    [
-        pytest.param([read(1, LOCAL_START, 9)], [starts()], id="at the local start"),
-        pytest.param([read(1, 5, 9)], [starts(2)], id="before the first snapshot"),
-        pytest.param([read(1, 5, 9)], [starts(local=0)], id="all is on disk"),
-        pytest.param([read(1, 5, 9)], [starts(local=None)], id="the broker does not say it"),
-        pytest.param([read(1, 5, 9)], [starts(), starts(0, is_removed=True)], id="removed"),
-        pytest.param([read(1, 5, 9)], [starts(partition=1)], id="another partition"),
-        pytest.param([read(1, 5, 9, replica_id=2)], [starts()], id="a follower"),
-        pytest.param([read(1, 5, 0, error_code=41)], [starts()], id="refused"),
-        pytest.param([read(1, 5, 0, throttle_time_ms=9.0)], [starts()], id="a client quota"),
-        pytest.param(
-            [fetch(1, 1, answered(9, fetch_offset=5, high_watermark=20), **timed(1, 9))],
-            [starts()],
-            id="the topic was made again",
-        ),
-        pytest.param(
-            [fetch(1, 1, answered(0, fetch_offset=5, error_code=1), **timed(1, 0))],
-            [starts()],
-            id="out of range",
-        ),
-    ],
+    ("at the local start", [read(1, LOCAL_START, 9)], [starts()]),
+    ("before the first snapshot", [read(1, 5, 9)], [starts(2)]),
+    ("all is on disk", [read(1, 5, 9)], [starts(local=0)]),
+    ("the broker does not say it", [read(1, 5, 9)], [starts(local=None)]),
+    ("removed", [read(1, 5, 9)], [starts(), starts(0, is_removed=True)]),
+    ("another partition", [read(1, 5, 9)], [starts(partition=1)]),
+    ("a follower", [read(1, 5, 9, replica_id=2)], [starts()]),
+    ("refused", [read(1, 5, 0, error_code=41)], [starts()]),
+    ("a client quota", [read(1, 5, 0, throttle_time_ms=9.0)], [starts()]),
+    (
+        "the topic was made again",
+        [fetch(1, 1, answered(9, fetch_offset=5, high_watermark=20), **timed(1, 9))],
+        [starts()],
+    ),
+    (
+        "out of range",
+        [fetch(1, 1, answered(0, fetch_offset=5, error_code=1), **timed(1, 0))],
+        [starts()],
+    ),
 )
 def test_what_is_no_remote_read(facts: list[Row], offsets: list[Row]) -> None:
     assert rows_of(*facts, partition_offsets=offsets) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("waiting", "empty"),
-    [
-        pytest.param({}, 1, id="it waited"),
-        pytest.param({"session_partitions": 0}, 0, id="the partition was left out"),
-        pytest.param({"session_id": 8}, 0, id="another session"),
-        pytest.param({"throttle_time_ms": 3.0}, 0, id="a client quota emptied it"),
-        pytest.param({"partitions": [answered(0, preferred_read_replica=2)]}, 0, id="a redirect"),
-        pytest.param({"event_time": at(-70)}, 0, id="more than a minute ago"),
-    ],
+    ("it waited", {}, 1),
+    ("the partition was left out", {"session_partitions": 0}, 0),
+    ("another session", {"session_id": 8}, 0),
+    ("a client quota emptied it", {"throttle_time_ms": 3.0}, 0),
+    ("a redirect", {"partitions": [answered(0, preferred_read_replica=2)]}, 0),
+    ("more than a minute ago", {"event_time": at(-70)}, 0),
 )
 def test_which_empty_answers_wait(waiting: Row, empty: int) -> None:
     (row,) = rows_of(in_session(1, 1) | waiting, in_session(2, 2, 5, 90))
