@@ -6,6 +6,11 @@ READY := $(VENV)/.ready
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
 INSTALL := $(BIN)/pip install $(QUIETLY)
+# uv does not read pip's configuration: this gives it the index of that, and the machine's certificates.
+INDEX = $(shell $(BIN)/pip config list 2>/dev/null | sed -n "s/^[^.]*\.index-url='\(.*\)'/\1/p" | tail -1)
+UV = UV_SYSTEM_CERTS=1 $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) $(BIN)/uv pip
+# PySpark comes as source: to compress the jars of its wheel takes half of the installation.
+STORED := --no-build-isolation-package pyspark --config-settings-package 'pyspark:--build-option=--compression=stored'
 
 # Many tests start Python again: without bytecode on disk each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -127,20 +132,21 @@ audit: ## known vulnerabilities of what constraints.txt pins: asks the advisory 
 	@.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --format json \
 	  --progress-spinner off 2>&1 | $(PYTHON) .ci/audit.py constraints.txt
 
-# What a release is made with, beside the environment of the tests.
-TOOLS := .venv/release/bin
-$(TOOLS)/uv:
+# What a bill of materials is made with, beside the environment of the tests.
+CYCLONEDX := .venv/release/bin/cyclonedx-py
+$(CYCLONEDX):
 	@$(PYTHON) -m venv .venv/release
-	@$(TOOLS)/pip install --quiet 'uv>=0.13,<0.14' 'cyclonedx-bom>=7.5,<8'
+	@.venv/release/bin/pip install --quiet 'cyclonedx-bom>=7.5,<8'
 
 # The newest sums of what constraints.txt pins, for every platform and Python from 3.11 on.
-LOCK := pip compile pyproject.toml --quiet --universal --python-version 3.11 $(EXTRAS:%=--extra %) \
+LOCK = $(UV) compile pyproject.toml --quiet --universal --python-version 3.11 $(EXTRAS:%=--extra %) \
   --generate-hashes --no-annotate --custom-compile-command 'make lock'
-lock: $(TOOLS)/uv ## requirements*.txt: all packages of a release, with sums
-	$(TOOLS)/uv $(LOCK) --constraints constraints.txt --output-file requirements.txt
-	$(TOOLS)/uv $(LOCK) --constraints constraints.txt --extra kerberos --output-file .venv/release/kerberos.txt
+lock: $(READY) ## requirements*.txt: all packages of a release, with sums
+	@mkdir -p .venv/release
+	@$(LOCK) --constraints constraints.txt --output-file requirements.txt
+	@$(LOCK) --constraints constraints.txt --extra kerberos --output-file .venv/release/kerberos.txt
 	grep -v '^python-dateutil==' constraints.txt > .venv/release/constraints.txt
-	$(TOOLS)/uv $(LOCK) --constraints .venv/release/constraints.txt --extra iam --output-file .venv/release/iam.txt
+	@$(LOCK) --constraints .venv/release/constraints.txt --extra iam --output-file .venv/release/iam.txt
 	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
 	  > requirements-$$extra.txt; done
 
@@ -157,8 +163,8 @@ docs: $(READY) $(SITE)/sphinx-build ## the site of all pages, in build/docs; a b
 jar: $(READY) ## the jar for brokers, in dist/: receiver and appenders, the same bytes each time
 	$(BIN)/python .ci/release/receiver_jar.py dist
 
-release: docs $(TOOLS)/uv ## wheel, sdist, jar for brokers, site, bill of materials and sums, in dist/
-	$(BIN)/python .ci/release/build.py dist $(TOOLS)/cyclonedx-py
+release: docs $(CYCLONEDX) ## wheel, sdist, jar for brokers, site, bill of materials and sums, in dist/
+	$(BIN)/python .ci/release/build.py dist $(CYCLONEDX)
 
 # PYTHONS='python3.11 python3.14': which Pythons to check the wheel of dist/ with.
 PYTHONS ?= $(PYTHON)
@@ -172,8 +178,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) .ci/needs.py
 	@echo "preparing $(VENV) (once: $$(wc -l < constraints.txt) packages, about 700 MB, some minutes)"
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --constraint constraints.txt pip setuptools wheel
-	@$(BIN)/python .ci/prepare.py constraints.txt
+	$(INSTALL) --constraint constraints.txt pip setuptools wheel uv
+	@$(UV) install --python $(BIN)/python --no-deps $(STORED) --requirement constraints.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	$(BIN)/pip check --quiet
 	touch $(READY)
