@@ -46,10 +46,10 @@ def adopt(
 ) -> None:
     """Take over configs that this deployment does not know as its own, so that they are restored.
 
-    These are configs that an earlier release wrote without a signature, leases in the topic that a
-    lost warehouse left, rows of config_changes without a lease, and, with --from, the leases of
-    another deployment. Read each line before --yes: from then on `restore` sets the value at the
-    right. Nothing is written to configs.
+    These are leases in the topic that a lost warehouse left, rows of config_changes without a
+    lease or of another deployment, and, with --from, the leases of another deployment. Read each
+    line before --yes: from then on `restore` sets the value at the right. Nothing is written to
+    configs.
 
     A lease in the name of this deployment that no key verifies, as after the loss of the key, is
     taken over only if you name its config: anyone who may write the topic can have written it.

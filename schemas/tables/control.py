@@ -153,7 +153,7 @@ PLANS = Table(
         Column("risk", STRING, "side effects that it may have"),
         Column("note", STRING, "what may refuse it, or what follows"),
         Column("command", STRING, "kafka-configs command line that does the same"),
-        Column("purpose", STRING, "apply; restore: a halt restores; null: apply"),
+        Column("purpose", STRING, "apply; restore: a halt restores"),
         Column("planned_by", STRING, "user and host of the command that froze it"),
     ),
     key=("plan_id", "number", "event_time"),
@@ -198,7 +198,7 @@ CONFIG_CHANGES = Table(
         Column(
             "sequence",
             LONG,
-            "place of the record among all of its deployment; null: of an earlier release",
+            "place of the record among all of its deployment",
         ),
         Column("deployment", STRING, "the deployment that wrote it: conf's feedback.deployment"),
         Column("mac", STRING, "proves that a holder of the signing key wrote the row as it is"),

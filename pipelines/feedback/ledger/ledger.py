@@ -42,7 +42,7 @@ class Record:
 
     `prior_value` and `config_value` are the whole config before and after; `operand` is the
     operation's. `run_id` identifies a command, `number` a record of it. `sequence` is its place
-    among all records of a deployment, and `mac` proves both; null in records of earlier releases.
+    among all records of a deployment, and `mac` proves both.
     """
 
     event_time: datetime
@@ -272,7 +272,7 @@ class LedgerBuilder:
 
 
 def _order(record: Record) -> tuple[bool, int, datetime, str, int]:
-    """Records of earlier releases come first, by their times; a clock may have been wrong."""
+    """By the place among a deployment's records, because a clock may have been wrong."""
     sequence = record.sequence
     order = record.event_time, record.run_id, record.number
     return (False, 0, *order) if sequence is None else (True, sequence, *order)

@@ -18,27 +18,27 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 class TrustedLedger:
     """The ledger of what verifies, and what is left out of it.
 
-    `problems` name each row and lease that is not believed. `unsigned` is the ledger of rows
-    without a valid signature of this deployment that a person can take over: those of earlier
-    releases, and of another deployment. `unstored` have a lease of ours and no row, as after the
-    loss of a warehouse. `unleased` have a row of ours and no lease.
+    `problems` name each row and lease that is not believed. `others` is the ledger of rows that
+    another deployment signed, by a key of ours: a person can take them over. `unstored` have a
+    lease of ours and no row, as after the loss of a warehouse. `unleased` have a row of ours and
+    no lease.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
     problems: tuple[str, ...] = ()
-    unsigned: Ledger = field(default_factory=Ledger)
+    others: Ledger = field(default_factory=Ledger)
     unstored: tuple[Key, ...] = ()
     unleased: Ledger = field(default_factory=Ledger)
 
     @property
     def refused(self) -> tuple[str, ...]:
         """Each row or lease that is not believed, in words."""
-        unsigned = [*self.unsigned.owned, *(record.key for record in self.unsigned.open_records)]
+        others = [*self.others.owned, *(record.key for record in self.others.open_records)]
         return (
             *self.problems,
             *(
                 f"{_named(key)}: no signature of this deployment: quotaflow adopt shows it"
-                for key in sorted(set(unsigned), key=_order)
+                for key in sorted(set(others), key=_order)
             ),
             *(
                 f"{_named(key)}: config_changes says that it is ours, and the topic has no lease "
@@ -53,17 +53,15 @@ def judge(
 ) -> TrustedLedger:
     """What of these records of the tables and of these leases is believed."""
     trusted: dict[str | None, Record] = {}
-    adoptable: list[Record] = []
+    of_others: list[Record] = []
     problems: list[str] = []
     for record in records:
         if record.entity.cluster_id != cluster_id:
             continue
-        if record.mac is None and record.sequence is None and record.deployment is None:
-            adoptable.append(record)
-        elif not signer.verifies(record):
+        if not signer.verifies(record):
             problems.append(_altered(record))
         elif record.deployment != signer.deployment:
-            adoptable.append(record)
+            of_others.append(record)
         else:
             # A copy of a row is the same row.
             trusted.setdefault(record.mac, record)
@@ -79,7 +77,7 @@ def judge(
     return TrustedLedger(
         ledger=_joined(stored, live),
         problems=(*book.problems, *sorted(set(problems))),
-        unsigned=_left(Ledger.from_records(adoptable), trusted.values()),
+        others=_left(Ledger.from_records(of_others), trusted.values()),
         unstored=tuple(
             key
             for key, lease in leases.items()
@@ -124,14 +122,14 @@ def _joined(stored: Ledger, live: Ledger) -> Ledger:
     )
 
 
-def _left(unsigned: Ledger, trusted: Iterable[Record]) -> Ledger:
-    """The unsigned configs that nobody has taken over since."""
+def _left(others: Ledger, trusted: Iterable[Record]) -> Ledger:
+    """The configs of other deployments that nobody has taken over since."""
     since: dict[Key, datetime] = {}
     for record in trusted:
         since[record.key] = max(record.event_time, since.get(record.key, record.event_time))
-    left = [key for key, owned in unsigned.owned.items() if not _is_after(since, key, owned.since)]
-    still = [r for r in unsigned.open_records if not _is_after(since, r.key, r.event_time)]
-    return replace(unsigned.restricted_to(left), open_records=tuple(still))
+    left = [key for key, owned in others.owned.items() if not _is_after(since, key, owned.since)]
+    still = [r for r in others.open_records if not _is_after(since, r.key, r.event_time)]
+    return replace(others.restricted_to(left), open_records=tuple(still))
 
 
 def _is_after(since: Mapping[Key, datetime], key: Key, at: datetime) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.feedback.configs.change import Change, Operation, Plan, purpose_of
+from quotaflow.pipelines.feedback.configs.change import Change, Operation, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 
 _ROW = (
@@ -53,6 +53,5 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["command"],
         row["note"],
         row["lease_s"],
-        # A release before this column froze no others.
-        row.get("purpose") or purpose_of(desired),
+        row["purpose"],
     )

@@ -1,7 +1,7 @@
 """`quotaflow adopt`: takes over what nobody would give back, by a person's yes.
 
-That is what an earlier release wrote without a signature, what a lost warehouse left in the topic
-of leases, rows of ours without a lease, and the leases of another deployment that is named.
+That is what a lost warehouse left in the topic of leases, rows of ours without a lease, rows that
+another deployment signed, and the leases of another deployment that is named.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +58,7 @@ class LeftLease:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What is taken over, and the ends of open records without a signature.
+    """What is taken over, and the ends of open records of other deployments.
 
     `distrusted` names rows and leases that are not believed. `left` are those of them that stay in
     the topic until a person names them, and `over` those of which nothing stands in the cluster.
@@ -176,12 +176,12 @@ def _of_named(adoption: Adoption, named: Request | None, book: LeaseBook) -> Ado
 def _adoption(
     trust: TrustedLedger, book: LeaseBook, configs: Configs, other: str | None, now: datetime
 ) -> Adoption:
-    ends = resolve_open(configs, trust.unsigned, lambda: now)
-    unsigned = trust.unsigned.with_ends(ends).owned
+    ends = resolve_open(configs, trust.others, lambda: now)
+    stored = trust.others.with_ends(ends).owned
     missing = {key: trust.ledger.owned[key] for key in trust.unstored}
     named = _leases_of(other, book) if other is not None else {}
     sources: list[tuple[Mapping[Key, OwnedConfig], str]] = [
-        (unsigned, "a row of config_changes without a signature of this deployment"),
+        (stored, "a row of config_changes without a signature of this deployment"),
         (trust.unleased.owned, "a row of config_changes without a lease in the topic"),
         (missing, "a lease in the topic without a row of config_changes"),
         (named, f"a lease of deployment {other}"),

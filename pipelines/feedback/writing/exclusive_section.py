@@ -315,8 +315,8 @@ def _check_new_writes(
     if isinstance(topic, lease_topic.MissingTopic):
         raise lease_topic.missing(topic.command)
     check_clock(trust.ledger, now)
-    owned = [*trust.unsigned.owned, *trust.unleased.owned, *trust.unstored]
-    owned += [record.key for record in trust.unsigned.open_records]
+    owned = [*trust.others.owned, *trust.unleased.owned, *trust.unstored]
+    owned += [record.key for record in trust.others.open_records]
     if owned or book.problems:
         configs = counted(len(set(owned)), "config") if owned else "; ".join(book.problems)
         raise FeedbackError(
@@ -328,8 +328,8 @@ def _check_new_writes(
 def next_record_time(newest: datetime | None, now: datetime) -> datetime:
     """The time for a new record: after all earlier records, even if clocks differ a little.
 
-    The order of runs of earlier releases cannot be known from records of the same time. A newest
-    record of a wrong clock is left out.
+    Views order records of several runs by their times. A newest record of a wrong clock is left
+    out.
     """
     if newest is None or newest > now + _CLOCK_SLACK:
         return now

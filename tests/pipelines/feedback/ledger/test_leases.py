@@ -127,9 +127,10 @@ def test_a_forged_row_is_refused_by_name_and_costs_nobody_else() -> None:
         {"sequence": 99},
         {"mac": "0" * 64},
         {"mac": None},
+        {"mac": None, "sequence": None, "deployment": None},
         {"deployment": "there"},
     ],
-    ids=lambda values: next(iter(values)),
+    ids=" ".join,
 )
 def test_an_altered_row_is_refused_by_name_and_the_lease_gives_back(
     values: dict[str, object],
@@ -141,15 +142,15 @@ def test_an_altered_row_is_refused_by_name_and_the_lease_gives_back(
     assert site.value("eve") is None
 
 
-def test_a_row_without_a_signature_waits_for_a_person() -> None:
+def test_a_row_without_a_signature_is_refused_and_nobody_takes_it_over() -> None:
     site = Site()
     site.configs.configs[EVE[0]] = {KEY: "2000"}
-    old = replace(applied("eve").tables.records[-1], sequence=None, deployment=None, mac=None)
-    site.tables.add([old])
-    assert site.trust().unsigned.owned.keys() == {EVE}
-    assert site.trust().ledger.owned == {}
-    assert "quotaflow adopt shows it" in site.trust().refused[0]
-    assert site.restore() == []
+    site.tables.add(
+        [replace(applied("eve").tables.records[-1], sequence=None, deployment=None, mac=None)]
+    )
+    assert (site.trust().ledger.owned, site.trust().others.owned) == ({}, {})
+    assert site.trust().refused[0].endswith("does not verify")
+    assert (site.restore(), site.value("eve")) == ([], "2000")
 
 
 def test_an_old_row_that_is_copied_is_refused_by_name() -> None:

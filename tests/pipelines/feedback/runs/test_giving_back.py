@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 import pytest
@@ -11,6 +12,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
+from quotaflow.pipelines.feedback.ledger import deployment
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.runs import adopt_run, panic_run, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
@@ -112,22 +114,24 @@ def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Ope
         assert (section.ledger.owned, section.trust.refused) == ({}, ())
 
 
-def rows_of_an_earlier_release(conf: Conf) -> None:
-    """What config_changes has of a run that signed nothing."""
+def rows_of_another_deployment(conf: Conf) -> None:
+    """What config_changes has of a run of a deployment with the same key, whose topic is lost."""
     made = ListJournal()
     applying(DictConfigs(), made, "old").run("p", changes("eve"))
+    other = replace(deployment.signer(conf, make=True), deployment="old")
     rows = RowAppender.from_conf(conf, print)
     rows.ensure([CONFIG_CHANGES])
-    DeltaJournal(rows, "me@host").add(made.records)
+    signed = [other.signed(record, number) for number, record in enumerate(made.records)]
+    DeltaJournal(rows, "me@host").add(signed)
 
 
-def test_leases_of_an_earlier_release_are_taken_over_by_a_person(
+def test_rows_of_another_deployment_are_taken_over_by_a_person(
     conf: Conf, opened: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entity = changes("eve")[0].entity
     configs = DictConfigs({entity: {KEY: "1000"}})
     opened(configs)
-    rows_of_an_earlier_release(conf)
+    rows_of_another_deployment(conf)
     with pytest.raises(FeedbackError, match=r"not sure what is to be given back \(1 config\)"):
         apply(conf, "zoe")
     words = ["--set", f"warehouse.path={conf.warehouse.folder}"]

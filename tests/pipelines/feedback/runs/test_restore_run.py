@@ -71,7 +71,7 @@ def test_what_somebody_else_set_since_an_apply_was_killed_is_not_shown(scene: Sc
 
 TIME = "request_percentage"
 PROXY = {"config_key": TIME, "evidence_table": "producer_id_proxies"}
-"""A quota that an earlier release planned, and no view of this one proposes."""
+"""A quota whose view is gone: nothing proposes it any more."""
 
 
 @cases(
