@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas import scope
 from quotaflow.pipelines.config.cluster import ClusterSection
-from quotaflow.pipelines.report import scope
 from quotaflow.pipelines.report.report import report
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import serving

@@ -60,8 +60,8 @@ def report(
     """
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
+    from quotaflow.pipelines.areas import scope  # noqa: PLC0415
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.report import scope  # noqa: PLC0415
     from quotaflow.pipelines.report.report import report as render_report  # noqa: PLC0415
 
     settings = options.conf_of_tables(conf, overrides)

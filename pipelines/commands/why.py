@@ -12,8 +12,8 @@ from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why.answer import Answer
-    from quotaflow.pipelines.advice.why.finding import Finding
+    from quotaflow.pipelines.advice.why import Answer
+    from quotaflow.pipelines.areas.finding import Finding
 
 COLUMNS = (
     "name",
@@ -76,20 +76,20 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    from quotaflow.pipelines.advice.why import answer  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.advice.why import why as ask  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.areas.about import Period  # noqa: PLC0415
     from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection  # noqa: PLC0415
 
     settings = options.conf_of_tables(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
-    period = answer.Period(until, timedelta(seconds=options.seconds(lookback)))
+    period = Period(until, timedelta(seconds=options.seconds(lookback)))
     with progress.shown("asking the tables"):
-        answered = answer.why(
+        answered = ask(
             answers.open_reader(settings),
             name,
             period,
             settings.kafka.cluster_id,
-            Connection.from_conf(settings),
+            settings,
         )
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
-from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.plan import config_value, entity, value
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
     NOW,

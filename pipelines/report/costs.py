@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import Team
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS

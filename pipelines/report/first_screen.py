@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.report import rack_traffic, texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.report import rack_traffic
 from quotaflow.pipelines.report.costs import costs_of
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)

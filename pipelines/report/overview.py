@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import by_name, lines
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, Chart, ReportSection, Row
 from quotaflow.schemas.levels import IN_WORDS
 from quotaflow.udfs.counted import counted

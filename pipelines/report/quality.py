@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
     NOW,

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.report import snapshots, texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     MAX_ROWS,
     NOW,

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.report import snapshots, texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     BROKER,
     MAX_ROWS,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
@@ -21,7 +22,6 @@ from quotaflow.pipelines.report import (
 )
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.page import page
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
 from quotaflow.schemas import levels
 from quotaflow.schemas.levels import IN_WORDS

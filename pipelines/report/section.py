@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.areas import texts
 from quotaflow.udfs.counted import counted
 
 MAX_ROWS = 20

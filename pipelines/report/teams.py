@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.costs import costs_of
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     NUMBER,
     Chart,

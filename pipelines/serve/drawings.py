@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.advice.why.subject import any_of
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.subject import any_of
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
 from quotaflow.pipelines.report.costs import costs_of_name
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     BROKER,
     CLIENT,

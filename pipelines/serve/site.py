@@ -12,14 +12,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from quotaflow.pipelines.advice.why.subject import UnknownNameError
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.report import templates, texts
+from quotaflow.pipelines.report import templates
 from quotaflow.pipelines.report.first_screen import MAX_SHOWN, blocks, to_dos
 from quotaflow.pipelines.report.head import head
 from quotaflow.pipelines.report.report import sections
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.serve import names, subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
 from quotaflow.pipelines.serve.tables import BusyError, Tables, Versions

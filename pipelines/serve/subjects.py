@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from quotaflow.pipelines.advice.why import answer
-from quotaflow.pipelines.advice.why.answer import Answer, AreaAnswer
-from quotaflow.pipelines.advice.why.finding import FACT, NOTHING, PROBLEM
-from quotaflow.pipelines.advice.why.subject import UnknownNameError
+from quotaflow.pipelines.advice.why import Answer, AreaAnswer, why
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.report.section import (
     BROKER,
     CLIENT,
@@ -94,10 +93,9 @@ def page(scope: Scope, kind: str, name: str) -> SubjectPage:
         if not has_rows:
             raise UnknownNameError(f"the tables have no {kind} {texts.listed(name)}")
         return SubjectPage((), "", (), "", drawn)
-    connection = Connection.from_conf(scope.conf)
-    period = answer.Period(None, _LOOKBACK)
+    period = Period(None, _LOOKBACK)
     try:
-        answered = answer.why(scope.reader, name, period, scope.cluster_id or None, connection)
+        answered = why(scope.reader, name, period, scope.cluster_id or None, scope.conf)
     except UnknownNameError:
         if not has_rows:
             raise

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QueryError
-from quotaflow.pipelines.report import scope
-from quotaflow.pipelines.report.scope import Scope
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES

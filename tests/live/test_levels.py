@@ -11,13 +11,13 @@ from kafka import KafkaAdminClient
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.replica_moves import Throttled, move, replicas, set_rate
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas import scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor import doctor
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.feedback.runs import apply_run
 from quotaflow.pipelines.feedback.writing import exclusive_section
-from quotaflow.pipelines.report import scope
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.reader import Reader

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.advice.why import answer
-from quotaflow.pipelines.advice.why.finding import FACT, NOTHING, PROBLEM, UNKNOWN
+from quotaflow.pipelines.advice.why import AREAS, MAX_FINDINGS, why
+from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM, UNKNOWN
 from quotaflow.pipelines.commands import why as command
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.terminal.values import json_line
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -28,13 +28,12 @@ from ...schemas.views.test_why_groups_lag import scene as lagging
 from ...schemas.views.view_rows import HOSTILE, Row, alert, at, choice, gauge, push, request, used
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
-HOUR = answer.Period(None, timedelta(hours=1))
-CONNECTION = Connection.from_conf(config.Conf())
+HOUR = Period(None, timedelta(hours=1))
 
 
-def rows_of(reader: Reader, name: str, period: answer.Period = HOUR) -> list[Row]:
+def rows_of(reader: Reader, name: str, period: Period = HOUR) -> list[Row]:
     """The rows of --json."""
-    answered = answer.why(reader, name, period, "c1", CONNECTION)
+    answered = why(reader, name, period, "c1", config.Conf())
     return [json.loads(json_line(row)) for row in command.rows(answered)]
 
 
@@ -60,7 +59,7 @@ def test_every_area_answers_about_every_name_in_rows_of_one_shape(
 ) -> None:
     rows = rows_of(filled, name)
     assert {tuple(row) for row in rows} == {command.COLUMNS}
-    assert {row["area"] for row in rows} == {area.NAME for area in answer.AREAS}
+    assert {row["area"] for row in rows} == {area.NAME for area in AREAS}
     assert {row["state"] for row in rows} <= {PROBLEM, FACT, NOTHING, UNKNOWN}
     assert [row["finding"] for row in rows if row["state"] == UNKNOWN] == []
     for row in rows:
@@ -86,7 +85,7 @@ def test_each_problem_has_its_evidence_and_the_next_step(of_alice: list[Row]) ->
 
 def test_problems_come_before_facts(of_alice: list[Row]) -> None:
     rows = of_alice
-    by_area = [[r["state"] for r in rows if r["area"] == area.NAME] for area in answer.AREAS]
+    by_area = [[r["state"] for r in rows if r["area"] == area.NAME] for area in AREAS]
     for states in by_area:
         assert states == sorted(states, key=lambda state: state != PROBLEM)
     is_problem = [any(r["state"] == PROBLEM for r in rows if r["area"] == a) for a in areas(rows)]
@@ -127,7 +126,7 @@ def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
     warehouse = at_folder(tmp_path)
     early = [used(n, "producer_byte_rate", 9.0) for n in (-3 * 86_400, 0)]
     make_tables(warehouse, {"quota_usage": early})
-    period = answer.Period(at(-2 * 86_400), timedelta(hours=1))
+    period = Period(at(-2 * 86_400), timedelta(hours=1))
     rows = rows_of(Reader(warehouse), "User:alice", period)
     unknown = {row["evidence_table"] for row in rows if row["state"] == UNKNOWN}
     assert unknown == {
@@ -271,7 +270,7 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
     warehouse = at_folder(tmp_path)
     make_tables(warehouse, {"quota_usage": [DAVE | {"client_id": f"c{n}"} for n in range(300)]})
     rows = [row for row in rows_of(Reader(warehouse), "dave") if row["area"] == "quotas"]
-    assert len(rows) == answer.MAX_FINDINGS + 1
+    assert len(rows) == MAX_FINDINGS + 1
     assert rows[-1]["finding"] == "There are more: see quota_usage, client_quotas."
 
 

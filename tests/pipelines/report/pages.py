@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.report.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -5,9 +5,9 @@ from datetime import date
 
 import pytest
 
+from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
-from quotaflow.pipelines.report import texts
 from quotaflow.pipelines.report.costs import costs_of
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.section import TOPIC

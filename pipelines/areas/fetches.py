@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import PROBLEM, Finding, Row, client_text, last_day
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import PROBLEM, Finding, Row, client_text, last_day
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
 
 NAME = "fetch_limits"
@@ -13,6 +13,7 @@ TABLES = ("fetch_advice", "fetch_sizes")
 _ADVICE = (
     "SELECT * FROM fetch_advice WHERE {of_cluster} AND {is_client} AND replica_id IS NULL "
     "ORDER BY bytes_per_s DESC, advice, client_id"
+    " LIMIT {limit}"
 )
 _LIMITED = (
     "SELECT principal, client_id, CAST(sum(fetches) AS BIGINT) AS fetches, "
@@ -21,10 +22,12 @@ _LIMITED = (
     "AS client_limit_fetches, CAST(sum(broker_cap_fetches) AS BIGINT) AS broker_cap_fetches, "
     "CAST(sum(quota_window_fetches + throttled_fetches) AS BIGINT) AS quota_fetches, "
     "CAST(sum(error_fetches) AS BIGINT) AS error_fetches "
-    "FROM fetch_sizes WHERE {of_cluster} AND {is_client} AND replica_id IS NULL AND {in_range} "
+    "FROM fetch_sizes WHERE {of_cluster} AND {is_client} AND replica_id IS NULL "
+    "AND {within:event_time} "
     "GROUP BY principal, client_id HAVING sum(max_bytes_fetches + partition_max_bytes_fetches + "
     "first_batch_fetches + broker_cap_fetches + quota_window_fetches + throttled_fetches + "
     "error_fetches + starved_fetches) > 0 ORDER BY fetches DESC, principal, client_id"
+    " LIMIT {limit}"
 )
 
 

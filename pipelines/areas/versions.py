@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.advice.why.finding import Finding, Row, client_text
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import Finding, Row, client_text
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
 
 NAME = "clients"
@@ -17,7 +17,8 @@ _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
     "count(DISTINCT client_address) AS hosts, min(client_address) AS client_address, "
     "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests FROM requests "
-    "WHERE {of_cluster} AND ({is_client} OR {is_address}) AND {in_range} AND replica_id IS NULL "
+    "WHERE {of_cluster} AND ({is_client} OR {is_address}) "
+    "AND {within:event_time} AND replica_id IS NULL "
     "GROUP BY principal, client_id, client_software_name, client_software_version "
     "ORDER BY requests DESC, principal, client_id, client_software_version "
     f"LIMIT {_MAX_CLIENTS}"
@@ -25,10 +26,11 @@ _CLIENTS = (
 _ERRORS = (
     "SELECT requests.principal, requests.client_id, requests.api, requests.error_code, "
     "names.error_name, CAST(sum(coalesce(requests.weight, 1)) AS BIGINT) AS requests "
-    "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {in_range} "
+    "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {within:event_time} "
     "AND replica_id IS NULL AND error_code <> 0) AS requests "
     "LEFT JOIN error_names AS names ON requests.error_code = names.error_code "
     "GROUP BY ALL ORDER BY requests DESC, api, error_code"
+    " LIMIT {limit}"
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import (
+from quotaflow.pipelines.areas.finding import (
     FACT,
     PROBLEM,
     Finding,
@@ -12,7 +12,7 @@ from quotaflow.pipelines.advice.why.finding import (
     client_text,
     last_day,
 )
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
 
 NAME = "remote_reads"
@@ -23,12 +23,14 @@ _READS = (
     "CAST(sum(fetches) AS BIGINT) AS fetches, CAST(sum(bytes) AS BIGINT) AS bytes, "
     "sum(fetch_time_ms) AS fetch_time_ms, sum(empty_time_ms) AS empty_time_ms "
     "FROM remote_reads_by_hour WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "AND hour >= {day} AND hour < {end} GROUP BY principal, client_id, topic "
+    "AND hour >= {day} AND hour < {until} GROUP BY principal, client_id, topic "
     "ORDER BY bytes DESC, principal, client_id, topic"
+    " LIMIT {limit}"
 )
 _STEPS = (
     "SELECT * FROM remote_read_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
     "ORDER BY bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+    " LIMIT {limit}"
 )
 _SECOND_MS, _MEGABYTE = 1e3, 1e6
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import (
+from quotaflow.pipelines.areas.finding import (
     FACT,
     PROBLEM,
     Finding,
@@ -11,7 +11,7 @@ from quotaflow.pipelines.advice.why.finding import (
     client_text,
     last_day,
 )
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
@@ -19,14 +19,17 @@ TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 _RACKS = (
     "SELECT * FROM client_racks WHERE {of_cluster} AND {is_client} "
     "ORDER BY cross_rack_bytes DESC NULLS LAST, principal, client_id"
+    " LIMIT {limit}"
 )
 _STEPS = (
     "SELECT * FROM replica_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
     "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+    " LIMIT {limit}"
 )
 _PRODUCER_STEPS = (
     "SELECT * FROM producer_rack_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
     "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+    " LIMIT {limit}"
 )
 _MEGABYTE = 1e6
 _FEW = 0.1

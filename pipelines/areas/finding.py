@@ -1,19 +1,19 @@
-"""A finding: one sentence about a name, with the row that is its evidence and the next step."""
+"""A finding: one sentence, the rows that are its evidence, how bad it is, and the next step."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from quotaflow.pipelines.reasons.wording import UNKNOWN as NOT_KNOWN
 from quotaflow.pipelines.reasons.wording import name
 
-if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why.scope import Scope
-
 Row = Mapping[str, Any]
 
 _LARGE = 1_000
+NOW, SOON, SOMETIME = 1, 2, 3
+"""Severities of a problem: clients or data suffer; a limit is near or a state is wrong; an
+improvement."""
 PROBLEM, FACT, NOTHING, UNKNOWN = "problem", "fact", "nothing", "unknown"
 """States of a finding: something to change; something to know; the tables were asked and have
 nothing; they could not be asked."""
@@ -21,31 +21,24 @@ nothing; they could not be asked."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One sentence; `evidence` has columns of a row of `evidence_table`."""
+    """One sentence about a cluster or a name.
+
+    A problem has the `code` of its kind and a severity. `evidence` has columns of a row of
+    `evidence_table`.
+    """
 
     text: str
-    state: str = FACT
+    code: str | None = None
+    severity: int | None = None
     next_step: str | None = None
-    evidence_table: str
+    evidence_table: str = ""
     evidence: Row = field(default_factory=dict)
-
-
-class Area(Protocol):
-    """A module that asks tables about one kind of cause."""
+    state: str = FACT
 
     @property
-    def NAME(self) -> str:  # noqa: N802  a constant of the module
-        """The area's name, in snake case."""
-        ...
-
-    @property
-    def TABLES(self) -> tuple[str, ...]:  # noqa: N802  a constant of the module
-        """The tables and views that it asks."""
-        ...
-
-    def findings(self, scope: "Scope") -> Iterator[Finding]:
-        """What the area's tables have about the scope's subject; nothing if they have nothing."""
-        ...
+    def is_problem(self) -> bool:
+        """Whether something should change."""
+        return self.state == PROBLEM
 
 
 def moment(time: datetime | None) -> str:

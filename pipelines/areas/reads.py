@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import FACT, PROBLEM, Finding, Row, client_text
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row, client_text
+from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "read_problems"
 TABLES = ("read_problems", "fetch_faults", "offset_resets", "lagging_reads")
 
 _PROBLEMS = (
     "SELECT * FROM read_problems WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "AND first_seen < {end} AND last_seen >= {day} "
+    "AND first_seen < {until} AND last_seen >= {day} "
     "ORDER BY advice IS NULL, last_seen DESC, principal, client_id, topic"
+    " LIMIT {limit}"
 )
 _COUNTS = {
     "uncommitted_answers": "past the high watermark",

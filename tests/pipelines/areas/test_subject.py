@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.advice.why.subject import UnknownNameError, resolve
+from quotaflow.pipelines.areas.subject import UnknownNameError, resolve
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

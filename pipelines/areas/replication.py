@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.advice.why.finding import (
+from quotaflow.pipelines.areas.finding import (
     FACT,
     PROBLEM,
     Finding,
@@ -11,7 +11,7 @@ from quotaflow.pipelines.advice.why.finding import (
     last_day,
     moment,
 )
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted, noun
 
 NAME = "replication"
@@ -28,31 +28,36 @@ _MOVES = (
     "max(requested_time) AS requested_time, min(requested_by) AS requested_by, "
     "max(joined_time) AS joined_time, CAST(sum(bytes_left) AS DOUBLE) AS bytes_left, "
     "max(eta_s) AS eta_s FROM reassignments WHERE {of_cluster} AND {is_topic} "
-    "AND requested_time < {end} AND state NOT IN ('in_place') AND (state NOT IN "
+    "AND requested_time < {until} AND state NOT IN ('in_place') AND (state NOT IN "
     "('done', 'cancelled') OR coalesce(joined_time, requested_time) >= {day}) "
     "GROUP BY topic, state ORDER BY topic, state"
+    " LIMIT {limit}"
 )
 _THROTTLES = (
     "SELECT topic, side, broker_id, max(rate) AS rate, max(event_time) AS event_time, "
     "max(rate_set_by) AS rate_set_by, CAST(sum(stalled_fetches) AS BIGINT) AS stalled_fetches "
     "FROM replication_throttles WHERE {of_cluster} AND {is_topic} AND event_time >= {day} "
-    "AND event_time < {end} AND is_biting GROUP BY topic, side, broker_id "
+    "AND event_time < {until} AND is_biting GROUP BY topic, side, broker_id "
     "ORDER BY topic, side, broker_id"
+    " LIMIT {limit}"
 )
 _CHECKS = (
     "SELECT finding, topic, side, broker_id, rate, set_by, set_at FROM throttle_checks "
     "WHERE {of_cluster} AND {is_topic} ORDER BY finding, topic, broker_id"
+    " LIMIT {limit}"
 )
 _SHRINKS = (
     "SELECT topic, partition, event_time, in_sync, replicas, min_in_sync FROM min_isr_shrinks "
-    "WHERE {of_cluster} AND {is_topic} AND event_time >= {day} AND event_time < {end} "
+    "WHERE {of_cluster} AND {is_topic} AND event_time >= {day} AND event_time < {until} "
     "QUALIFY row_number() OVER (PARTITION BY topic, partition ORDER BY event_time DESC) = 1 "
     "ORDER BY event_time DESC, topic, partition"
+    " LIMIT {limit}"
 )
 _DEGRADED = (
-    "SELECT * FROM broker_degradation WHERE {of_cluster} AND {in_range} AND is_slow "
+    "SELECT * FROM broker_degradation WHERE {of_cluster} AND {within:event_time} AND is_slow "
     "AND broker_id IN (SELECT broker_id FROM quota_usage WHERE {of_cluster} AND {is_client} "
-    "AND {in_range}) ORDER BY event_time DESC, broker_id"
+    "AND {within:event_time}) ORDER BY event_time DESC, broker_id"
+    " LIMIT {limit}"
 )
 _AT_WORK = {"moving", "waiting"}
 _ENDED = {"done", "cancelled"}

@@ -1,15 +1,16 @@
-"""The scope of a report: one cluster, and a time range."""
+"""What an area may ask: the rows of one cluster from a time on, all or those of one name."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.question import Question, filled
+from quotaflow.pipelines.areas.subject import Subject, any_of
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
-from quotaflow.pipelines.report import texts
-from quotaflow.pipelines.report.section import Row
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -19,11 +20,17 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.counted import counted
+from quotaflow.udfs.rules.principal_name import bare
 
+Row = dict[str, Any]
+MAX_ROWS = 20
+"""Rows of a question about a cluster, the most important first."""
+MAX_ROWS_OF_NAME = 200
+"""Rows of a question about a name: a client can have any number of client ids."""
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
+DAY = timedelta(days=1)
 
-_PART = re.compile(r"\{(\w+)\}")
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
 # A snapshot may be newer than the clients' events, which a report is about. The first release
 # counted runs that only read tables for a cluster named unknown.
@@ -47,36 +54,113 @@ WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """The name that is asked about.
+
+    `principals` are those of the subject and of its clients. `topics` are those that it names, or
+    that its clients used on the last day.
+    """
+
+    subject: Subject
+    principals: tuple[str, ...]
+    topics: tuple[str, ...] = ()
+    is_recent: bool = True
+    """The end of the scope is within the last day of the cluster, which some views are about."""
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """SQL conditions for rows of the name, by their names in questions."""
+        users = sorted({bare(principal) for principal in self.principals})
+        client_ids = {*self.subject.client_ids, *(each for _, each in self.subject.clients if each)}
+        return {
+            "is_client": self.subject.is_client,
+            "is_principal": any_of("principal", self.principals),
+            "is_user": any_of('"user"', users),
+            "is_entity_user": any_of("entity_name", users),
+            "is_entity_client": any_of("entity_name", sorted(client_ids)),
+            "is_client_id": any_of("client_id", sorted(client_ids)),
+            "is_entity_ip": any_of("entity_name", self.subject.addresses),
+            "is_ip": any_of("ip", self.subject.addresses),
+            "is_address": any_of("client_address", self.subject.addresses),
+            "is_group": any_of("group_id", self.subject.groups),
+            "is_topic": any_of("topic", self.topics),
+            "is_named_topic": any_of("topic", self.subject.topics),
+            "is_entity_topic": any_of("entity_name", self.topics),
+        }
+
+
+_NO_NAME = dict.fromkeys(About(Subject("", ()), ()).conditions, "true")
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """A cluster's tables from `since`; `until` is the time of the cluster's newest event.
 
-    `conf` has the policy of plans.
+    About a name, rows end before `until`. Without a cluster_id (None) they are those of the only
+    cluster. `conf` has the policy of plans.
     """
 
     reader: Reader
-    cluster_id: str
+    cluster_id: str | None
     since: datetime
     until: datetime
     now: datetime
     conf: Conf
+    about: About | None = None
+    _answers: dict[str, list[Row]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def ask(self, question: Question) -> list[Row]:
+        """The first rows of a question. Raises as `rows`."""
+        return self.rows(question.first_rows)
+
+    def ask_if_made(self, question: Question) -> list[Row]:
+        """The first rows; none if a table that the question needs was never made."""
+        return self.rows_if_made(question.first_rows)
 
     def rows(self, sql: str, **parts: str) -> list[Row]:
-        """The rows of a query in which {cluster} and {since} are replaced by this report's.
+        """The rows of a query with this scope's parts in it (question.py), asked once.
 
-        `parts` replace their names in the same pass, so that no literal in them is read again. A
-        time out of Python's range, which a client's clock may send, becomes None.
+        `parts` are further ones. A time out of Python's range, which a client's clock may send,
+        becomes None. Raises NeverMadeError, or QueryError for what the engine refuses.
         """
-        every = {"cluster": literal(self.cluster_id), "since": literal(self.since)} | parts
-        query = _PART.sub(lambda part: every.get(part[1], part[0]), sql)
-        with engine_errors(query):
-            return rows_of(self.reader.query(query).read_all())
+        query = filled(sql, self._parts | parts, self._within)
+        if query not in self._answers:
+            with engine_errors(query):
+                self._answers[query] = rows_of(self.reader.query(query).read_all())
+        return self._answers[query]
 
     def rows_if_made(self, sql: str) -> list[Row]:
-        """The same; none if a table that the query needs was never made."""
+        """The rows; none if a table that the query needs was never made."""
         try:
             return self.rows(sql)
         except NeverMadeError:
             return []
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether this is about the last day of the cluster, which some views are about."""
+        return self.about is None or self.about.is_recent
+
+    @property
+    def _parts(self) -> dict[str, str]:
+        cluster = literal(self.cluster_id)
+        of_cluster = "true" if self.cluster_id is None else f"cluster_id = {cluster}"
+        return {
+            "cluster": cluster,
+            "of_cluster": of_cluster,
+            "since": literal(self.since),
+            "until": literal(self.until),
+            "day": literal(self.until - DAY),
+            "limit": str(MAX_ROWS_OF_NAME if self.about else MAX_ROWS),
+            **(self.about.conditions if self.about else _NO_NAME),
+        }
+
+    def _within(self, first: str, last: str) -> str:
+        """The condition that the time from one column to another touches this scope's."""
+        ends = f" AND {first} < {literal(self.until)}" if self.about else ""
+        return f"({last} >= {literal(self.since)}{ends})"
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows; None if there are none."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import FACT, PROBLEM, Finding, Row
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row
+from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "producer_ids"
 TABLES = ("producer_id_rates", "producer_id_bursts")
@@ -12,13 +12,14 @@ TABLES = ("producer_id_rates", "producer_id_bursts")
 _OVER = (
     "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
     "count(*) OVER (PARTITION BY principal) AS seconds FROM producer_id_rates "
-    "WHERE {of_cluster} AND {is_principal} AND {in_range} AND is_violating "
+    "WHERE {of_cluster} AND {is_principal} AND {within:event_time} AND is_violating "
     "QUALIFY row_number() OVER (PARTITION BY principal ORDER BY throttle_time_ms DESC, "
     "event_time, broker_id) = 1 ORDER BY throttle_time_ms DESC, principal"
+    " LIMIT {limit}"
 )
 _BURSTS = (
     "SELECT * FROM producer_id_bursts WHERE {of_cluster} AND {is_principal} "
-    "AND ended_at >= {start} AND started_at < {end} "
+    "AND ended_at >= {since} AND started_at < {until} "
     "ORDER BY is_accused DESC, ids DESC, started_at LIMIT 5"
 )
 

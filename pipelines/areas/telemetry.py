@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import (
+from quotaflow.pipelines.areas.finding import (
     FACT,
     PROBLEM,
     Finding,
@@ -14,7 +14,7 @@ from quotaflow.pipelines.advice.why.finding import (
     last_day,
     moment,
 )
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import counted
 
@@ -30,27 +30,31 @@ TABLES = (
 _ALERTS = (
     "SELECT rule, is_open, first_breach, opened_at, closed_at, duration_ms, metric, bound, value, "
     "peak_value, unit, client_instance_id, principal, client_id, broker_id FROM metric_alerts "
-    "WHERE {of_cluster} AND {is_client} AND opened_at IS NOT NULL AND opened_at < {end} "
-    "AND (closed_at IS NULL OR closed_at >= {start}) "
+    "WHERE {of_cluster} AND {is_client} AND opened_at IS NOT NULL AND opened_at < {until} "
+    "AND (closed_at IS NULL OR closed_at >= {since}) "
     "ORDER BY is_open DESC, opened_at DESC, metric"
+    " LIMIT {limit}"
 )
 _ENDED = (
     "SELECT principal, client_id, state, CAST(count(*) AS BIGINT) AS instances, "
     "CAST(sum(missing_pushes) AS BIGINT) AS missing_pushes, max(last_seen) AS last_seen, "
     "min(client_instance_id) AS client_instance_id FROM client_coverage "
-    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {end} "
+    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {until} "
     "AND state IN ('cut_off', 'vanished', 'never_pushed') "
     "GROUP BY principal, client_id, state ORDER BY state, principal, client_id"
+    " LIMIT {limit}"
 )
 _REJECTED = (
     "SELECT principal, client_id, error_code, error_name, CAST(sum(pushes) AS BIGINT) AS pushes, "
     "max(last_seen) AS last_seen FROM telemetry_rejections "
-    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {end} "
+    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {until} "
     "GROUP BY principal, client_id, error_code, error_name ORDER BY pushes DESC, error_code"
+    " LIMIT {limit}"
 )
 _SILENT = (
     "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_client} "
     "ORDER BY requests DESC, principal, client_id"
+    " LIMIT {limit}"
 )
 _STATES = {
     "cut_off": "stopped for good, because a broker refused its push as invalid",

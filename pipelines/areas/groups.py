@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.advice.why.finding import FACT, PROBLEM, Finding, Row, amount, last_day
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row, amount, last_day
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import noun
 from quotaflow.udfs.rules.lag_cause import UNKNOWN
@@ -15,6 +15,7 @@ TABLES = ("why_groups_lag", "group_members")
 _CAUSES = (
     "SELECT * FROM why_groups_lag WHERE {of_cluster} AND ({is_group} OR {is_named_topic}"
     "%s) ORDER BY lag DESC NULLS LAST, group_id, topic, rank"
+    " LIMIT {limit}"
 )
 _OF_CLIENTS = (
     " OR group_id IN (SELECT group_id FROM group_members "

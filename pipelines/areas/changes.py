@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.advice.why.finding import Finding, Row, moment
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import Finding, Row, moment
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import counted
 
@@ -18,7 +18,7 @@ _ALTERED = (
     "entity_client_id, config_key, operation, config_value, changes.error_code, "
     "names.error_name FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' ELSE entity_name "
     "END AS entity "
-    "FROM config_alterations WHERE {of_cluster} AND event_time >= {day} AND event_time < {end} "
+    "FROM config_alterations WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
     "AND ((entity_type = 'user' AND ({is_entity_user} OR entity_name = '')) "
     "OR (entity_type = 'client-id' AND ({is_entity_client} OR entity_name = '')) "
     "OR (entity_type = 'ip' AND {is_entity_ip}) "
@@ -31,8 +31,9 @@ _ALTERED = (
 )
 _BY_IT = (
     "SELECT principal, CAST(count(*) AS BIGINT) AS alterations, max(event_time) AS event_time "
-    "FROM config_alterations WHERE {of_cluster} AND event_time >= {day} AND event_time < {end} "
+    "FROM config_alterations WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
     "AND {is_principal} GROUP BY principal ORDER BY principal"
+    " LIMIT {limit}"
 )
 
 

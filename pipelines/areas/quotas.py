@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.advice.why.finding import (
+from quotaflow.pipelines.areas.finding import (
     FACT,
     NOTHING,
     PROBLEM,
@@ -12,7 +12,7 @@ from quotaflow.pipelines.advice.why.finding import (
     client_text,
     moment,
 )
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quota_command
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
@@ -61,10 +61,11 @@ _LIMITS = (
     "sum(share_requests) OVER (PARTITION BY {who}) AS all_share_requests, "
     "first_value(throttled_by) OVER (PARTITION BY {who} ORDER BY throttled_by IS NULL, "
     "throttle_time_ms DESC, event_time DESC, broker_id) AS mostly_throttled_by "
-    "FROM quota_usage WHERE {of_cluster} AND {is_client} AND {in_range}) AS ranked "
+    "FROM quota_usage WHERE {of_cluster} AND {is_client} AND {within:event_time}) AS ranked "
     "WHERE fullest = 1 "
     "ORDER BY all_throttle_time_ms DESC, quota_bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, principal, client_id, quota_type"
+    " LIMIT {limit}"
 ).replace("{who}", "principal, client_id, quota_type")
 _SHARERS = (
     "SELECT principal, client_id, sum(usage) AS usage FROM quota_usage "
@@ -114,7 +115,7 @@ def _limit(scope: Scope, row: Row) -> Finding:
     return Finding(
         text=" ".join(texts),
         state=PROBLEM if row["all_throttled_requests"] else FACT,
-        next_step=_next_step(row, scope.connection),
+        next_step=_next_step(row, Connection.from_conf(scope.conf)),
         evidence_table="quota_usage",
         evidence={name: row[column] for name, column in _EVIDENCE.items()} | {"set_for": set_for},
     )
@@ -232,7 +233,7 @@ def _when(row: Row) -> str:
 def _shared(scope: Scope, row: Row) -> Iterator[str]:
     names = ("quota_type", "event_time", "broker_id", "quota_level", "quota_bucket_user")
     literals = {name: literal(row[name]) for name in (*names, "quota_bucket_client_id")}
-    sharers = scope.reader.rows(_SHARERS.format(of_cluster=scope.of_cluster, **literals))
+    sharers = scope.rows(_SHARERS, **literals)
     others = [s for s in sharers[:_MAX_SHARERS] if client_text(s) != client_text(row)]
     if others:
         shown = ", ".join(f"{client_text(s)} ({amount(s['usage'])})" for s in others)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.report import texts
+from quotaflow.pipelines.areas import texts
 
 from ...cases import cases
-from .pages import NOON
+from ..report.pages import NOON
 
 
 @cases(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.advice.why.finding import Finding, Row, client_text
-from quotaflow.pipelines.advice.why.scope import Scope
+from quotaflow.pipelines.areas.finding import Finding, Row, client_text
+from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "latency"
 TABLES = ("client_latency",)
@@ -11,10 +11,11 @@ TABLES = ("client_latency",)
 # The worst minute of each client and API: the others are in the view.
 _LATENCY = (
     "SELECT * FROM client_latency WHERE {of_cluster} AND {is_client} "
-    "AND minute >= {start} - INTERVAL 1 MINUTE AND minute < {end} AND latency_max_ms IS NOT NULL "
+    "AND minute >= {since} - INTERVAL 1 MINUTE AND minute < {until} AND latency_max_ms IS NOT NULL "
     "QUALIFY row_number() OVER (PARTITION BY principal, client_id, api ORDER BY "
     "latency_max_ms DESC, minute, broker_id, client_instance_id) = 1 "
     "ORDER BY latency_max_ms DESC, principal, client_id, api"
+    " LIMIT {limit}"
 )
 
 

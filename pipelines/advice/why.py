@@ -1,0 +1,126 @@
+"""Asks every area about a name: what is wrong, what is known, and what was asked in vain."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from quotaflow.pipelines.areas import (
+    changes,
+    fetches,
+    groups,
+    latency,
+    producer_ids,
+    quotas,
+    racks,
+    reads,
+    remote_reads,
+    replication,
+    telemetry,
+    versions,
+)
+from quotaflow.pipelines.areas.about import Period, scope_about
+from quotaflow.pipelines.areas.finding import NOTHING, UNKNOWN, Finding
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.subject import Subject
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
+from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.warehouse.reader import Reader
+
+
+class Area(Protocol):
+    """A module that asks tables about one kind of cause."""
+
+    @property
+    def NAME(self) -> str:  # noqa: N802  a constant of the module
+        """The area's name, in snake case."""
+        ...
+
+    @property
+    def TABLES(self) -> tuple[str, ...]:  # noqa: N802  a constant of the module
+        """The tables and views that it asks."""
+        ...
+
+    def findings(self, scope: Scope) -> Iterator[Finding]:
+        """What the area's tables have about the scope's name; nothing if they have nothing."""
+        ...
+
+
+AREAS: tuple[Area, ...] = (
+    quotas,
+    producer_ids,
+    racks,
+    fetches,
+    groups,
+    reads,
+    remote_reads,
+    latency,
+    telemetry,
+    replication,
+    changes,
+    versions,
+)
+"""Every area is asked about every name."""
+
+MAX_FINDINGS = 50
+"""Findings of an area; a last one says that there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AreaAnswer:
+    """The findings of one area, problems first; at least one."""
+
+    name: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether something in it should change."""
+        return any(finding.is_problem for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What every area has about a name; areas with problems come first."""
+
+    subject: Subject
+    cluster_id: str | None
+    start: datetime
+    end: datetime
+    areas: tuple[AreaAnswer, ...]
+
+
+def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf) -> Answer:
+    """Ask every area about `name`. Raises as `about.scope_about`."""
+    scope = scope_about(reader, name, period, cluster_id, conf)
+    assert scope.about is not None
+    areas = sorted(
+        (_area_answer(area, scope) for area in AREAS), key=lambda area: not area.is_problem
+    )
+    return Answer(scope.about.subject, scope.cluster_id, scope.since, scope.until, tuple(areas))
+
+
+def _area_answer(area: Area, scope: Scope) -> AreaAnswer:
+    every = sorted(_findings(area, scope), key=lambda finding: not finding.is_problem)
+    shown = every[:MAX_FINDINGS]
+    tables = ", ".join(area.TABLES)
+    if len(every) > len(shown):
+        shown.append(Finding(text=f"There are more: see {tables}.", evidence_table=tables))
+    if not shown:
+        shown = [Finding(text="Nothing found.", state=NOTHING, evidence_table=tables)]
+    return AreaAnswer(area.NAME, tuple(shown))
+
+
+def _findings(area: Area, scope: Scope) -> Iterator[Finding]:
+    try:
+        yield from area.findings(scope)
+    except NeverMadeError as error:
+        yield Finding(
+            text=f"Not known: table {error.table} was never made.",
+            state=UNKNOWN,
+            next_step=fillers.hint(error.table),
+            evidence_table=error.table,
+        )
+    except QueryError as error:
+        yield Finding(text=f"Not known: {error}", state=UNKNOWN, evidence_table=area.TABLES[0])

@@ -1,0 +1,107 @@
+"""The scope of a question about a name: what belongs to the name, and which time is meant."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from quotaflow.pipelines.areas.question import filled
+from quotaflow.pipelines.areas.scope import DAY, About, Scope
+from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, any_of, resolve
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+
+_MAX_TOPICS = 50
+_CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
+_NEWEST = (
+    "SELECT event_time AS newest, rolled_up_s FROM quota_usage "
+    "WHERE {of_cluster} AND {is_client} AND {by_then} "
+    "ORDER BY event_time DESC, rolled_up_s DESC NULLS LAST LIMIT 1"
+)
+_PRINCIPALS = "SELECT DISTINCT principal FROM quota_usage WHERE {of_cluster} AND {is_client_id}"
+_LAST = "SELECT max(event_time) AS last FROM quota_usage WHERE {of_cluster}"
+# What it read and wrote, most bytes first; an id has its name from any time.
+_TOPICS = (
+    "SELECT coalesce(traffic.topic, topic_ids.topic) AS topic, sum(traffic.bytes) AS n "
+    "FROM (SELECT * FROM traffic WHERE {of_cluster} AND {is_client} AND event_time >= {day} "
+    "AND event_time < {until}) AS traffic "
+    "LEFT JOIN topic_ids ON traffic.cluster_id = topic_ids.cluster_id "
+    "AND traffic.topic_id = topic_ids.topic_id "
+    "WHERE coalesce(traffic.topic, topic_ids.topic) IS NOT NULL "
+    f"GROUP BY 1 ORDER BY n DESC, topic LIMIT {_MAX_TOPICS}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Which time is asked about: up to `at`, else up to the newest window; `lookback` before it."""
+
+    at: datetime | None
+    lookback: timedelta
+
+
+def scope_about(
+    reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf
+) -> Scope:
+    """The scope of a name in any of its forms (see subject.resolve).
+
+    Without a cluster, in the only one that the tables have. Raises UnknownNameError if the tables
+    have nothing of this name by then, ConfigError if there are several clusters.
+    """
+    cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
+    cluster = one_cluster(cluster_ids, cluster_id)
+    of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
+    subject = resolve(reader, of_cluster, name)
+    newest = _newest(reader, of_cluster, subject, period.at)
+    end = newest.end or newest.start
+    start = min(newest.start, end - period.lookback)
+    about = About(subject, _principals(reader, of_cluster, subject))
+    scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
+    about = replace(about, topics=_topics(scope, subject), is_recent=_is_recent(scope))
+    return replace(scope, about=about)
+
+
+def _principals(reader: Reader, of_cluster: str, subject: Subject) -> tuple[str, ...]:
+    """Those it names, and those of its clients."""
+    of_clients = {principal for principal, _ in subject.clients if principal}
+    is_client_id = any_of("client_id", subject.client_ids)
+    sql = filled(_PRINCIPALS, {"of_cluster": of_cluster, "is_client_id": is_client_id})
+    of_ids = {row["principal"] for row in reader.rows(sql) if row["principal"]}
+    return tuple(sorted({*subject.principals, *of_clients, *of_ids}))
+
+
+def _newest(reader: Reader, of_cluster: str, subject: Subject, at: datetime | None) -> TimeRange:
+    """Its newest window by then; that of the cluster if it has none at all."""
+    by_then = "true" if at is None else f"event_time <= {literal(at)}"
+    parts = {"of_cluster": of_cluster, "is_client": subject.is_client, "by_then": by_then}
+    rows = reader.rows(filled(_NEWEST, parts))
+    if not rows and not reader.rows(filled(_NEWEST, parts | {"by_then": "true"})):
+        rows = reader.rows(filled(_NEWEST, parts | {"is_client": "true"}))
+    if not rows:
+        when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
+        raise UnknownNameError(
+            f"the tables have nothing on {subject.name}{when}: give a later --at, or none"
+        )
+    newest: datetime = rows[0]["newest"]
+    if rows[0]["rolled_up_s"]:
+        # All of the minute or hour is in one row.
+        return TimeRange(newest, newest + timedelta(seconds=rows[0]["rolled_up_s"]))
+    # Include the window that starts then, for any length of windows.
+    end = newest + timedelta(minutes=1)
+    return TimeRange(newest, min(at, end) if at else end)
+
+
+def _is_recent(scope: Scope) -> bool:
+    """Whether the cluster's newest window is of the day after the scope's end."""
+    (row,) = scope.rows(_LAST)
+    return bool(row["last"] is None or row["last"] - scope.until < DAY)
+
+
+def _topics(scope: Scope, subject: Subject) -> tuple[str, ...]:
+    """The topics that the subject names, else those that its clients used; none without traffic."""
+    if subject.topics:
+        return subject.topics
+    needed = ("traffic", "topics", "topic_names")
+    if not all(map(scope.reader.is_made, needed)):
+        return ()
+    return tuple(row["topic"] for row in scope.rows(_TOPICS))
