@@ -1,7 +1,7 @@
 """Words the codes of views: a code and the columns that are its evidence make one sentence.
 
 Views have no sentences. Code that shows it to people (plan, report and other commands) words it
-here, so that each sentence exists once. docs/reasons.md lists the codes with their evidence.
+here, so that each sentence exists once. `pipelines/reference/reasons.py` makes a page of the codes.
 
 Pure. Evidence has names that clients chose: they are cut, and what does not print is escaped. A
 code of another version, which has no words here, is shown as it is.

@@ -4,11 +4,12 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from quotaflow.pipelines.reference import conf_keys, dictionary
+from quotaflow.pipelines.reference import conf_keys, dictionary, reasons
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "conf.md": conf_keys.text,
     "dictionary.md": dictionary.text,
+    "reasons.md": reasons.text,
 }
 """Each page by its file name, and what makes its text."""
 

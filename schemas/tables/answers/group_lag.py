@@ -139,7 +139,7 @@ WHY_GROUPS_LAG = Table(
             STRING,
             "throttled, fetch_limited, far_replica, out_of_range, rebalancing, not_polling, "
             "slow_processing, skewed_partitions, slow_broker, producers_faster, no_members, "
-            "paused, or unknown: docs/reasons.md says what each means",
+            "paused, or unknown",
         ),
         Column(
             "confidence",

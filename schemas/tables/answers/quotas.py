@@ -189,7 +189,7 @@ QUOTA_PROPOSALS = Table(
         Column(
             "blocked_reason",
             STRING,
-            "why a plan must not set or raise it, as a code: see docs/reasons.md; null: it can",
+            "why a plan must not set or raise it, as a reason code; null: it can",
         ),
         Column(
             "capacity",

@@ -146,7 +146,7 @@ REPLICATION_PROPOSALS = Table(
         "without moved replicas, by throttled_replica_proposals. A plan can set rates only if "
         "conf's replication.manage allows it. Of stale ones it can remove only what this "
         "pipeline's own login or one of replication.cleanup_principals set, entry by entry where "
-        "a list also has entries of others. docs/reasons.md words reason_code and blocked_reason."
+        "a list also has entries of others."
     ),
     columns=(
         CLUSTER_ID,

@@ -15,8 +15,7 @@
 --     set, no value is right
 --   prior_value: value in the last snapshot, null: not set; if it equals config_value, nothing is left
 --     to do
---   reason_code: why, as a code: docs/reasons.md says what each means and which of the next columns
---     are its evidence
+--   reason_code: why, as a reason code, which says which of the next columns are its evidence
 --   observed: what was measured, in unit: rate of new ids, heap that ids will take, p99 of requests,
 --     usage, other traffic of the broker, or age of a left-over throttle
 --   bound: what it is compared with, in unit: quota, bound of the heap or alert, usual p99, or capacity
@@ -37,7 +36,7 @@
 --   from replication_proposals: written_bytes_per_s, rate_bytes_per_s, produce_p99_ms,
 --     usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions, evidence_table,
 --     evidence_key, since, priority
---   blocked_reason: why a plan must not ask for it, as a code: see docs/reasons.md; null: a plan can
+--   blocked_reason: why a plan must not ask for it, as a reason code; null: a plan can
 --   from replication_proposals: lease_s
 --   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
 --     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)

@@ -15,8 +15,8 @@
 --   setting: name of the config to change; null for rotate_partitions
 --   current_value: its greatest value in the last day, in bytes
 --   recommended_value: value to set, in bytes
---   trade_off: what gets worse with the change, as a code: docs/reasons.md says what each means and
---     which of the next columns are its evidence; null: nothing
+--   trade_off: what gets worse with the change, as a reason code, which says which of the next
+--     columns are its evidence; null: nothing
 --   fetches_per_s: fetches per second at the busiest broker
 --   expected_fetches_per_s: fetches per second at the busiest broker after the change
 --   bytes_per_s: record bytes per second at the busiest broker
