@@ -15,8 +15,8 @@ A view has a code, and columns with the numbers and names that are its evidence.
 SELECT * FROM desired_configs ORDER BY priority, entity_type, entity_name, config_key
 ```
 
-`quotaflow ddl desired_configs` describes each column with its unit. Columns that are not evidence of
-a row's codes say nothing about it. A plan has reasons of its own too:
+`quotaflow ddl desired_configs` describes each column with its unit. Columns that are not evidence
+of a row's codes say nothing about it. A plan has reasons of its own too:
 [what a plan never does](../applying.md#what-a-plan-never-does).
 """
 _TITLES = {
