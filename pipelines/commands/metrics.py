@@ -55,7 +55,9 @@ _Rules = Annotated[
 _Runbooks = Annotated[
     str,
     typer.Option(
-        "--runbooks", metavar="URL", help="Where docs/runbook.md is served, for links of --rules."
+        "--runbooks",
+        metavar="URL",
+        help="Where the documentation's page runbook is served, for links of --rules.",
     ),
 ]
 _Grafana = Annotated[

@@ -176,7 +176,7 @@ _EVERY = (
                 "It reads more slowly than data comes in.",
                 (
                     "`quotaflow status`: does its batch take longer than the interval of the run?",
-                    "[Lag grows](operate.md#lag-grows) says how to catch up, or bring less.",
+                    "[Lag grows](../operate.md#lag-grows) says how to catch up, or bring less.",
                 ),
             ),
         ),
@@ -235,7 +235,7 @@ _EVERY = (
                 "They are in the table quarantine. Rows beside them are read.",
                 (
                     "`quotaflow show quarantine` has the first 4 KiB of each, and why.",
-                    "[Quarantine grows](operate.md#quarantine-grows) has the cure for each reason.",
+                    "[Quarantine grows](../operate.md#quarantine-grows) has a remedy by reason.",
                 ),
             ),
             Alert(
@@ -248,7 +248,7 @@ _EVERY = (
                 (
                     "`quotaflow status` has the error. If it stays, it is a bug, or a conf that "
                     "does not fit.",
-                    "[Results are not up to date](operate.md#results-are-not-up-to-date).",
+                    "[Results are not up to date](../operate.md#results-are-not-up-to-date).",
                 ),
             ),
             Alert(
@@ -344,7 +344,7 @@ _EVERY = (
                 (
                     '`quotaflow show current_quality --where "NOT success"` names them, the pages '
                     "of `quotaflow check` explain each.",
-                    "[Checks](quality.md) says what lets plans go on.",
+                    "[Checks](../quality.md) says what lets plans go on.",
                 ),
             ),
         ),
@@ -380,7 +380,7 @@ _EVERY = (
                 "On a full disk batches fail and are tried again. No table breaks.",
                 (
                     "`quotaflow upkeep` removes rows that are kept too long.",
-                    "Or give it more room: [Disk full](operate.md#disk-full).",
+                    "Or give it more room: [Disk full](../operate.md#disk-full).",
                 ),
             ),
         ),

@@ -15,7 +15,7 @@ _HEAD = """\
 
 
 def text(bounds: HealthSection, runbooks: str = "") -> str:
-    """The file. `runbooks` is the address of the runbook page, docs/runbook.md without one."""
+    """The file. `runbooks` is the address of the runbook; without one it is PAGE of runbook.py."""
     page = runbooks or runbook.PAGE
     group = {"name": "quotaflow", "rules": [_rule(a, bounds, page) for a in own_metrics.alerts()]}
     return _HEAD + yaml.safe_dump({"groups": [group]}, sort_keys=False, width=100)

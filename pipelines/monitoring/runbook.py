@@ -1,31 +1,27 @@
-"""Own metrics and their alerts in words: the runbook page, and the tables of docs/operate.md.
-
-python -m quotaflow.pipelines.monitoring.runbook writes both in the current checkout.
-"""
+"""Own metrics and their alerts in words: the runbook, and the page of metrics."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import own_metrics
 from quotaflow.pipelines.monitoring.own_metric import Alert, OwnMetric
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
-from quotaflow.udfs.counted import counted
 
-PAGE = "docs/runbook.md"
-OPERATE = "docs/operate.md"
-_BEGIN = "<!-- Made by python -m quotaflow.pipelines.monitoring.runbook from own_metrics.py -->\n"
-_END = "<!-- end -->\n"
-_BETWEEN = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+PAGE = "docs/reference/runbook.md"
 _WORDS = {"value": "N", "quotaflow_job": "X", "table": "a table", "reason": "the reason"}
 _VARIABLE = re.compile(r"\{\{ \$(?:labels\.)?(\w+)(?: \| \w+)? \}\}")
-_HEAD = f"""\
-{_BEGIN}
-# Runbook: what each alert asks for
+_HEAD = """\
+# Runbook: what each alert means and what to do
 
-For people on call for quotaflow itself. `quotaflow metrics --rules` prints these alerts for
-Prometheus, with a link to the section here in `runbook_url`. Bounds below are the defaults of conf.
+This page is for people on call for quotaflow itself. `quotaflow metrics --rules` prints these
+alerts for Prometheus, with a link to the section here in `runbook_url`. Bounds below are the
+defaults of conf.
+"""
+_METRICS_HEAD = """\
+# Metrics of quotaflow itself, and their alerts
+
+This page is a reference for engineers who build dashboards and alerts of quotaflow itself:
+[three ways to export the metrics](../operate.md#metrics).
 """
 
 
@@ -39,23 +35,13 @@ def page() -> str:
     return "\n".join([_HEAD, *(_section(alert) for alert in own_metrics.alerts())])
 
 
-def tables() -> str:
-    """The metrics, then the alerts, as tables in Markdown between two comments."""
+def metrics_page() -> str:
+    """The metrics, then the alerts, in Markdown."""
     metrics = ["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |"]
     metrics += map(_metric_row, OWN_METRICS.values())
     alerts = ["| alert | severity | fires if | for |", "| --- | --- | --- | --- |"]
     alerts += map(_alert_row, own_metrics.alerts())
-    return "\n".join([_BEGIN, *metrics, "", *alerts, "", _END])
-
-
-def with_tables(text: str) -> str:
-    """The text of docs/operate.md with the tables of now. Raises ValueError without a place."""
-    whole, count = _BETWEEN.subn(lambda _: tables(), text)
-    if count != 1:
-        raise ValueError(
-            f"{OPERATE} has {counted(count, 'place')} for the tables of metrics, and needs one"
-        )
-    return whole
+    return "\n".join([_METRICS_HEAD, *metrics, "", *alerts, ""])
 
 
 def _section(alert: Alert) -> str:
@@ -84,14 +70,3 @@ def _alert_row(alert: Alert) -> str:
     expression = _expression(alert).replace("|", "\\|")
     link = f"[{alert.name}](runbook.md#{anchor(alert)})"
     return f"| {link} | {alert.severity} | `{expression}` | {alert.for_} |"
-
-
-def _files(root: Path) -> Iterator[tuple[Path, str]]:
-    operate = root / OPERATE
-    yield root / PAGE, page()
-    yield operate, with_tables(operate.read_text(encoding="utf-8"))
-
-
-if __name__ == "__main__":
-    for file, written in _files(Path.cwd()):
-        file.write_text(written, encoding="utf-8")

@@ -4,12 +4,15 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from quotaflow.pipelines.monitoring import runbook
 from quotaflow.pipelines.reference import conf_keys, dictionary, reasons
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "conf.md": conf_keys.text,
     "dictionary.md": dictionary.text,
+    "metrics.md": runbook.metrics_page,
     "reasons.md": reasons.text,
+    "runbook.md": runbook.page,
 }
 """Each page by its file name, and what makes its text."""
 
