@@ -57,7 +57,7 @@ test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them l
 # Classes that JVMs start with, made once for each user, java and version. That of Spark costs as much
 # as six sessions save: make faults starts more of them, make test fewer.
 broker-archive: $(READY)
-	@$(BIN)/python -m quotaflow.demo.class_archive
+	@$(BIN)/python -m quotaflow.demo.recorded_archive
 
 # What lanes side by side would each translate. All lanes but three wait for it, so that they start in order.
 translations: $(READY)
@@ -97,7 +97,7 @@ spark: $(READY)
 
 # The archive is made here and not by another target, so that this lane starts with the first.
 live: $(READY)
-	@$(BIN)/python -m quotaflow.demo.class_archive
+	@$(BIN)/python -m quotaflow.demo.recorded_archive
 	set -o pipefail; $(BIN)/pytest tests/live -m "not faults and not more" $(WHOLE_LINES)
 
 faults: $(READY) archives ## kill -9 at random points, brokers that go away: takes long

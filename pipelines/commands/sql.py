@@ -62,7 +62,7 @@ def sql(
     if text is None:
         from quotaflow.pipelines.commands import sql_shell  # noqa: PLC0415  imports pyarrow
 
-        sql_shell.run(settings, layout)
+        sql_shell.run(settings, answer, layout)
     elif text.lstrip().startswith("\\"):
         raise ConfigError(
             "commands that begin with \\ are those of the shell, which needs a terminal: here run "

@@ -2,13 +2,13 @@
 
 import os
 import readline
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from quotaflow.pipelines.commands import answers, catalogue, sql
+from quotaflow.pipelines.commands import answers, catalogue
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.runtime import home
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
@@ -35,8 +35,11 @@ _WORDS = (
     *("count(*)", "DESCRIBE", "SUMMARIZE", "EXPLAIN", "SHOW TABLES"),
 )
 
+Answer = Callable[[Conf, str, Layout], None]
+"""Prints the rows of one query."""
 
-def run(settings: Conf, layout: Layout) -> None:
+
+def run(settings: Conf, answer: Answer, layout: Layout) -> None:
     """Read queries until Ctrl-D, and answer each over the newest version of its tables."""
     output.note(f"tables of {settings.warehouse.location}; \\? shows what this shell can do")
     with _lines_of_before(home() / "sql_history"):
@@ -49,7 +52,7 @@ def run(settings: Conf, layout: Layout) -> None:
             if text is None:
                 return
             with _reported():
-                layout = _done(settings, text, layout)
+                layout = _done(settings, answer, text, layout)
 
 
 def _next() -> str | None:
@@ -83,7 +86,7 @@ def _reported() -> Iterator[None]:
         output.error(str(error))
 
 
-def _done(settings: Conf, text: str, layout: Layout) -> Layout:
+def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
     """Do what a line says; returns the layout of the next ones."""
     command, _, rest = text.partition(" ")
     match command, rest.strip().rstrip(";"):
@@ -102,7 +105,7 @@ def _done(settings: Conf, text: str, layout: Layout) -> Layout:
         case _ if command.startswith("\\"):
             output.note(rf"{command} is unknown: \? lists what there is")
         case _:
-            sql.answer(settings, text, layout)
+            answer(settings, text, layout)
     return layout
 
 

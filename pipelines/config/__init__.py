@@ -1,7 +1,7 @@
 """conf/*.yaml as checked models: the sections, and the functions that read them."""
 
 from quotaflow.pipelines.config.alerts import AlertsSection
-from quotaflow.pipelines.config.conf import Conf, load
+from quotaflow.pipelines.config.conf import Conf
 from quotaflow.pipelines.config.feedback import FeedbackSection
 from quotaflow.pipelines.config.ingest import (
     FetchSessionsSection,
@@ -10,6 +10,7 @@ from quotaflow.pipelines.config.ingest import (
     PrivacySection,
 )
 from quotaflow.pipelines.config.kafka import KafkaSection
+from quotaflow.pipelines.config.loading import load
 from quotaflow.pipelines.config.monitoring import MonitoringSection
 from quotaflow.pipelines.config.plan import PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (

@@ -12,8 +12,9 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource
 
 from quotaflow.pipelines.config.base import model_in
-from quotaflow.pipelines.config.conf import NUMBER_MAPS, TEXT_MAPS, Conf, parsed, put
+from quotaflow.pipelines.config.conf import Conf
 from quotaflow.pipelines.config.sources import BETWEEN, PREFIX
+from quotaflow.pipelines.config.values import NUMBER_MAPS, TEXT_MAPS, parsed, put
 from quotaflow.pipelines.errors import ConfigError
 
 if TYPE_CHECKING:

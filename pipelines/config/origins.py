@@ -8,9 +8,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from quotaflow.pipelines.config.conf import Conf, override, packaged
+from quotaflow.pipelines.config.conf import Conf
+from quotaflow.pipelines.config.loading import packaged
 from quotaflow.pipelines.config.secrets import KEY_REFERENCES as REFERENCES
 from quotaflow.pipelines.config.secrets import is_secret
+from quotaflow.pipelines.config.values import override
 
 DEFAULT = "default"
 SET = "--set"

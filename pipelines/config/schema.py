@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from quotaflow.pipelines.config.conf import TEXT_MAPS, Conf
+from quotaflow.pipelines.config.conf import Conf
+from quotaflow.pipelines.config.values import TEXT_MAPS
 
 EDITOR_LINE = "# yaml-language-server: $schema="
 """The comment, with the place of the schema behind it, by which editors choose it for a file."""
