@@ -158,6 +158,7 @@ $(SITE)/sphinx-build:
 
 docs: $(READY) $(SITE)/sphinx-build ## the site of all pages, in build/docs; a broken link is an error
 	$(BIN)/python -m quotaflow.pipelines.reference docs/reference
+	$(BIN)/python -m tests.features > docs/reference/features.md
 	$(SITE)/sphinx-build -q -W --keep-going -c docs . build/docs
 
 jar: $(READY) ## the jar for brokers, in dist/: receiver and appenders, the same bytes each time

@@ -70,6 +70,7 @@ def push(**request: object) -> bytes:
 
 
 @pytest.mark.faults
+@pytest.mark.shows("bounds size, ratio, points and strings of payloads before memory grows")
 def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, send: Send) -> None:
     make_topic(cluster, "bad-lines")
     good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]

@@ -68,6 +68,9 @@ def examined(
     return findings
 
 
+@pytest.mark.shows(
+    "finds broker and time of a line in the envelope, the record or a shipper's fields"
+)
 def test_lines_of_every_form_are_told_apart(topic: str, examined: Examined) -> None:
     findings = examined("admin", topic)
     states = {subject: row["state"] for subject, row in findings.items()}

@@ -118,6 +118,7 @@ def test_a_kill_changes_no_fact_and_no_alert(
 
 @pytest.mark.faults
 @pytest.mark.timeout(3_600)
+@pytest.mark.shows("has each record exactly once, after kills and replays")
 def test_ten_kills_change_nothing(
     filled: Path, conf: Conf, tmp_path: Path, moments: random.Random
 ) -> None:

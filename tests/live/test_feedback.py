@@ -142,6 +142,7 @@ def steps(conf: Conf) -> list[tuple[str, str]]:
     return [(row["step"], row["config_key"]) for row in rows]
 
 
+@pytest.mark.shows("tries each change, reads it back and records it")
 def test_every_kind_of_entity_is_written_read_back_and_given_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:

@@ -136,6 +136,9 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(
 
 
 @pytest.mark.faults
+@pytest.mark.shows(
+    "leaves configs to the person or program that set them last, and names other managers"
+)
 def test_a_quota_that_an_operator_set_survives_plan_after_plan(
     operator: Operator, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def topic(cluster: LocalCluster) -> None:
     cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
 
 
+@pytest.mark.shows("bounds what a plan may change, and whom it may touch")
 def test_who_is_planned_is_throttled_and_nobody_else_until_it_is_given_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_consumer_s_sessions_hold_its_assignment_in_the_broker_s_order(
     assert several > 10
 
 
+@pytest.mark.shows("rebuilds fetch sessions")
 def test_a_java_consumer_s_offsets_are_known_at_every_answer(filled: Path, run: Run) -> None:
     consumer = run.client("java-orders-bob")
     answers = query(

@@ -47,6 +47,7 @@ def values(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> list[s
         return [read(entity).get(BYTES) for entity in on_cluster]
 
 
+@pytest.mark.shows("leases what it writes, and gives it back")
 def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
     cluster: LocalCluster,
     conf: Conf,

@@ -56,6 +56,7 @@ def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> N
     assert {row["requested_by"] for row in rows} == {"User:admin"}
 
 
+@pytest.mark.shows("finds throttles that are left over or set in part")
 def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
     rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'stale_%'")
     findings = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}

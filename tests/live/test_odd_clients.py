@@ -12,6 +12,7 @@ from .tables_read import query
 
 
 @pytest.mark.parametrize("client_id", raw_pushes.PUSHES)
+@pytest.mark.shows("decodes all metric types of OTLP, integers and exemplars")
 def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -> None:
     wrong = raw_pushes.PUSHES[client_id]
     assert run.report.push_errors[client_id] == wrong.error_code
@@ -27,12 +28,14 @@ def test_a_push_as_no_library_makes_it(filled: Path, run: Run, client_id: str) -
     ]
 
 
+@pytest.mark.shows("counts what rejected pushes lost")
 def test_rejected_pushes_are_told_by_error(filled: Path) -> None:
     rows = query(filled, "SELECT * FROM telemetry_rejections WHERE client_id LIKE 'raw-%'")
     codes = sorted(wrong.error_code for wrong in raw_pushes.PUSHES.values() if wrong.error_code)
     assert sorted(row["error_code"] for row in rows) == codes
 
 
+@pytest.mark.shows("shows clients that never push again after an error")
 def test_a_client_answered_invalid_request_or_record_is_cut_off_unless_it_had_ended(
     filled: Path,
 ) -> None:

@@ -171,6 +171,7 @@ def mean_gap_ms(conf: Conf, interval_ms: int) -> float:
 
 
 @pytest.mark.faults
+@pytest.mark.shows("raises alerts by rules, and subscribes to more while one is open")
 def test_its_client_alone_is_asked_for_more_until_it_ends(
     cluster: LocalCluster, clients: dict[str, Consumer], shipper: Shipper, conf: Conf
 ) -> None:

@@ -52,6 +52,7 @@ def test_every_table_has_rows(filled: Path, table: str) -> None:
     assert query(filled, f"SELECT count(*) AS n FROM {table}")[0]["n"] > 0
 
 
+@pytest.mark.shows("measures its own throughput against alternatives (`make bench`)")
 def test_every_shipped_line_is_accounted_for(filled: Path, run: Run) -> None:
     rows = query(
         filled,
@@ -88,6 +89,7 @@ def test_every_batch_of_every_job_is_told_and_nothing_is_left_unread(
     assert (status.lock_holder, status.overdue_configs) == (None, 0)
 
 
+@pytest.mark.shows("counts the same ids exactly beside the filter")
 def test_producer_ids_are_those_that_brokers_gave(filled: Path, run: Run) -> None:
     ids = {row["principal"]: row["ids"] for row in query(filled, IDS)}
     for user in ("alice", "bob", "mallory", "dave", "erin", "frank", "grace"):
@@ -116,6 +118,7 @@ CAUSES = {
 }
 
 
+@pytest.mark.shows("names the cause of a burst of ids")
 def test_each_burst_of_new_ids_has_its_cause_and_nobody_else_is_accused(filled: Path) -> None:
     bursts = query(filled, "SELECT principal, cause, is_accused FROM producer_id_bursts")
     assert {row["principal"]: row["cause"] for row in bursts} == CAUSES
@@ -127,6 +130,7 @@ def test_each_burst_of_new_ids_has_its_cause_and_nobody_else_is_accused(filled: 
     assert all(row["recommended_rate_per_s"] > 0 for row in advised)
 
 
+@pytest.mark.shows("shows tokens and throttle time of a quota that no broker has")
 def test_who_burst_stands_out_in_the_rates_and_a_deploy_not_in_the_plan(filled: Path) -> None:
     violators = query(filled, "SELECT DISTINCT principal FROM producer_id_rates WHERE is_violating")
     assert {row["principal"] for row in violators} == CAUSES.keys()
@@ -159,6 +163,7 @@ def test_pushes_are_those_the_client_made_on_both_routes(
     assert sent <= pushes <= sent + 1
 
 
+@pytest.mark.shows("decodes a push once, though it comes on two routes or regrouped by a Collector")
 def test_the_same_push_on_two_routes_is_decoded_once(filled: Path) -> None:
     doubled = query(
         filled,
@@ -258,6 +263,7 @@ def of_jobs(view: str) -> bool:
 # Minutes of planning; in the gate each view answers alike over made rows (test_views_alike).
 @pytest.mark.faults
 @pytest.mark.parametrize("view", [view for view in views.load() if of_jobs(view)])
+@pytest.mark.shows("answers questions by views, alike in Spark and DuckDB")
 def test_a_view_answers_alike_in_both_engines(
     filled: Path, in_spark: SparkSession, view: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
@@ -50,6 +52,7 @@ def run(cluster: LocalCluster, desired: list[DesiredConfig], ledger: Ledger) -> 
     printed_command.run(cluster, command)
 
 
+@pytest.mark.shows("plans config changes as commands, fragments of Jikkou or Strimzi")
 def test_kafka_configs_takes_what_is_planned(cluster: LocalCluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
     run(cluster, rows(), Ledger())

@@ -151,6 +151,7 @@ def test_the_search_would_find_them(bench: Bench) -> None:
     bench.seen.clear()
 
 
+@pytest.mark.shows("keeps credentials out of every table, file and output")
 def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: Bench) -> None:
     assert bench.run("run", "--once") == _DONE, bench.last_output()
     assert bench.run("snapshot") == _DONE, bench.last_output()

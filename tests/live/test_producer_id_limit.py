@@ -122,6 +122,7 @@ def innocent(cluster: LocalCluster) -> Iterator[Innocent]:
     calm.close()
 
 
+@pytest.mark.shows("limits a storm of ids by connections of its address, where that is safe")
 def test_a_loop_is_limited_and_an_innocent_of_its_user_keeps_its_p99(
     conf: Conf, cluster: LocalCluster, innocent: Innocent
 ) -> None:

@@ -11,6 +11,7 @@ from quotaflow.pipelines.quality.check import CheckRequest, check
 
 
 @pytest.mark.faults
+@pytest.mark.shows("declares and checks the quality of each table")
 def test_nothing_is_amiss_and_a_second_check_finds_nothing_new(
     filled: Path, login: list[str], tmp_path: Path
 ) -> None:

@@ -144,6 +144,7 @@ def rates(cluster: LocalCluster, broker_id: int) -> dict[tuple[str, str, str], f
     "windows",
     [pytest.param(1, id="11 s"), pytest.param(4, id="44 s", marks=pytest.mark.faults)],
 )
+@pytest.mark.shows("finds the quota that applies, of eight levels")
 def test_limit_entity_and_rate_are_the_brokers(cluster: LocalCluster, windows: int) -> None:
     topic = f"quotas-{uuid4().hex[:8]}"
     cluster.create_topics([topic], partitions=1, replication_factor=1)

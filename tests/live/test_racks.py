@@ -119,6 +119,7 @@ def test_a_consumer_reads_in_its_rack_and_leaders_elsewhere_name_it(
     assert {row["eligibility"] for row in rows} == {"known"}
 
 
+@pytest.mark.shows("infers the rack of a client by its address")
 def test_who_tells_no_rack_is_placed_by_its_address(scene: Scene) -> None:
     rows = choices(scene, NO_RACK)
     assert {(row["client_rack"], row["is_rack_inferred"]) for row in rows} == {(HERE, True)}
@@ -178,6 +179,7 @@ def test_leaders_named_whom_the_rule_names(scene: Scene) -> None:
     assert compared <= verdicts.keys() <= compared | {NAMES_NOBODY, MOMENT_UNKNOWN}
 
 
+@pytest.mark.shows("compares the rack that a client has with the rack that it reads from")
 def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
     rows = rows_of(
         scene, "SELECT client_id, declared_rack, inferred_rack, verdict FROM client_racks"
@@ -197,6 +199,7 @@ def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
     }
 
 
+@pytest.mark.shows("advises racks and places of replicas, with what each saves")
 def test_advice_is_to_tell_a_rack_and_to_place_a_replica(scene: Scene) -> None:
     rows = rows_of(scene, "SELECT * FROM replica_advice WHERE advice <> 'move_leader'")
     names = ("advice", "client_id", "client_rack", "topic")
@@ -221,6 +224,7 @@ def advised(scene: Scene, client_id: str) -> list[tuple[Any, ...]]:
     return picked(rows, "advice", "setting", "current_value", "recommended_value")
 
 
+@pytest.mark.shows("finds starved partitions, and consumers that do not rotate")
 def test_a_small_fetch_max_bytes_cuts_answers_and_starves_a_partition(scene: Scene) -> None:
     tiny = sizes(scene, TINY)
     assert tiny["max_bytes_fetches"] > tiny["drained_fetches"] > 0
@@ -231,6 +235,7 @@ def test_a_small_fetch_max_bytes_cuts_answers_and_starves_a_partition(scene: Sce
     ]
 
 
+@pytest.mark.shows("bounds the memory of a consumer by its own limits")
 def test_a_large_one_asks_for_memory_that_is_never_used(scene: Scene) -> None:
     huge = sizes(scene, HUGE)
     assert (huge["bound_bytes"], huge["starved_fetches"]) == (HUGE_BYTES, 0)

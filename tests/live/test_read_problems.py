@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from quotaflow.demo.traffic_reads import AGAIN, CLIENT, FIRST, PAST_END, RECORDS, TOPIC
 
 from .drive import Run
@@ -24,6 +26,9 @@ def faults(folder: Path, fault: str) -> dict[int, dict[str, Any]]:
     return {row["broker_id"]: row for row in rows}
 
 
+@pytest.mark.shows(
+    "distinguishes the four cases of an offset out of range, circles and lagging followers"
+)
 def test_every_answer_out_of_range_has_a_case(filled: Path, run: Run) -> None:
     reads = run.report.reads
     by_case = {case: faults(filled, case) for case in CASES_2_TO_4}

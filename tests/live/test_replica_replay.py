@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from quotaflow.demo import traffic_reads
 from quotaflow.udfs.rules.replica import (
     FOLLOWER_IN_RACK,
@@ -104,6 +106,7 @@ def test_an_answer_is_held_against_the_rule(given: Answer, state: Cluster, expec
     assert verdict(given, state).partition(":")[0] == expected
 
 
+@pytest.mark.shows("replays the choice of a read replica")
 def test_every_leader_of_a_real_cluster_answered_what_the_rule_says(filled: Path, run: Run) -> None:
     state = replay_tables.cluster(filled)
     verdicts = [

@@ -30,6 +30,7 @@ RATE, SIZE, RECORD_BYTES = 4_000_000, 100_000_000, 100_000
 WINDOWS_MS, MOMENT_MS = 11_000, 100
 
 
+@pytest.mark.shows("says if a replication throttle is effective, and why not")
 def test_the_demos_move_is_listed_rated_and_effective(filled: Path, run: Run) -> None:
     move = run.report.move
     rows = query(
@@ -125,6 +126,7 @@ def rates_of(cluster: LocalCluster, lines: Rows, topics: Rows) -> Rows:
 
 
 @pytest.mark.faults
+@pytest.mark.shows("compares its rules with Kafka's own classes")
 def test_rates_of_the_log_are_those_the_broker_measures(cluster: LocalCluster) -> None:
     topic = f"moved-{uuid4().hex[:8]}"
     with cluster.admin() as admin:

@@ -53,6 +53,7 @@ def is_off(conf: Conf) -> Iterator[None]:
     set_level(conf, "DEBUG")
 
 
+@pytest.mark.shows("samples lines by API, and switches the log on for a while")
 def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
     def passed(step: str) -> None:
         if step == "sent":

@@ -205,6 +205,7 @@ def outcomes_of_ingest(folder: Path) -> dict[str, Any]:
     return {row["outcome"]: row["n"] for row in query(folder, sql)}
 
 
+@pytest.mark.shows("shows its own health: tables, `quotaflow status`, Prometheus, OTLP")
 def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, log = tmp_path / "warehouse", tmp_path / "said"
     with LocalCluster(tmp_path / "cluster", nodes=1) as cluster:

@@ -126,6 +126,7 @@ def outputs(serverless: Serverless) -> dict[str, str]:
     return by_task
 
 
+@pytest.mark.shows("runs on one machine, behind Spark Connect and on Databricks")
 def test_every_task_does_its_work(serverless: Serverless, outputs: dict[str, str]) -> None:
     # Of the other proposals usage is known for one window only, which is too short for any plan.
     assert serverless.planned() == {("carol", "producer_byte_rate")}

@@ -28,6 +28,7 @@ FULL_MINUTE_S = 75
 
 @pytest.mark.faults
 @pytest.mark.timeout(1_200)
+@pytest.mark.shows("shows progress and end of a move, and those that never end")
 def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it(
     cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -77,6 +77,7 @@ def keys(table: pa.Table) -> list[tuple[str, str]]:
     return list(zip(*columns, strict=True))
 
 
+@pytest.mark.shows("reads pushes from the request log, in each codec of Kafka")
 def test_request_log_and_receiver_give_the_same_points(filled: Path) -> None:
     logged, received = pushes(filled, "request_log"), pushes(filled, "receiver")
     both = set(keys(logged)) & set(keys(received))
@@ -129,6 +130,7 @@ def by_collector(
 
 
 @pytest.mark.faults
+@pytest.mark.shows("reads OTLP from a topic that a Collector fills")
 def test_a_collector_gives_the_same_points(
     filled: Path, by_collector: list[dict[str, Any]]
 ) -> None:

@@ -142,6 +142,7 @@ def test_the_move_ended_and_left_no_throttle(run: Run, cluster: LocalCluster) ->
     assert "throttled" not in json.dumps(described, default=str)
 
 
+@pytest.mark.shows("leaves out its own shipper, by client id and principal")
 def test_every_line_but_its_own_and_secret_ones_was_acked_once(run: Run) -> None:
     counts = run.line_counts
     assert counts.read == counts.acked + counts.own + counts.secret

@@ -115,6 +115,7 @@ def test_points_come_each_once_and_the_resource_goes(
 
 
 @pytest.mark.faults
+@pytest.mark.shows("refuses a subscription that would harm a live client")
 def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
     cluster: LocalCluster, command: list[str]
 ) -> None:

@@ -54,6 +54,7 @@ def test_a_backfill_adds_what_was_lost_of_each_table_and_then_nothing(
     assert contents(copied, INGESTED) == contents(filled, INGESTED)
 
 
+@pytest.mark.shows("removes old rows, rolls up, rebuilds and backfills")
 def test_every_result_is_rebuilt_as_streaming_wrote_it(
     filled: Path, copied: Path, login: list[str]
 ) -> None:

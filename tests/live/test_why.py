@@ -34,6 +34,7 @@ from quotaflow.pipelines.__main__ import execute
         ),
     ],
 )
+@pytest.mark.shows("shows who was throttled, for how long, by which quota")
 def test_what_holds_a_client_back_is_told(
     name: str, lines: list[str], filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
