@@ -8,9 +8,7 @@ would pass to all its tables, so it is granted table by table.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables import answers
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import ANSWERS, TABLES
 from quotaflow.schemas.tables.control import (
     ANSWER_STATE,
     CONFIG_CHANGES,
@@ -22,18 +20,7 @@ from quotaflow.schemas.tables.control import (
 OPERATOR_TABLES = frozenset(table.name for table in (CONFIG_CHANGES, FEEDBACK_LOCKS, PLANS))
 """What only plan, apply and restore write, and the upkeep of these tables."""
 
-SHARED_TABLES = frozenset(
-    {
-        ANSWER_STATE.name,
-        PIPELINE_PROGRESS.name,
-        *(
-            table.name
-            for module in answers.MODULES
-            for table in vars(module).values()
-            if isinstance(table, Table)
-        ),
-    }
-)
+SHARED_TABLES = frozenset({ANSWER_STATE.name, PIPELINE_PROGRESS.name, *ANSWERS})
 """What both write: an apply computes the answers again, so that the next plan sees its writes, and
 upkeep counts the rows that it removes."""
 

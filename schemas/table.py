@@ -1,8 +1,11 @@
 """What a Delta table is made of: columns as Arrow types, each written once with its meaning."""
 
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from quotaflow.schemas.levels import SAMPLED_LOG
 
 STRING, BINARY, BOOLEAN = pa.string(), pa.binary(), pa.bool_()
 INT, LONG, DOUBLE, DATE = pa.int32(), pa.int64(), pa.float64(), pa.date32()
@@ -18,6 +21,8 @@ _SQL_NAMES = {
     DATE: "DATE",
     TIMESTAMP: "TIMESTAMP",
 }
+_ARROW = {name: arrow for arrow, name in _SQL_NAMES.items()}
+_TOKEN = re.compile(r"\s*(\w+|[<>,:])")
 
 
 def sql_type(arrow: pa.DataType) -> str:
@@ -29,6 +34,50 @@ def sql_type(arrow: pa.DataType) -> str:
     if pa.types.is_struct(arrow):
         return f"STRUCT<{', '.join(f'{f.name}: {sql_type(f.type)}' for f in arrow)}>"
     return _SQL_NAMES[arrow]
+
+
+def typed(text: str) -> tuple[pa.DataType, str]:
+    """The Arrow type whose Spark SQL name a text begins with, and the rest of the text.
+
+    Raises ValueError if it begins with none.
+    """
+    word, rest = _token(text)
+    if word == "ARRAY":
+        element, rest = typed(_after("<", rest))
+        return pa.list_(element), _after(">", rest)
+    if word == "MAP":
+        key, rest = typed(_after("<", rest))
+        item, rest = typed(_after(",", rest))
+        return pa.map_(key, item), _after(">", rest)
+    if word == "STRUCT":
+        return _struct(rest)
+    if word not in _ARROW:
+        raise ValueError(f"{word} is no type: {', '.join(_ARROW)}, ARRAY, MAP or STRUCT")
+    return _ARROW[word], rest
+
+
+def _struct(text: str) -> tuple[pa.DataType, str]:
+    fields, mark, rest = [], "<", text
+    while mark != ">":
+        name, rest = _token(_after(mark, rest))
+        kind, rest = typed(_after(":", rest))
+        fields.append(pa.field(name, kind))
+        mark, _ = _token(rest)
+    return pa.struct(fields), _after(">", rest)
+
+
+def _token(text: str) -> tuple[str, str]:
+    match = _TOKEN.match(text)
+    if not match:
+        raise ValueError(f"a type ends before {text!r}")
+    return match[1], text[match.end() :]
+
+
+def _after(mark: str, text: str) -> str:
+    token, rest = _token(text)
+    if token != mark:
+        raise ValueError(f"expected {mark} in a type, got {token}")
+    return rest
 
 
 def sql_columns(schema: pa.Schema) -> str:
@@ -50,7 +99,8 @@ class Table:
     """One Delta table: what a row is, its columns, the key of a row, and how files are laid out.
 
     `key` names the columns that tell rows apart; a replay may never make two rows of one key.
-    `empty` says when the table is rightly without rows, if it can be where all goes well.
+    `area` is one of schemas/areas.py, and `level` the first of schemas/levels.py at which it can
+    have rows. `empty` says when it is rightly without rows, if it can be where all goes well.
     A table is either clustered (facts) or partitioned (results, which are replaced by date).
     """
 
@@ -62,6 +112,8 @@ class Table:
     clustering: tuple[str, ...] = ()
     partitioning: tuple[str, ...] = ()
     empty: str = ""
+    area: str = ""
+    level: str = SAMPLED_LOG
 
     @property
     def column_names(self) -> list[str]:

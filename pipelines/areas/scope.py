@@ -14,7 +14,6 @@ from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas import levels
 from quotaflow.schemas.levels import ADMIN_API, IN_WORDS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -198,7 +197,7 @@ class Scope:
                 return f"{table} has no rows since {texts.moment(self.since)} UTC, where this " + (
                     f"report begins; its newest is of {texts.moment(last)}: name it with --since."
                 )
-        level = levels.of_table(table)
+        level = TABLES[table].level
         needs = "" if level == ADMIN_API else f" from {IN_WORDS[level]}"
         return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
 

@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from quotaflow.pipelines.commands import answers
@@ -13,7 +12,7 @@ from quotaflow.pipelines.terminal import grid, readable, values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas import levels
-from quotaflow.schemas.areas import AREAS, OTHER, Area, areas
+from quotaflow.schemas.areas import AREAS, BY_NAME, Area
 from quotaflow.schemas.table import Table, sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
@@ -43,21 +42,16 @@ class Hit:
         return {"name": self.name, "area": area, "column": self.column, "meaning": self.meaning}
 
 
-@cache
-def _areas() -> dict[str, Area]:
-    all_views = views.load()
-    return areas(all_views, {name: views.sources(view) for name, view in all_views.items()})
-
-
 def area_of(name: str) -> Area:
     """The area of a table or view."""
-    return _areas()[name]
+    described = TABLES.get(name) or views.load()[name]
+    return BY_NAME[described.area]
 
 
 def by_area(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
     """Rows of `extents` as a section per area: name, rows, newest event, and what a row is."""
     wide = max(len(row["name"]) for row in rows)
-    for area in (*AREAS, OTHER):
+    for area in AREAS:
         own = [row for row in rows if row["area"] == area.title]
         if own:
             yield from _wrapped(f"{area.title}: {area.meaning}", width, "", is_bold=True)
@@ -102,7 +96,7 @@ def search(words: Iterable[str]) -> list[Hit]:
     """What has all words, in its name or its meaning. Raises NoMatchError if nothing has."""
     lowered = [word.lower() for text in words for word in text.split()]
     described: dict[str, Table | View] = {**TABLES, **views.load()}
-    order = [area.title for area in (*AREAS, OTHER)]
+    order = [area.title for area in AREAS]
     hits = [
         hit
         for name, each in sorted(
@@ -211,7 +205,7 @@ def _of_table(table: Table) -> dict[str, str]:
         "key": ", ".join(table.key),
         "time": table.time,
         "filled by": f"quotaflow {fillers.filler(table.name)}",
-        "needs": levels.IN_WORDS[levels.of_table(table.name)],
+        "needs": levels.IN_WORDS[table.level],
         "empty": table.empty,
         "read by": ", ".join(_readers(table.name)),
     }

@@ -1,6 +1,6 @@
 """The command that fills a table, for errors, reports and lists of tables."""
 
-from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.schemas.tables.catalog import ANSWERS
 from quotaflow.schemas.tables.control import (
     ANSWER_STATE,
     CONFIG_CHANGES,
@@ -39,21 +39,20 @@ _BY_JOB = {
 """The first job that fills each table, as the registry has it: to import that takes as long as a
 plan does, for it imports pyspark."""
 _JOBS = {table: job for job, tables in _BY_JOB.items() for table in tables.split()}
-_ANSWERS = frozenset(answer.name for answer in ANSWERS)
 
 
 def filler(table: str) -> str:
     """The command that fills a table, as it follows `quotaflow`."""
     if table in _OTHERS:
         return _OTHERS[table]
-    if table in _ANSWERS:
+    if table in ANSWERS:
         return "run --once"
     return f"run {_JOBS[table]} --once" if table in _JOBS else "snapshot"
 
 
 def hint(table: str) -> str:
     """What to do about a declared table that does not exist yet, as the end of an error."""
-    if table in _ANSWERS:
+    if table in ANSWERS:
         command = "`quotaflow run --once`, then `quotaflow snapshot` fill what it is computed from"
         return f"{command}; or name another place with --set warehouse.path=FOLDER"
     # `plan` reads config_changes before anything is applied. So `snapshot` makes it, not `apply`.

@@ -46,9 +46,9 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER, Literal, TimeRange, in_spark
 from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckdb
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.head import without_comments
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.schemas.view import split
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
@@ -261,8 +261,7 @@ def sql(old: OldRange, source: str, rate_period_s: int) -> str:
 @cache
 def _text() -> str:
     text = files("quotaflow.pipelines.maintenance").joinpath("roll_up.sql")
-    _, query = split(text.read_text(encoding="utf-8"))
-    return query
+    return without_comments(text.read_text(encoding="utf-8"))
 
 
 def line(old: OldRange, written: int | None = None) -> str:

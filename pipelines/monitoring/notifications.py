@@ -14,7 +14,6 @@ from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
-from quotaflow.schemas.tables.answers.producer_ids import PRODUCER_ID_BURSTS
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
@@ -230,7 +229,7 @@ SOURCES = (
     ),
     # A burst that goes on is the same event: only its end moves.
     Source(
-        table=PRODUCER_ID_BURSTS.name,
+        table="producer_id_bursts",
         where="is_accused",
         key=("principal", "started_at"),
         columns=("cause", "source", "source_address", "source_ids", "ids", "hosts"),

@@ -15,15 +15,9 @@ from quotaflow.pipelines.quality.suites import (
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables import answers
+from quotaflow.schemas.tables.catalog import ANSWERS
 
 _SHOWN_ROWS = 20
-_ANSWERS = {
-    table.name
-    for module in answers.MODULES
-    for table in vars(module).values()
-    if isinstance(table, Table)
-}
 _WORDS = {
     NOT_NULL: "{column} is never null",
     BETWEEN: "{column} is {bounds}",
@@ -108,5 +102,5 @@ def remedy(table: Table, check: Check) -> str:
         return _OF_CLIENTS
     if table.partitioning:
         return _COMPUTED.format(table=table.name)
-    text = _ANSWERED if table.name in _ANSWERS else _OURS
+    text = _ANSWERED if table.name in ANSWERS else _OURS
     return text.format(table=table.name)

@@ -14,8 +14,7 @@ from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import levels
-from quotaflow.schemas.areas import AREAS, OTHER, Area, areas
+from quotaflow.schemas.areas import AREAS
 from quotaflow.schemas.table import TIMESTAMP, Table, sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
@@ -41,13 +40,13 @@ _UNITS = (
 def text() -> str:
     """The page, in Markdown."""
     all_views = views.load()
-    by_name = areas(all_views, {name: views.sources(each) for name, each in all_views.items()})
     marts_first = sorted(all_views, key=lambda name: (all_views[name].kind != _MART, name))
-    chosen = {name: by_name[name] for name in [*TABLES, *marts_first]}
+    areas = {name: table.area for name, table in TABLES.items()}
+    areas |= {name: all_views[name].area for name in marts_first}
     schemas = _schemas_of_views(all_views)
-    parts = [_HEAD, *_contents(chosen)]
-    for area in (*AREAS, OTHER):
-        names = [name for name, own in chosen.items() if own is area]
+    parts = [_HEAD, *_contents(areas)]
+    for area in AREAS:
+        names = [name for name, own in areas.items() if own == area.name]
         parts += (
             [f"\n## {area.title}\n\n{_sentence(area.meaning[0].upper() + area.meaning[1:])}"]
             if names
@@ -66,10 +65,10 @@ def _schemas_of_views(all_views: Mapping[str, View]) -> dict[str, pa.Schema]:
         return {name: reader.query(f"SELECT * FROM {name}").schema for name in all_views}
 
 
-def _contents(chosen: Mapping[str, Area]) -> Iterator[str]:
+def _contents(areas: Mapping[str, str]) -> Iterator[str]:
     yield "| area | tables and views |\n| --- | --- |"
-    for area in (*AREAS, OTHER):
-        links = ", ".join(f"[{name}](#{name})" for name, own in chosen.items() if own is area)
+    for area in AREAS:
+        links = ", ".join(f"[{name}](#{name})" for name, own in areas.items() if own == area.name)
         if links:
             yield f"| {area.title} | {links} |"
 
@@ -77,7 +76,7 @@ def _contents(chosen: Mapping[str, Area]) -> Iterator[str]:
 def _table(table: Table) -> str:
     facts = [
         f"Table, filled by `quotaflow {filler(table.name)}`",
-        f"Level `{levels.of_table(table.name)}`",
+        f"Level `{table.level}`",
         f"Key {_listed(table.key)}",
         f"Newest by `{table.time}`",
     ]
@@ -86,7 +85,7 @@ def _table(table: Table) -> str:
 
 
 def _view(view: View, schema: pa.Schema) -> str:
-    facts = [f"View ({view.kind}), {view.grain}", f"Level `{view.needs}`"]
+    facts = [f"View ({view.kind}), {view.grain}", f"Level `{view.level}`"]
     sources = sorted(views.sources(view))
     facts += [f"Reads {_listed(sources)}"] if sources else []
     rows = [(c.name, schema.field(c.name).type, c.comment) for c in view.columns]

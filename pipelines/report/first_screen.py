@@ -11,8 +11,8 @@ from quotaflow.pipelines.report.costs import costs_of
 from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas import levels
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 MAX_SHOWN = 5
@@ -217,7 +217,7 @@ def _gaps(seen: Mapping[str, bool]) -> Iterator[str]:
     """What the other measures say, and the level that it needs."""
     for witness, what in _MEASURED_BY.items():
         if witness not in seen:
-            yield f"Not known: {what}. That needs {IN_WORDS[levels.of_table(witness)]}."
+            yield f"Not known: {what}. That needs {IN_WORDS[TABLES[witness].level]}."
 
 
 def _start(scope: Scope) -> datetime:

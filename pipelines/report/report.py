@@ -23,8 +23,8 @@ from quotaflow.pipelines.report import (
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
-from quotaflow.schemas import levels
 from quotaflow.schemas.levels import IN_WORDS
+from quotaflow.schemas.tables.catalog import TABLES
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),
@@ -59,7 +59,7 @@ def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -
     try:
         return section(scope)
     except NeverMadeError as error:
-        level = IN_WORDS[levels.of_table(error.table)]
+        level = IN_WORDS[TABLES[error.table].level]
         sentence = f"Nothing yet, for it needs {level}: {error}: {fillers.hint(error.table)}."
         return ReportSection(title, sentences=(sentence,))
     except QueryError as error:

@@ -2,49 +2,49 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from quotaflow.schemas import levels
+from quotaflow.schemas import head
+from quotaflow.schemas.tables import catalog
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.view import View, parse, split
+from quotaflow.schemas.view import View, ViewColumn, parse
 
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
 @cache
 def load() -> Mapping[str, View]:
-    """Every view by name, each after the views it reads. Raises ViewHeadError."""
+    """Every view by name, each after the views it reads. Raises HeadError."""
     root = resources.files("quotaflow.schemas.views")
-    files = sorted(_files(root), key=lambda each: each[1].name)
-    folders = {file.name.removesuffix(".sql"): folder.name for folder, file in files}
-    parts = {
-        file.name.removesuffix(".sql"): split(file.read_text(encoding="utf-8")) for _, file in files
+    files = sorted(_files(root), key=lambda file: file.name)
+    texts = {file.name.removesuffix(".sql"): file.read_text(encoding="utf-8") for file in files}
+    queries = {name: head.without_comments(text) for name, text in texts.items()}
+    reads = {
+        name: [each for each in names_in(sql, queries) if each != name]
+        for name, sql in queries.items()
     }
-    reads = {name: set(names_in(sql, parts)) - {name} for name, (_, sql) in parts.items()}
     described = {
-        table.name: {column.name: column.comment for column in table.columns}
+        table.name: {c.name: ViewColumn(c.name, c.comment) for c in table.columns}
         for table in TABLES.values()
     }
     loaded: dict[str, View] = {}
     for name in TopologicalSorter(reads).static_order():
-        head, sql = parts[name]
-        sources = {source: described[source] for source in names_in(sql, described)}
-        loaded[name] = replace(parse(name, head, sql, sources), folder=folders[name])
-        described[name] = {column.name: column.comment for column in loaded[name].columns}
+        sources = {source: described[source] for source in names_in(queries[name], described)}
+        loaded[name] = parse(name, texts[name], sources)
+        described[name] = {column.name: column for column in loaded[name].columns}
     return loaded
 
 
-def _files(folder: Traversable) -> Iterator[tuple[Traversable, Traversable]]:
-    """Each view's folder and file."""
+def _files(folder: Traversable) -> Iterator[Traversable]:
+    """Each view's file."""
     for each in folder.iterdir():
         if each.is_dir():
             yield from _files(each)
         elif each.name.endswith(".sql"):
-            yield folder, each
+            yield each
 
 
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
@@ -74,14 +74,14 @@ def read_by(names: Iterable[str]) -> tuple[list[str], list[str]]:
 def required(names: Iterable[str]) -> list[str]:
     """The tables that must exist for a query of these tables and views.
 
-    Others that it reads are of a higher level than its views need: they are empty if they do not
+    Others that it reads are of a higher level than its views: they are empty if they do not
     exist.
     """
     all_views = load()
     needed = set[str]()
     for name in names:
         if name in all_views:
-            needed |= levels.required(read_by([name])[0], all_views[name].needs)
+            needed |= catalog.required(read_by([name])[0], all_views[name].level)
         else:
             needed.add(name)
     return [name for name in TABLES if name in needed]

@@ -61,4 +61,5 @@ CONFIG_ALTERATIONS = Table(
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "position"),
     time="event_time",
     partitioning=("event_date",),
+    area="configs",
 )

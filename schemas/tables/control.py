@@ -1,6 +1,7 @@
 """Tables of the pipeline's own working: what it could not read, and what it did."""
 
 from quotaflow.schemas.columns import CLUSTER_ID, SOURCE, SOURCE_LINE
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import BINARY, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 QUARANTINE = Table(
@@ -27,6 +28,8 @@ QUARANTINE = Table(
     ),
     time="event_time",
     clustering=("event_time", "reason"),
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 PIPELINE_PROGRESS = Table(
@@ -50,6 +53,8 @@ PIPELINE_PROGRESS = Table(
     key=("query_id", "batch_id", "target", "outcome", "reason"),
     time="event_time",
     clustering=("event_time", "job"),
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 _PHASES = (
@@ -91,6 +96,8 @@ QUERY_PROGRESS = Table(
     key=("query_id", "batch_id"),
     time="event_time",
     clustering=("event_time", "job"),
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 _ENTITY = (
@@ -159,6 +166,8 @@ PLANS = Table(
     key=("plan_id", "number", "event_time"),
     time="event_time",
     clustering=("event_time",),
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 CONFIG_CHANGES = Table(
@@ -206,6 +215,8 @@ CONFIG_CHANGES = Table(
     key=("run_id", "change_id", "step", "number"),
     time="event_time",
     clustering=("event_time",),
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 FEEDBACK_LOCKS = Table(
@@ -224,6 +235,8 @@ FEEDBACK_LOCKS = Table(
     time="event_time",
     clustering=("cluster_id",),
     empty="while nobody writes configs, and where tables are in a folder, which has a lock file",
+    area="pipeline",
+    level=ADMIN_API,
 )
 
 ANSWER_STATE = Table(
@@ -254,4 +267,6 @@ ANSWER_STATE = Table(
     key=("answer",),
     time="event_time",
     clustering=("event_time", "answer"),
+    area="pipeline",
+    level=ADMIN_API,
 )

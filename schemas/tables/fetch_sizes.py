@@ -89,4 +89,5 @@ FETCH_SIZES = Table(
     key=("cluster_id", "event_time", "broker_id", "principal", "client_id", "replica_id"),
     time="event_time",
     partitioning=("event_date",),
+    area="requests",
 )

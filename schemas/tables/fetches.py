@@ -103,6 +103,7 @@ FETCHES = Table(
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "principal"),
+    area="requests",
 )
 
 FETCH_SESSIONS = Table(
@@ -129,4 +130,5 @@ FETCH_SESSIONS = Table(
     key=("cluster_id", "broker_id", "session_id"),
     time="event_time",
     clustering=("event_time",),
+    area="requests",
 )

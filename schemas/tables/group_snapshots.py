@@ -7,6 +7,7 @@ with `is_removed` ends it.
 import pyarrow as pa
 
 from quotaflow.schemas.columns import CLUSTER_ID, PARTITION, SNAPSHOT_TIME, TOPIC, is_removed
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import INT, LONG, STRING, Column, Table
 
 ASSIGNED_PARTITION = pa.struct([pa.field("topic", STRING), pa.field("partition", INT)])
@@ -48,6 +49,8 @@ GROUPS = Table(
     key=("cluster_id", "group_id", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
+    area="groups",
+    level=ADMIN_API,
 )
 
 GROUP_ASSIGNMENTS = Table(
@@ -78,6 +81,8 @@ GROUP_ASSIGNMENTS = Table(
     key=("cluster_id", "group_id", "member_id", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
+    area="groups",
+    level=ADMIN_API,
 )
 
 GROUP_OFFSETS = Table(
@@ -107,6 +112,8 @@ GROUP_OFFSETS = Table(
     key=("cluster_id", "group_id", "topic", "partition", "event_time"),
     time="event_time",
     clustering=("event_time", "group_id"),
+    area="groups",
+    level=ADMIN_API,
 )
 
 PARTITION_OFFSETS = Table(
@@ -140,4 +147,6 @@ PARTITION_OFFSETS = Table(
     key=("cluster_id", "topic", "partition", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
+    area="groups",
+    level=ADMIN_API,
 )

@@ -149,6 +149,7 @@ GROUP_MEMBERS = Table(
     key=("cluster_id", "event_time", "group_id", "member_id", "principal", "client_id"),
     time="event_time",
     partitioning=("event_date",),
+    area="groups",
 )
 
 GROUP_COMMITS = Table(
@@ -184,6 +185,7 @@ GROUP_COMMITS = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="groups",
 )
 
 GROUP_MEMBER_EVENTS = Table(
@@ -250,6 +252,7 @@ GROUP_MEMBER_EVENTS = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="groups",
 )
 
 SHARE_FETCHES = Table(
@@ -342,4 +345,5 @@ SHARE_FETCHES = Table(
     time="event_time",
     partitioning=("event_date",),
     empty="while no share group works",
+    area="groups",
 )

@@ -1,6 +1,7 @@
 """Tables about producer ids (KIP-936): which client got which, and how many are new."""
 
 from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, MINUTE, PRODUCER_ID
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 PRODUCER_ID_RATES = Table(
@@ -77,6 +78,8 @@ PRODUCER_ID_RATES = Table(
     key=("cluster_id", "event_time", "broker_id", "principal", "kind"),
     time="event_time",
     partitioning=("event_date", "kind"),
+    area="producer_ids",
+    level=ADMIN_API,
 )
 
 PRODUCER_ID_USES = Table(
@@ -116,6 +119,7 @@ PRODUCER_ID_USES = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="producer_ids",
 )
 
 ADDRESS_CLIENTS = Table(
@@ -176,4 +180,5 @@ ADDRESS_CLIENTS = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="producer_ids",
 )

@@ -1,5 +1,6 @@
 """`quality_results`: expectations on the tables, and whether they were met."""
 
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import BOOLEAN, LONG, STRING, TIMESTAMP, Column, Table
 
 QUALITY_RESULTS = Table(
@@ -36,4 +37,6 @@ QUALITY_RESULTS = Table(
     key=("run_id", "suite", "expectation"),
     time="event_time",
     clustering=("event_time", "suite"),
+    area="pipeline",
+    level=ADMIN_API,
 )

@@ -170,4 +170,5 @@ QUOTA_USAGE = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="quotas",
 )

@@ -46,6 +46,7 @@ REPLICA_OFFSETS = Table(
     key=(*_PARTITION, "broker_id"),
     time="event_time",
     partitioning=("event_date",),
+    area="racks",
 )
 
 _BY_THEN = "in the minute and the one before it; null: none, or a redirect_loop"
@@ -102,6 +103,7 @@ FETCH_FAULTS = Table(
     key=(*_PARTITION, "broker_id", "principal", "client_id", "fault"),
     time="event_time",
     partitioning=("event_date",),
+    area="racks",
 )
 
 OFFSET_LOOKUPS = Table(
@@ -143,4 +145,5 @@ OFFSET_LOOKUPS = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="racks",
 )

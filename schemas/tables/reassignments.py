@@ -55,6 +55,7 @@ REASSIGNMENT_CHANGES = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="replication",
 )
 
 REPLICA_LAG = Table(
@@ -92,4 +93,5 @@ REPLICA_LAG = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="replication",
 )

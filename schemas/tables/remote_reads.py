@@ -69,4 +69,5 @@ REMOTE_READS = Table(
     time="event_time",
     empty="while no topic has remote storage (KIP-405), or nobody reads what is only there",
     partitioning=("event_date",),
+    area="racks",
 )

@@ -116,6 +116,7 @@ PREFERRED_REPLICAS = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="racks",
 )
 
 RACK_TRAFFIC = Table(
@@ -167,4 +168,5 @@ RACK_TRAFFIC = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="racks",
 )

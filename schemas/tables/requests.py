@@ -93,4 +93,5 @@ REQUESTS = Table(
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "principal"),
+    area="requests",
 )

@@ -15,6 +15,7 @@ from quotaflow.schemas.columns import (
     TOPIC,
     is_removed,
 )
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, Column, Table
 
 CONFIGS = Table(
@@ -44,6 +45,8 @@ CONFIGS = Table(
     key=("cluster_id", "entity_type", "entity_name", "config_key", "event_time"),
     time="event_time",
     clustering=("event_time", "entity_name"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 CLIENT_QUOTAS = Table(
@@ -96,6 +99,8 @@ CLIENT_QUOTAS = Table(
     ),
     time="event_time",
     clustering=("event_time", "user"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 ACTIVE_PRODUCERS = Table(
@@ -125,6 +130,8 @@ ACTIVE_PRODUCERS = Table(
     key=("cluster_id", "broker_id", "topic", "partition", "producer_id", "event_time"),
     time="event_time",
     clustering=("event_time", "producer_id"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 TRANSACTIONAL_IDS = Table(
@@ -142,6 +149,8 @@ TRANSACTIONAL_IDS = Table(
     key=("cluster_id", "transactional_id", "event_time"),
     time="event_time",
     clustering=("event_time", "transactional_id"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 CLIENT_SUBSCRIPTIONS = Table(
@@ -171,6 +180,7 @@ CLIENT_SUBSCRIPTIONS = Table(
     key=("cluster_id", "client_instance_id"),
     time="event_time",
     clustering=("event_time", "client_instance_id"),
+    area="telemetry",
 )
 
 SETTINGS = Table(
@@ -189,4 +199,6 @@ SETTINGS = Table(
     key=("cluster_id", "setting", "event_time"),
     time="event_time",
     clustering=("event_time", "setting"),
+    area="cluster",
+    level=ADMIN_API,
 )

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, SOURCE, SOURCE_LINE, TAGS
+from quotaflow.schemas.levels import TELEMETRY
 from quotaflow.schemas.table import (
     BINARY,
     BOOLEAN,
@@ -64,6 +65,8 @@ TELEMETRY_PUSHES = Table(
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "client_instance_id"),
+    area="telemetry",
+    level=TELEMETRY,
 )
 
 TELEMETRY_SUBSCRIPTIONS = Table(
@@ -93,6 +96,7 @@ TELEMETRY_SUBSCRIPTIONS = Table(
     key=("cluster_id", "source_topic", "source_partition", "source_offset", "source_line"),
     time="event_time",
     clustering=("event_time", "client_instance_id"),
+    area="telemetry",
 )
 
 BUCKETS = pa.struct([pa.field("offset", INT), pa.field("bucket_counts", pa.list_(LONG))])
@@ -179,6 +183,8 @@ CLIENT_METRICS = Table(
     key=("cluster_id", "client_instance_id", "payload_sha256", "metric", "attributes"),
     time="event_time",
     clustering=("event_time", "metric"),
+    area="telemetry",
+    level=TELEMETRY,
 )
 
 
@@ -223,4 +229,6 @@ METRIC_ALERT_EVENTS = Table(
     key=("cluster_id", "alert_id", "event_time"),
     time="event_time",
     partitioning=("event_date",),
+    area="telemetry",
+    level=TELEMETRY,
 )

@@ -66,6 +66,7 @@ REPLICATION_TRAFFIC = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="replication",
 )
 
 REPLICATION_RATES = Table(
@@ -94,6 +95,7 @@ REPLICATION_RATES = Table(
     key=("cluster_id", "event_time", "broker_id", "side"),
     time="event_time",
     partitioning=("event_date",),
+    area="replication",
 )
 
 
@@ -181,4 +183,5 @@ REPLICATION_THROTTLES = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="replication",
 )

@@ -12,6 +12,7 @@ from quotaflow.schemas.columns import (
     TOPIC_ID,
     is_removed,
 )
+from quotaflow.schemas.levels import ADMIN_API
 from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, Column, Table
 
 BROKERS = Table(
@@ -36,6 +37,8 @@ BROKERS = Table(
     key=("cluster_id", "broker_id", "event_time"),
     time="event_time",
     clustering=("event_time", "broker_id"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 TOPICS = Table(
@@ -56,6 +59,8 @@ TOPICS = Table(
     key=("cluster_id", "topic_id", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 REPLICAS = Table(
@@ -80,6 +85,8 @@ REPLICAS = Table(
     key=("cluster_id", "topic_id", "partition", "broker_id", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 REPLICA_SIZES = Table(
@@ -105,6 +112,8 @@ REPLICA_SIZES = Table(
     key=("cluster_id", "topic", "partition", "broker_id", "log_dir", "event_time"),
     time="event_time",
     clustering=("event_time", "topic"),
+    area="cluster",
+    level=ADMIN_API,
 )
 
 MOVING_REPLICAS = Table(
@@ -126,4 +135,6 @@ MOVING_REPLICAS = Table(
     time="event_time",
     clustering=("event_time", "topic"),
     empty="until a snapshot is taken while a reassignment goes on",
+    area="cluster",
+    level=ADMIN_API,
 )

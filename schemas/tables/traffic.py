@@ -67,6 +67,7 @@ TRAFFIC = Table(
     ),
     time="event_time",
     partitioning=("event_date",),
+    area="quotas",
 )
 
 TOPIC_NAMES = Table(
@@ -92,4 +93,5 @@ TOPIC_NAMES = Table(
     key=("cluster_id", "event_time", "topic_id"),
     time="event_time",
     partitioning=("event_date",),
+    area="cluster",
 )

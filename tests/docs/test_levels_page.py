@@ -18,7 +18,7 @@ def test_each_mart_is_listed_under_its_level() -> None:
     }
     marts = [view for view in views.load().values() if view.kind == "mart"]
     assert listed == {
-        level: sorted(view.name for view in marts if view.needs == level) for level in LEVELS
+        level: sorted(view.name for view in marts if view.level == level) for level in LEVELS
     }
 
 

@@ -50,7 +50,8 @@ def test_create_view_says_what_a_row_and_each_column_is() -> None:
         description="It's a view.",
         columns=(ViewColumn("a", "it's"), ViewColumn("total", "a \\ sum")),
         sql="SELECT a, sum(b) AS total FROM t GROUP BY a",
-        needs="admin_api",
+        area="cluster",
+        level="admin_api",
     )
     assert ddl.create_view(view) == (
         "CREATE OR REPLACE VIEW v (\n"

@@ -2,18 +2,27 @@
 
 import pytest
 
-from quotaflow.schemas.view import View, ViewColumn, ViewHeadError, parse, split
+from quotaflow.schemas.head import HeadError
+from quotaflow.schemas.view import View, ViewColumn, parse
 
 from ..cases import cases
 
 DESCRIBED = {
-    "brokers": {"cluster_id": "id of the cluster", "broker_id": "node id", "rack": "broker.rack"},
-    "topics": {"topic": "name of the topic"},
+    "brokers": {
+        column.name: column
+        for column in (
+            ViewColumn("cluster_id", "id of the cluster"),
+            ViewColumn("broker_id", "node id"),
+            ViewColumn("rack", "broker.rack"),
+        )
+    },
+    "topics": {"topic": ViewColumn("topic", "name of the topic")},
 }
 HEAD = """\
 -- kind: staging
 -- grain: one row per broker
--- needs: telemetry
+-- area: cluster
+-- level: telemetry
 -- description: Where each broker is.
 --   Fenced ones too.
 -- columns:
@@ -27,16 +36,17 @@ QUERY = "SELECT\n    a -- the reason\nFROM brokers"
 
 
 def view(text: str) -> View:
-    head, sql = split(text)
-    return parse("where", head, sql, DESCRIBED)
+    return parse("where", text, DESCRIBED)
 
 
 def test_a_view_is_its_head_and_its_query() -> None:
     with_comment = QUERY.replace("SELECT\n", "SELECT\n    -- Not of topics.\n")
-    assert view(f"{HEAD}{with_comment}\n") == View(
+    assert view(f"{HEAD}\n{with_comment}\n") == View(
         name="where",
         kind="staging",
         grain="one row per broker",
+        area="cluster",
+        level="telemetry",
         description="Where each broker is. Fenced ones too.",
         columns=(
             ViewColumn("cluster_id", "id of the cluster"),
@@ -47,7 +57,6 @@ def test_a_view_is_its_head_and_its_query() -> None:
             ViewColumn("rack", "broker.rack"),
         ),
         sql=QUERY,
-        needs="telemetry",
     )
 
 
@@ -75,9 +84,9 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
     ("no kind", "-- kind: staging\n", "", "the head has no kind"),
     (
         "a level that is none",
-        "needs: telemetry",
-        "needs: telemtry",
-        "needs 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
+        "level: telemetry",
+        "level: telemtry",
+        "level 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
         "mean telemetry?)",
     ),
     (
@@ -90,21 +99,21 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
         "fields in another order",
         "-- kind: staging\n-- grain: one row per broker\n",
         "-- grain: one row per broker\n-- kind: staging\n",
-        "fields are in this order: kind, grain, needs, description, empty, columns",
+        "fields are in this order: kind, grain, area, level, description, empty, columns",
     ),
     (
         "another field",
         "-- kind",
         "-- sort: of\n-- kind",
-        "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
-        "by two spaces, got: sort: of",
+        "expected a field (kind, grain, area, level, description, empty, columns) or a line "
+        "indented by two spaces, got: sort: of",
     ),
     (
         "a line that is not indented",
         "--   Fenced",
         "-- Fenced",
-        "expected a field (kind, grain, needs, description, empty, columns) or a line indented "
-        "by two spaces, got: Fenced ones too.",
+        "expected a field (kind, grain, area, level, description, empty, columns) or a line "
+        "indented by two spaces, got: Fenced ones too.",
     ),
     (
         "an indented line first",
@@ -169,6 +178,6 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
 )
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in HEAD
-    with pytest.raises(ViewHeadError) as raised:
+    with pytest.raises(HeadError) as raised:
         view(HEAD.replace(right, wrong, 1))
     assert str(raised.value) == f"view where: {error}"

@@ -1,8 +1,8 @@
 """Answers: tables that plans, the report, `why` and dashboards read.
 
 An answer is a table of few rows that is computed whole, from tables, views and other answers. Its
-text is `<name>.sql` in this folder, one query in Spark's SQL. Its table is declared in
-`schemas/tables/answers/`. `registry.py` says how far back it reads.
+file is `schemas/answers/<name>.sql`: a head, which declares the table and says how far back the
+answer reads, and one query in Spark's SQL. `registry.py` has all.
 
 `refresh.refresh` computes each answer whose inputs changed, after the answers that it reads: by
 DuckDB in this process over the files of a folder (`folder.py`), by Spark in a catalog

@@ -3,32 +3,14 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property
 
 import pyarrow as pa
 
 from quotaflow.pipelines.warehouse import kept_translations, views
-from quotaflow.schemas import levels
+from quotaflow.schemas.answer_head import Lookback
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.catalog import TABLES
-
-
-@dataclass(frozen=True, slots=True)
-class Lookback:
-    """How far back an answer reads an input, before the newest row of that input.
-
-    `setting` names a setting with a number of `unit`, which counts where a snapshot stored it.
-    """
-
-    default: timedelta
-    setting: str | None = None
-    unit: timedelta = timedelta(seconds=1)
-
-    def length(self, settings: Mapping[str, float]) -> timedelta:
-        """The time to read, by the settings of the last snapshot."""
-        stored = settings.get(self.setting) if self.setting else None
-        return self.default if stored is None else stored * self.unit
+from quotaflow.schemas.tables.catalog import TABLES, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +80,7 @@ class Answer:
     @cached_property
     def required(self) -> frozenset[str]:
         """The inputs without which it is not computed; others are empty if they do not exist."""
-        return frozenset(levels.required(self.inputs, levels.of_table(self.name)))
+        return frozenset(required(self.inputs, self.table.level))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from quotaflow.pipelines.results.answers.answer import Derivation
 from quotaflow.schemas.table import DOUBLE, LONG, STRING
-from quotaflow.schemas.tables.answers.group_lag import WHY_GROUPS_LAG
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lag_cause
 from quotaflow.udfs.rules.lag_cause import Cause, Evidence
 
+_TABLE = TABLES["why_groups_lag"].arrow
 _TYPES = {float: DOUBLE, int: LONG, str: STRING}
 _IDENTITY = ("cluster_id", "group_id", "group_type", "topic", "known_at", "lag", "lag_s")
 _RATES = ("records_in_per_s", "records_out_per_s", "trend")
@@ -32,7 +33,7 @@ def _present(hint: types.UnionType) -> type:
 
 SCHEMA = pa.schema(
     [
-        *(WHY_GROUPS_LAG.arrow.field(name) for name in _IDENTITY),
+        *(_TABLE.field(name) for name in _IDENTITY),
         *_of_evidence(),
     ]
 )
@@ -47,7 +48,7 @@ def derived(rows: pa.Table) -> pa.Table:
         for evidence in [Evidence(**{name: row[name] for name in _SIGNALS})]
         for rank, cause in enumerate(lag_cause.causes(evidence), start=1)
     ]
-    return pa.Table.from_pylist(ranked, schema=WHY_GROUPS_LAG.arrow)
+    return pa.Table.from_pylist(ranked, schema=_TABLE)
 
 
 def _row(row: dict[str, Any], evidence: Evidence, cause: Cause, rank: int) -> dict[str, Any]:

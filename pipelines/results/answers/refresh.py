@@ -61,6 +61,14 @@ def refresh(
         return changed
 
 
+def in_order(answers: Collection[Answer]) -> TopologicalSorter[str]:
+    """The names of answers, each after those of them that it reads."""
+    names = {answer.name for answer in answers}
+    return TopologicalSorter(
+        {each.name: sorted(names & {*each.inputs} - {each.name}) for each in answers}
+    )
+
+
 @contextmanager
 def _opened(warehouse: Warehouse, open_session: OpenSession, now: datetime) -> Iterator[Source]:
     if not warehouse.conf.catalog_schema:
@@ -98,9 +106,7 @@ class _Refresh:
     def all(self, answers: Collection[Answer]) -> list[str]:
         """Bring all answers up to date; returns the names of those whose rows are others now."""
         by_name = {answer.name: answer for answer in answers}
-        order = TopologicalSorter(
-            {name: by_name.keys() & {*answer.inputs} - {name} for name, answer in by_name.items()}
-        )
+        order = in_order(answers)
         order.prepare()
         changed: dict[str, bool] = {}
         running: dict[Future[bool], str] = {}

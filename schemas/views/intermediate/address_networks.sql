@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per cluster, list and network of addresses
--- needs: admin_api
+-- area: producer_ids
+-- level: admin_api
 -- description: Addresses and networks that conf lists, and those that are of each machine. A plan
 --   limits none that is protected or of each machine, except loopback that conf lists by itself.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per address, principal and program
--- needs: sampled_log
+-- area: producer_ids
+-- level: sampled_log
 -- description: The programs that used an address within conf's plan.address_history_s, and what they
 --   moved beyond the work of producer ids. A loop writes one to three batches with an id. Ten are its
 --   bound, in each minute: a loop of a week has ids for all that others move in an hour.

@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per minute, broker and side
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: Record bytes that a broker sends (side leader: to consumers and followers) or takes
 --   (side follower: from producers and leaders), and which part of them no list of throttled replicas
 --   covers (KIP-73).

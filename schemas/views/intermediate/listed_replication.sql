@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per broker, side, partition and (on the leader's side) follower
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: Replication in the last ten minutes that a list of throttled replicas still covers
 --   (KIP-73), and how much is written into each partition. Brokers charge all replication that a list
 --   covers, in sync or not, so a rate must be at least this high.

@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per partition that is being moved and whose preferred leader will be another broker
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: What the first replica of a move sends once it is in sync and leads
 --   (auto.leader.rebalance.enable). Today leader_id sends it.
 -- columns:

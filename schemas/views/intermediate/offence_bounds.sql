@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per cluster
--- needs: sampled_log
+-- area: producer_ids
+-- level: sampled_log
 -- description: What conf asks of an offender before a plan limits it, as the last snapshot stored it or
 --   by default, and how long requests show who uses which address.
 -- columns:

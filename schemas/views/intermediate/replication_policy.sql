@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per cluster
--- needs: admin_api
+-- area: replication
+-- level: admin_api
 -- description: Conf's section replication as the last snapshot stored it; conf's defaults if no
 --   snapshot did.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per cluster
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: The newest minute with data about replication. Other views count back from it.
 -- columns:
 --   from replication_traffic: cluster_id

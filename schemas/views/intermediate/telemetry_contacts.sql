@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per push and per answer to GetTelemetrySubscriptions of a client instance
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: The contacts of each client instance with the push interval of its subscription at
 --   that time. Each time between contacts counts by the current answer: not at all if it names no
 --   metrics; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the

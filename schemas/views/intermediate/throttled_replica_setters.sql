@@ -1,6 +1,7 @@
 -- kind: intermediate
 -- grain: one row per entry of a list of throttled replicas that is set now
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: Who added each entry (partition:broker, or *) to a list (KIP-73): the first request that
 --   named it since the list was last set or removed or the entry was taken away.
 -- columns:

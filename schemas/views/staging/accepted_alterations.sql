@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per accepted request and config or quota that it altered
--- needs: sampled_log
+-- area: configs
+-- level: sampled_log
 -- description: Alterations that a broker accepted. A request that deletes all configs of an entity, or
 --   a topic, has a row for each config of the entity that the log names, unless it also sets the config.
 -- columns:

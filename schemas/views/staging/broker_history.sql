@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per broker and period in which its state did not change
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The states of each broker over time, as snapshots saw them. A change between two
 --   snapshots counts from the later one.
 -- columns:

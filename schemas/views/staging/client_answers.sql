@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per request of a client
--- needs: sampled_log
+-- area: requests
+-- level: sampled_log
 -- description: Answers of brokers to clients, and whether a broker failed. What a client can cause
 --   alone is no such error: a wrong request (INVALID_*), a missing permission, a topic that is not
 --   there, a quota that it exceeds. Nor are REBALANCE_IN_PROGRESS, NOT_LEADER_OR_FOLLOWER and

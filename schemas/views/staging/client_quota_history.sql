@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per client quota and period in which its value did not change
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The client quotas over time. A value counts from the time the request log saw
 --   it set, or else from the first snapshot that saw it. A part of the entity with a null name is its
 --   default if the flag beside it is true, and otherwise is not in the entity.

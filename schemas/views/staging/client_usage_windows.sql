@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per row of quota_usage, and of a rolled-up row one per histogram bucket
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: Windows of clients by their usage, for percentiles over any time. Usage of rolled-up
 --   windows is within 4.4 % of the true one.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per config and period in which its value did not change
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The values of each config over time, as snapshots saw them. A change between two
 --   snapshots counts from the later one.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per broker with a cordoned log dir
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: Brokers whose log dirs take no new replica, all or some of them (KIP-1066, Kafka 4.3), by
 --   the configs of the last snapshot. Advice about where to place a replica leaves out brokers without
 --   any other log dir.

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per broker
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The state of each broker in the last snapshot.
 -- columns:
 --   from brokers: cluster_id, broker_id, host, port, rack, is_controller, is_fenced

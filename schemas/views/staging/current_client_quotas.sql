@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per client quota
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The client quotas that the last snapshot found.
 -- columns:
 --   from client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id, ip,

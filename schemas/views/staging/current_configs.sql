@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per config
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The value of each config in the last snapshot.
 -- columns:
 --   from configs: cluster_id, entity_type, entity_name, config_key

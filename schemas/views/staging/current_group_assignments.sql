@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per member of a group
--- needs: admin_api
+-- area: groups
+-- level: admin_api
 -- description: The members of each group in the last snapshot, and their partitions.
 -- columns:
 --   from group_assignments: cluster_id, group_id, member_id, group_instance_id, client_id,

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per group
--- needs: admin_api
+-- area: groups
+-- level: admin_api
 -- description: The state of each group in the last snapshot.
 -- columns:
 --   from groups: cluster_id, group_id, group_type, protocol_type, state, coordinator_id, assignor,

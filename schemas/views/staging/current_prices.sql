@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per cluster
--- needs: admin_api
+-- area: quotas
+-- level: admin_api
 -- description: The prices of traffic and storage in conf (section prices), as the last snapshot stored them.
 -- columns:
 --   from settings: cluster_id

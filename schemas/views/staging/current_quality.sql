@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per table and expectation
--- needs: admin_api
+-- area: pipeline
+-- level: admin_api
 -- description: The last result of each expectation of `quotaflow check`. A run checks a table again if
 --   the table has new rows or if a critical expectation failed before.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per replica of a partition
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The state of each replica in the last snapshot.
 -- columns:
 --   from replicas: cluster_id, topic_id, topic, partition, broker_id, is_preferred, is_leader,

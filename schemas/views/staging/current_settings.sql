@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per cluster and value of conf that views compute with
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The values of conf that the last snapshot stored for SQL.
 -- columns:
 --   from settings: cluster_id, setting, setting_value

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per topic
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The state of each topic in the last snapshot.
 -- columns:
 --   from topics: cluster_id, topic_id, topic, partition_count, is_internal

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per error code
--- needs: admin_api
+-- area: requests
+-- level: admin_api
 -- description: The name of each error code of Kafka's protocol (org.apache.kafka.common.protocol.Errors
 --   of Kafka 4.3.1). A code of a later version has no row.
 -- columns:

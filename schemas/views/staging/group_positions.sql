@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per group, partition and time at which its position is known
--- needs: admin_api
+-- area: groups
+-- level: admin_api
 -- description: How far groups read, and when: by snapshots of their offsets, and by commits in a
 --   request log. As in partition_ends, a change has a second row for the snapshot before it, and the
 --   last snapshot has a row too. Share groups have the offset that they start at: records after it

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per point of a push that the broker accepted, without twins of topics (is_topic_twin)
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Points of client metrics with the columns that both shapes of an OTLP metrics table
 --   share (see otel_metrics). Times after the year 2262 do not fit a BIGINT of nanoseconds and are null
 --   there.

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per partition and time at which its end is known
--- needs: admin_api
+-- area: groups
+-- level: admin_api
 -- description: How far the records of partitions reach, and when: by snapshots, and by the answers to
 --   FETCH of a request log. A snapshot stores only changes, so a change has a second row: the end
 --   before it was still the end at the snapshot before. The last snapshot has a row too.

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per principal that produced, consumed or has rows in quota_usage
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: The name by which quotas know each principal. Quotas and the tables of users have a name
 --   without a type, as kafka-configs --entity-type users takes it; facts and results have a principal
 --   with its type. Join user_name with user of client_quotas, current_client_quotas, quota_advice and

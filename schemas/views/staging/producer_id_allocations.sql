@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per producer id that a broker gave to a client
--- needs: sampled_log
+-- area: producer_ids
+-- level: sampled_log
 -- description: Who received each producer id, when first, and when it was last named. INIT_PRODUCER_ID
 --   gives ids. Where the epochs of an id are used up, END_TXN gives the next one too (KIP-890).
 -- columns:

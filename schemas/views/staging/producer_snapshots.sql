@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per cluster
--- needs: admin_api
+-- area: producer_ids
+-- level: admin_api
 -- description: When the first and the last snapshot of producers were taken. active_producers has only
 --   changes; for snapshots without a change, pipeline_progress has the time.
 -- columns:

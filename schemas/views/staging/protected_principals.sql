@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per principal that no quota may slow down
--- needs: admin_api
+-- area: configs
+-- level: admin_api
 -- description: Principals that no advice, proposal or plan concerns, and how each is known: by conf, or by
 --   what it does in the cluster. Kafka hides the value of super.users (KafkaConfig.maybeSensitive), so
 --   administrators are known by what they altered. A fetch as a follower counts only if it brought bytes,

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per table that snapshots fill, and snapshot of it
--- needs: admin_api
+-- area: pipeline
+-- level: admin_api
 -- description: When snapshots were taken. Their tables have only changes, so a snapshot without a
 --   change shows here alone.
 -- columns:

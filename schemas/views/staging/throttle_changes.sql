@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per request and config of a replication throttle that the request alters
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: Alterations of the configs of replication throttles (KIP-73), accepted or refused: the
 --   lists of topics, the rates of brokers, and the rate of moves between log dirs. A request that
 --   deletes all configs of an entity has a row for each of these configs, unless it also sets the

@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per topic id
--- needs: admin_api
+-- area: cluster
+-- level: admin_api
 -- description: The name of the topic behind each topic id, from snapshots and from answers of brokers
 --   to clients. An id always has the same name; a topic that is created again under the same name gets
 --   another id.

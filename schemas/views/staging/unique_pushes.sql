@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per push of a client instance
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Telemetry pushes (KIP-714), each once even if it came in by several routes. If one of
 --   the routes is the request log, that row is kept, because it has the broker's answer. Batches of an
 --   OpenTelemetry Collector are left out: they are not pushes of one client instance.

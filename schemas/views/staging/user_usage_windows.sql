@@ -1,6 +1,7 @@
 -- kind: staging
 -- grain: one row per window of a user at a broker, or per group of its rolled-up windows
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: What each user used of a kind of quota at a broker, over all its client ids but those
 --   with a quota of their own for this user (levels 1 and 2). Windows without usage have no row.
 --   Usage of rolled-up windows is within 4.4 % of the true one.

@@ -53,7 +53,7 @@ def made_of(
     warehouse = Warehouse(config.WarehouseSection(path=str(path)))
     least = LEVELS.index(level)
     for name, rows in FILLED.items():
-        if LEVELS.index(levels.of_table(name)) <= least:
+        if LEVELS.index(TABLES[name].level) <= least:
             made = rows
             if least < LEVELS.index(SAMPLED_LOG):
                 made = [row for row in rows if row.get("kind") != "allocation"]
@@ -62,7 +62,7 @@ def made_of(
             make_table(warehouse, TABLES[name], made)
         elif is_all_made:
             make_table(warehouse, TABLES[name], [])
-    answers = [a.name for a in ANSWERS if is_all_made or levels.of_table(a.name) != SAMPLED_LOG]
+    answers = [a.name for a in ANSWERS if is_all_made or a.table.level != SAMPLED_LOG]
     if least >= LEVELS.index(SAMPLED_LOG):
         answers = [answer.name for answer in ANSWERS]
     make_answers(warehouse, " ".join(answers))

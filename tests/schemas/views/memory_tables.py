@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.folder import FolderSource
+from quotaflow.pipelines.results.answers.refresh import in_order
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import arrow_types, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
@@ -89,9 +90,9 @@ class MemoryTables:
             left += new
         computed: dict[str, pa.Table] = {}
         source = _MemorySource(self, computed, now)
-        for answer in ANSWERS:
-            if answer.name in needed:
-                computed[answer.name] = source.rows_of(answer)
+        for name in _in_order():
+            if name in needed:
+                computed[name] = source.rows_of(_ANSWERS[name])
         return computed
 
 
@@ -122,6 +123,11 @@ class _MemorySource(FolderSource):
 
     def database(self) -> Database:
         return self.of_rules
+
+
+@cache
+def _in_order() -> list[str]:
+    return list(in_order(ANSWERS).static_order())
 
 
 @cache

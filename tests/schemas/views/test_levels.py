@@ -12,7 +12,6 @@ from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import levels
 from quotaflow.schemas.levels import ADMIN_API, LEVELS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables import control, quality
@@ -46,12 +45,12 @@ def least(names: list[str]) -> str:
 def test_a_table_is_of_the_level_of_what_fills_it() -> None:
     by_table: dict[str, list[str]] = {name: [ADMIN_API] for name in _OF_SNAPSHOTS | _OWN}
     for job in JOBS.values():
-        level = _OF_TOPICS.get(job.name) or levels.of_table(job.reads)
+        level = _OF_TOPICS.get(job.name) or TABLES[job.reads].level
         for table in job.fills:
             by_table.setdefault(table.name, []).append(level)
     by_table[CLIENT_SUBSCRIPTIONS.name] = [SAMPLED_LOG]
     expected = {name: least(each) for name, each in by_table.items()}
-    assert {name: levels.of_table(name) for name in expected} == expected
+    assert {name: TABLES[name].level for name in expected} == expected
     assert TABLES.keys() - expected.keys() == {answer.name for answer in ANSWERS}
 
 
@@ -68,7 +67,7 @@ def filled(level: str) -> MemoryTables:
 
 
 def _is_in(table: str, level: str) -> bool:
-    return LEVELS.index(levels.of_table(table)) <= LEVELS.index(level)
+    return LEVELS.index(TABLES[table].level) <= LEVELS.index(level)
 
 
 def first_with_rows(name: str) -> str | None:
@@ -86,7 +85,7 @@ def test_an_answer_has_rows_from_the_level_of_its_table_on() -> None:
     # Not every answer has rows of the filled tables: one proposes what others do not.
     without = {name for name, level in actual.items() if level is None}
     assert without <= {answer.name for answer in ANSWERS if answer.table.empty}
-    expected = {name: levels.of_table(name) for name in actual if name not in without}
+    expected = {name: TABLES[name].level for name in actual if name not in without}
     assert {name: actual[name] for name in expected} == expected
 
 
@@ -96,13 +95,13 @@ def test_a_view_has_rows_from_the_level_on_that_its_head_says() -> None:
         name: WHOLE_LOG if name in _READ_LINES_AS_THEY_ARE else first_with_rows(name)
         for name in loaded
     }
-    assert actual == {name: view.needs for name, view in loaded.items()}
+    assert actual == {name: view.level for name, view in loaded.items()}
 
 
 def test_a_view_reads_a_table_of_its_level_or_says_that_a_sample_would_mislead() -> None:
     for name, view in views.load().items():
-        read = [levels.of_table(table) for table in views.read_by([name])[0]]
-        needs = SAMPLED_LOG if view.needs == WHOLE_LOG else view.needs
+        read = [TABLES[table].level for table in views.read_by([name])[0]]
+        needs = SAMPLED_LOG if view.level == WHOLE_LOG else view.level
         assert needs in read or not read, name
 
 

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.answers.replication import REPLICATION_DEMAND
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
 
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
@@ -77,7 +77,7 @@ def test_sql_says_what_the_rule_says(tmp_path: Path) -> None:
     dice = random.Random(73)
     cases = [(*case, RatePolicy()) for case in TRUTH] + [made_up(dice) for _ in range(5_000)]
     given = [demand_row(n, *case) for n, case in enumerate(cases)]
-    content = pa.Table.from_pylist(given, schema=REPLICATION_DEMAND.arrow)
+    content = pa.Table.from_pylist(given, schema=TABLES["replication_demand"].arrow)
     write_deltalake(tmp_path, content)
     builder = QueryBuilder().register("replication_demand", DeltaTable(tmp_path))
     query = views.load()["replication_rate_advice"].sql

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per change of the value of a config or client quota
--- needs: admin_api
+-- area: configs
+-- level: admin_api
 -- description: Values before and after each change, by the request log and by snapshots. The log has
 --   changes between two snapshots, snapshots have those that the log does not show. A change that both
 --   have is one row, unless the log does not show its value: then the value comes with the snapshot.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per dynamic config or client quota that a request altered
--- needs: sampled_log
+-- area: configs
+-- level: sampled_log
 -- description: Who altered each config last, by the request log: the last alteration that a broker
 --   accepted. Entities have the names of config_alterations. The log does not show what was set before
 --   it started, through a broker that ships no log, by a request whose answer was lost, or in a file.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per dynamic config that the results propose to change or to keep
--- needs: admin_api
+-- area: configs
+-- level: admin_api
 -- description: What a plan can set: the value, the reason, and the rows that show it. The newest
 --   rows can still change, so plan waits until they settle. Who takes producer ids too fast is limited
 --   only for an accused cause, over a span of time, and where the ids do harm.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per cluster that plans changed
--- needs: admin_api
+-- area: configs
+-- level: admin_api
 -- description: How long a write to the cluster takes to show in results: from the write to the end of the
 --   first batch of request_results that has a whole window of brokers after it. Of the last 20 changes.
 -- columns:

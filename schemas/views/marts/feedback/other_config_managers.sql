@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per other program that manages the cluster: per principal and client id in the request
 --   log, and per trace of one in a snapshot
--- needs: admin_api
+-- area: configs
+-- level: admin_api
 -- description: Programs other than this pipeline that alter dynamic configs or client quotas or move
 --   replicas. Refused alterations are left out. The kind relies on names that a program can choose
 --   freely: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal

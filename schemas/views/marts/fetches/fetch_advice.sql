@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client or follower and fetch setting that should change
--- needs: sampled_log
+-- area: requests
+-- level: sampled_log
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
 --   day. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
 --   (protected_principals.is_internal).

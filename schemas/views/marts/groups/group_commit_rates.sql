@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, group, topic and whether commits were of transactions
--- needs: sampled_log
+-- area: groups
+-- level: sampled_log
 -- description: What groups commit, how often, and how fast they get on, by the offsets of their
 --   commits. A row without a topic counts requests whose body was not kept.
 -- columns:

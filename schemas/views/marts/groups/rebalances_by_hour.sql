@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, group and type of group
--- needs: sampled_log
+-- area: groups
+-- level: sampled_log
 -- description: How often groups rebalance, how long their members cannot read (stop the world), and
 --   why, over the last two days. See rebalances for each one, with its client.
 -- columns:

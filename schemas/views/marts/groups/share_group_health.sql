@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, share group, member and client
--- needs: sampled_log
+-- area: groups
+-- level: sampled_log
 -- description: How members of share groups get on (KIP-932): what they acquire, and what comes again
 --   because they give it back, refuse it or let its lock run out; who waits for a byte quota. Sum over
 --   members for a group.

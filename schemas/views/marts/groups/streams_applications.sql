@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per application of Kafka Streams
--- needs: sampled_log
+-- area: groups
+-- level: sampled_log
 -- description: Applications of Kafka Streams as one object, over the last day. Its id is that of its
 --   group. In classic groups its members show by the assignor or by their client ids, which clients
 --   choose. Telemetry adds what the application reports of itself (KIP-1076, KIP-1091).

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per micro-batch of a streaming query
--- needs: admin_api
+-- area: pipeline
+-- level: admin_api
 -- description: How long each micro-batch took, what became of its rows, how far behind the query was,
 --   and how old the newest event was when the batch ended.
 -- columns:

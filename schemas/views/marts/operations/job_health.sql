@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per job that ever ran
--- needs: admin_api
+-- area: pipeline
+-- level: admin_api
 -- description: When each job last ran and last found new data, how fast and how far behind it was then,
 --   and what became of its rows in its last hour of work.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per broker that leads partitions with producers, as of the last snapshot
--- needs: admin_api
+-- area: producer_ids
+-- level: admin_api
 -- description: The heap that producer ids take on a broker now, the heap they will take if new ones
 --   come at the same pace, and the producer.id.expiration.ms that limits it to the bound of conf. An
 --   entry is an id on a partition, and its followers have it too. It is taken as 424 bytes, as measured for

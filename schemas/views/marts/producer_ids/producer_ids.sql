@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per producer id
--- needs: admin_api
+-- area: producer_ids
+-- level: admin_api
 -- description: The owner of each producer id, when it was seen, and where it is active as of the last
 --   snapshot. The owner is the client that received the id last (INIT_PRODUCER_ID), or else the one
 --   that named it last in a transactional request.

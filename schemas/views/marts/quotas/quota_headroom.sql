@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per broker and bucket of a client quota
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
 --   of their cluster.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, client, kind of request and quota that throttled it
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: Which clients were throttled, how much, and by which quota, over all brokers.
 -- columns:
 --   from quota_usage: cluster_id

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, principal, client, topic and direction
--- needs: sampled_log
+-- area: quotas
+-- level: sampled_log
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
 --   today. Racks are those of table traffic.
 -- columns:

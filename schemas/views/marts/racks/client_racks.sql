@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per principal and client id that read in the last day
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: In which rack each consumer is, by its configuration, by its fetches and by conf, and
 --   from which rack it reads most (KIP-392).
 -- columns:

@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per consumer, partition and follower that the consumer read from while the follower
 --   fell behind
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: Consumers that stayed on a follower that fell further and further behind its leader
 --   (KIP-392), in the last day: its lag grew from minute to minute at least three times in a row, with
 --   records read in each minute. A follower that catches up within minutes is left out.

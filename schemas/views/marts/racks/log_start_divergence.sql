@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per replica whose log starts later than that of another replica of its partition
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: Replicas that begin too late, in the last day (KIP-392): a consumer that is sent there
 --   gets OFFSET_OUT_OF_RANGE for an offset that the other replica has, and one that resets to earliest
 --   gets other records. Each replica deletes old segments by itself, every 5 minutes

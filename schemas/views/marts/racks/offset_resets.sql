@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per minute, client, broker, partition and position
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: Consumers that looked up an offset within a minute after one of their offsets was out of
 --   range (fetch_faults), as auto.offset.reset makes them do: earliest, latest or by_duration
 --   (KIP-1106). Records are then skipped or read again.

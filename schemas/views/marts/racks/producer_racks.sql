@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per principal, client id, topic and rack that produced in the last day
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: In which rack each producer is, how that is known, and what it sends to other racks
 --   (KIP-1123). PRODUCE names no rack: a producer's is known by its telemetry, its address or its id.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, flow, rack of the client and rack of the broker
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: Record bytes between racks, and what they cost at the prices of conf today.
 -- columns:
 --   from rack_traffic: cluster_id

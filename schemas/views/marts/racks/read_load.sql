@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per broker
--- needs: sampled_log
+-- area: racks
+-- level: sampled_log
 -- description: What consumers read from each broker, per hour of the last day: as they do now, as they
 --   would if each read from its nearest replica as Kafka names it (recommended), and as they would if
 --   those with several followers as near read from all of them alike (spread; a replica selector of

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per minute, consumer and partition of which the consumer reports a replica
--- needs: telemetry
+-- area: racks
+-- level: telemetry
 -- description: Where consumers say that they read (preferred-read-replica, the metric of KIP-392), beside
 --   where brokers answered them by preferred_replicas. Java consumers push it for each partition that
 --   they are assigned, the share consumers and librdkafka do not.

@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per shrink of an ISR to min.insync.replicas or below, and broker with a replica of the
 --   partition
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: When a leader requested fewer in-sync replicas (ALTER_PARTITION) than before and than
 --   the partition should have, and no more than min.insync.replicas. The number before comes from
 --   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per ten seconds and replica that a move adds, while the replica is behind
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: The progress of each move (reassignments) step by step: what was left, how fast it came,
 --   and the estimate at that time beside the real time it took.
 -- columns:

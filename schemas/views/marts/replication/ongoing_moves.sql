@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per replica that a reassignment adds, as of the last snapshot
--- needs: admin_api
+-- area: replication
+-- level: admin_api
 -- description: How far each ongoing move is, by the sizes of logs in snapshots. Without a request log
 --   nothing is known between two snapshots: reassignments and move_progress are finer, and have
 --   who asked for a move.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, leader and follower
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: How much each follower reads from each leader, what replication throttles cover of it
 --   (KIP-73), and how far it was behind.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per minute and broker
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: The metrics of KIP-73 under its names. The table replication_rates has the throttled
 --   rates of every second.
 -- columns:

@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per broker and side with a replication throttle or a move in the last hour with
 --   replication
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: The rate that each replication throttle should have now (KIP-73), and the numbers behind
 --   it (replication_demand). What a broker carried so far is no capacity: without one in conf no rate
 --   is advised but as much as is written, and less while clients are degraded. A rate is never below 1 MB/s, because brokers do not measure well below

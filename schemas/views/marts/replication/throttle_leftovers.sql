@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per replication throttle that was set and not needed in all of its last time
--- needs: admin_api
+-- area: replication
+-- level: admin_api
 -- description: Rates and lists of throttled replicas (KIP-73) that are left over, by snapshots alone:
 --   they are as old as replication.stale_throttle_s, and in that time no snapshot found a
 --   reassignment, or a replica out of sync, that they would slow down. Who set them is not known

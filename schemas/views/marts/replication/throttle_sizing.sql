@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per cluster
--- needs: admin_api
+-- area: replication
+-- level: admin_api
 -- description: Whether answers to followers are small enough for the replication throttle (KIP-73), and
 --   which throttle they would be small enough for. One answer of every broker, brokers x
 --   response_max_bytes, must pass at min(leader_rate x brokers, network_bytes_per_s) in less than the

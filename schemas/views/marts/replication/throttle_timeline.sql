@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per change of a replication throttle or of a move
--- needs: sampled_log
+-- area: replication
+-- level: sampled_log
 -- description: The life of replication throttles (KIP-73) and moves, step by step: what was to change,
 --   by whom, and whether the broker took it. A list that DELETE_TOPICS deletes has a row only if the
 --   topic had a list.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client instance
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Who is behind each client instance id (KIP-714), and how the instance ended. Ids of
 --   groups, transactions and applications come from the metrics of the instance, so a producer without
 --   transactions or a consumer without a group has none. Kafka Streams names its application only on

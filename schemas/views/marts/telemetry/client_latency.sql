@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client instance, broker, API and minute in which the client pushed a latency
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Request latency as clients measure it, beside the broker's own measure of the same
 --   requests. PRODUCE has the node.request.latency of producers; FETCH has that of consumers, which
 --   covers all their requests to the node except those to coordinators. A metric without samples (NaN

@@ -1,7 +1,8 @@
 -- kind: mart
 -- grain: one row per client instance, API and minute in which the client pushed a throttle time or a
 --   broker throttled the client
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Throttling as clients measure it, beside what brokers log. A client that brokers
 --   throttle and that pushes nothing has a row without client_instance_id.
 -- columns:

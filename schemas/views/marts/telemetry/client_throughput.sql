@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client instance and minute in which its counters came
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Records and bytes that each client instance sends or consumes, by its own counters. The
 --   increase of a push counts in the minute in which the push ends, by the client's clock. Because
 --   elapsed_ms is the time that the increases cover, records_sent * 1000 / elapsed_ms is a rate even if

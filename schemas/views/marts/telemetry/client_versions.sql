@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client software name and version
--- needs: whole_log
+-- area: telemetry
+-- level: whole_log
 -- description: Which client libraries send requests, and who uses them. Followers are left out, and so
 --   are API_VERSIONS requests, which clients send before the broker knows their software.
 -- columns:

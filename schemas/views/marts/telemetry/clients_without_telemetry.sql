@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client that produced or fetched and never requested a telemetry subscription
--- needs: whole_log
+-- area: telemetry
+-- level: whole_log
 -- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
 --   are left out (protected_principals.is_internal).
 -- columns:

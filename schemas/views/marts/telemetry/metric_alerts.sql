@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per alert on client metrics
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Readings of one series past the bound of a rule of conf for longer than the rule's hold
 --   time, by the client's clock. An alert ends when a reading is within the bound again (cleared) or
 --   when the client sends no more readings (stale).

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per series and event_time
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: The rate at which each counter of a client grows, from metric_totals.
 -- columns:
 --   from metric_totals: cluster_id, event_time, series_id, client_instance_id, principal, client_id,

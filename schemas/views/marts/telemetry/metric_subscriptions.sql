@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per configured client-metrics resource
--- needs: admin_api
+-- area: telemetry
+-- level: admin_api
 -- description: The client-metrics subscriptions of the cluster (KIP-714) and how many clients each
 --   matches, of those that requested a subscription within a day of the last snapshot.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per series and event_time
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: How much each counter of a client grew, and its running total, in order of event_time.
 --   The increase of a delta is its value. The increase of a cumulative point is the difference to the
 --   point before: 0 at the first point, and the value itself after a reset. A client that restarts is a

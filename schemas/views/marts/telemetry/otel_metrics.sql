@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per point of a push that the broker accepted
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Client metrics in the shape of Databricks' OTLP metrics tables (schema version v2), as
 --   far as both engines have it: their VARIANT is MAP<STRING, STRING> here, and the struct of another
 --   kind than metric_type is null. Exemplars have the fields of client_metrics.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per point of a push that the broker accepted
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Client metrics in the shape of Databricks' OTLP metrics tables, schema version v1: like
 --   otel_metrics, with the times inside the structs.
 -- columns:

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per hour, broker and codec
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: What telemetry pushes cost, each push counted once for all its routes
 --   (unique_pushes). Only rows of the request log have bytes on the wire and a codec: the receiver gets
 --   payloads decompressed, so a push that only it has counts as codec unknown without wire_bytes.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client instance and error code of its rejected pushes
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: How often each client's pushes were rejected, and whether their data is stored all the
 --   same: the request log has the payloads of rejected pushes too, so client_metrics has their points
 --   with accepted = false.

@@ -1,6 +1,7 @@
 -- kind: mart
 -- grain: one row per client software and name that should not be there
--- needs: telemetry
+-- area: telemetry
+-- level: telemetry
 -- description: Metric names under org.apache.kafka that the catalogue does not have (metrics of
 --   applications can have such names), and attributes that look like the identity of a host, which
 --   clients must not send (KIP-714).

@@ -1,0 +1,78 @@
+"""What the head of an answer's file says (`schemas/derived.py`), and its lookbacks.
+
+    -- lookbacks:
+    --   fetch_sizes: 7 d
+    --   quota_usage: 7 d, quotas.advice_days * 1 d
+    -- expiry: SELECT min(event_time) AS expires_at FROM metric_alert_events
+
+An answer reads so much of a table before its newest row; tables that are not named it reads whole.
+After the comma stands a setting, and what one of it is: it counts where a snapshot stored it.
+`expiry` is SQL for the time from which the rows differ though no input changed.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from quotaflow.schemas import derived, head
+from quotaflow.schemas.head import HeadError
+from quotaflow.schemas.table import Table
+
+KIND = "answer"
+_FIELDS = (*derived.DESCRIBED, *derived.STORED, "lookbacks", "expiry", "columns")
+_OPTIONAL = (*derived.OPTIONAL, "lookbacks", "expiry")
+_LOOKBACK = re.compile(r"(\w+): ([^,]+)(?:, ([\w.]+) \* (.+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """How far back an answer reads an input, before the newest row of that input.
+
+    `setting` names a setting with a number of `unit`, which counts where a snapshot stored it.
+    """
+
+    default: timedelta
+    setting: str | None = None
+    unit: timedelta = timedelta(seconds=1)
+
+    def length(self, settings: Mapping[str, float]) -> timedelta:
+        """The time to read, by the settings of the last snapshot."""
+        stored = settings.get(self.setting) if self.setting else None
+        return self.default if stored is None else stored * self.unit
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHead:
+    """One answer: its table, its text in Spark's SQL, and how far back it reads each input."""
+
+    table: Table
+    sql: str
+    lookbacks: Mapping[str, Lookback]
+    expiry: str | None
+
+
+def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
+    """The answer of a file. Raises HeadError."""
+    lines, sql = head.split(text)
+    try:
+        fields = head.fields(lines, _FIELDS, _OPTIONAL)
+        head.one_of("kind", fields["kind"], (KIND,))
+        return AnswerHead(
+            derived.table(name, fields, described),
+            sql,
+            dict(map(_lookback, head.entries("lookbacks", fields.get("lookbacks", [""])))),
+            head.text(fields.get("expiry", [])) or None,
+        )
+    except HeadError as error:
+        raise HeadError(f"answer {name}: {error}") from None
+
+
+def _lookback(entry: str) -> tuple[str, Lookback]:
+    match = _LOOKBACK.fullmatch(entry)
+    if not match:
+        raise HeadError(f"expected 'table: time' or 'table: time, setting * time', got: {entry}")
+    table, default, setting, unit = match.groups()
+    if setting is None:
+        return table, Lookback(derived.duration(default))
+    return table, Lookback(derived.duration(default), setting, derived.duration(unit))

@@ -1,0 +1,166 @@
+-- kind: answer
+-- grain: one row per minute and broker, in the last hour with replication
+-- area: replication
+-- level: sampled_log
+-- description: Whether clients wait for a broker, which means that a replication throttle is too
+--   high, and how many partitions came down to min.insync.replicas, which it may be too low for. A
+--   p99 of 20 or more requests is high if it is above conf's limit (replication.produce_p99_ms,
+--   replication.fetch_p99_ms) and above replication.p99_rise_factor times the usual one. The p99 of
+--   PRODUCE is the whole time from receive to sent; that of a consumer's FETCH leaves out the wait
+--   for records.
+-- key: cluster_id, event_time, broker_id
+-- time: event_time
+-- clustering: event_time
+-- lookbacks:
+--   requests: 1 h
+--   replication_traffic: 1 h
+--   replication_throttles: 1 h
+-- columns:
+--   from requests: cluster_id
+--   event_time TIMESTAMP: start of the minute
+--   broker_id INT: broker that answered the requests or has a replica of the partitions
+--   produce_p99_ms DOUBLE: time within which 99 of 100 PRODUCE requests of the minute were
+--     answered, in ms; null: there were none
+--   usual_produce_p99_ms DOUBLE: median of produce_p99_ms over the minutes of the hour, in ms
+--   fetch_p99_ms DOUBLE: time within which 99 of 100 consumer FETCHes of the minute were answered,
+--     without the wait for records, in ms; null: there were none
+--   usual_fetch_p99_ms DOUBLE: median of fetch_p99_ms over the minutes of the hour, in ms
+--   shrunk_partitions BIGINT: partitions with a replica on the broker whose ISR shrank in the
+--     minute to min.insync.replicas or below
+--   is_slow BOOLEAN: clients wait: p99s of this minute and of the one before it are high; null: no
+--     client sent requests in the minute
+
+WITH waited AS (
+    SELECT
+        served.cluster_id,
+        date_trunc('minute', served.event_time) AS minute,
+        served.broker_id,
+        served.api,
+        CASE
+            WHEN served.api = 'FETCH' THEN served.total_time_ms - coalesce(served.remote_time_ms, 0e0)
+            ELSE served.total_time_ms
+        END AS waited_ms
+    FROM requests AS served
+    INNER JOIN replication_time AS newest ON served.cluster_id = newest.cluster_id
+    WHERE
+        served.api IN ('PRODUCE', 'FETCH')
+        AND served.replica_id IS NULL
+        AND served.total_time_ms IS NOT NULL
+        AND unix_micros(served.event_time) > unix_micros(newest.event_time) - 3600000000
+        AND unix_micros(served.event_time) < unix_micros(newest.event_time) + 60000000
+),
+ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, minute, broker_id, api ORDER BY waited_ms
+        ) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, minute, broker_id, api) AS requests_in_minute
+    FROM waited
+),
+minutes AS (
+    SELECT
+        cluster_id,
+        minute,
+        broker_id,
+        api,
+        max(requests_in_minute) AS requests_in_minute,
+        min(CASE WHEN nth * 100 >= requests_in_minute * 99 THEN waited_ms END) AS p99_ms
+    FROM ranked
+    GROUP BY cluster_id, minute, broker_id, api
+),
+in_order AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY cluster_id, broker_id, api ORDER BY p99_ms) AS nth,
+        count(*) OVER (PARTITION BY cluster_id, broker_id, api) AS minutes
+    FROM minutes
+),
+usual AS (
+    SELECT
+        cluster_id,
+        broker_id,
+        api,
+        min(CASE WHEN nth * 2 >= minutes THEN p99_ms END) AS usual_p99_ms
+    FROM in_order
+    GROUP BY cluster_id, broker_id, api
+),
+judged AS (
+    SELECT
+        minutes.*,
+        usual.usual_p99_ms,
+        minutes.requests_in_minute >= 20
+        AND minutes.p99_ms > usual.usual_p99_ms * coalesce(bounds.p99_rise_factor, 2e0)
+        AND minutes.p99_ms > CASE
+            WHEN minutes.api = 'PRODUCE' THEN coalesce(bounds.produce_p99_ms, 1e3)
+            ELSE coalesce(bounds.fetch_p99_ms, 5e2)
+        END AS is_high
+    FROM minutes
+    INNER JOIN usual
+        ON minutes.cluster_id = usual.cluster_id
+            AND minutes.broker_id = usual.broker_id
+            AND minutes.api = usual.api
+    LEFT JOIN replication_policy AS bounds ON minutes.cluster_id = bounds.cluster_id
+),
+followed AS (
+    SELECT
+        *,
+        lag(is_high) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS was_high,
+        lag(minute) OVER (PARTITION BY cluster_id, broker_id, api ORDER BY minute) AS before
+    FROM judged
+),
+shrunk AS (
+    -- A partition that flaps is one.
+    SELECT DISTINCT
+        shrinks.cluster_id,
+        date_trunc('minute', shrinks.event_time) AS minute,
+        shrinks.broker_id,
+        shrinks.topic_id,
+        shrinks.partition
+    FROM min_isr_shrinks AS shrinks
+    INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
+    WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
+),
+signs AS (
+    SELECT
+        cluster_id,
+        minute,
+        broker_id,
+        CASE WHEN api = 'PRODUCE' THEN p99_ms END AS produce_p99_ms,
+        CASE WHEN api = 'PRODUCE' THEN usual_p99_ms END AS usual_produce_p99_ms,
+        CASE WHEN api = 'FETCH' THEN p99_ms END AS fetch_p99_ms,
+        CASE WHEN api = 'FETCH' THEN usual_p99_ms END AS usual_fetch_p99_ms,
+        CAST(0 AS BIGINT) AS shrunk_partitions,
+        CASE
+            WHEN is_high AND was_high AND unix_micros(minute) - unix_micros(before) = 60000000
+                THEN 1
+            ELSE 0
+        END AS is_any_slow
+    FROM followed
+    UNION ALL
+    SELECT
+        cluster_id,
+        minute,
+        broker_id,
+        CAST(NULL AS DOUBLE) AS produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
+        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
+        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
+        count(*) AS shrunk_partitions,
+        CAST(NULL AS INT) AS is_any_slow
+    FROM shrunk
+    GROUP BY cluster_id, minute, broker_id
+)
+
+SELECT
+    cluster_id,
+    minute AS event_time,
+    broker_id,
+    max(produce_p99_ms) AS produce_p99_ms,
+    max(usual_produce_p99_ms) AS usual_produce_p99_ms,
+    max(fetch_p99_ms) AS fetch_p99_ms,
+    max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
+    max(shrunk_partitions) AS shrunk_partitions,
+    max(is_any_slow) = 1 AS is_slow
+FROM signs
+GROUP BY cluster_id, minute, broker_id

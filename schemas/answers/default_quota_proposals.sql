@@ -1,0 +1,172 @@
+-- kind: answer
+-- grain: one row per cluster that takes producer_ids_rate (KIP-936) and where more principals
+--   offend under the default quota of conf than a plan may limit one by one
+-- area: producer_ids
+-- level: sampled_log
+-- description: One row {per}: the quota of the default of all users, whom it would slow, and why no
+--   plan may set it.
+-- empty: where conf has no producer_ids.default_quota_per_s, where the cluster does not take the
+--   config, as stock Kafka, and where single limits do
+-- key: cluster_id
+-- time: since
+-- clustering: since
+-- lookbacks:
+--   producer_id_rates: 14 d, plan.address_history_s * 2 s
+-- columns:
+--   from producer_id_offenders: cluster_id
+--   quota_per_s DOUBLE: producer_ids_rate that is asked for, per user and broker
+--   prior_value STRING: the default that is set in the last snapshot; null: none
+--   offenders BIGINT: principals under the default that a plan may limit now
+--   ids_per_s DOUBLE: new producer ids per second that they all took
+--   max_entities BIGINT: how many a plan may limit one by one (plan.max_entities)
+--   from producer_id_offenders: principal, source, cause
+--   since TIMESTAMP: first second of an offender over the quota
+--   from producer_id_offenders: harm, throttle_time_ms, forecast_bytes, bound_bytes, broker_id,
+--     produce_p99_ms, usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions
+--   other_principals BIGINT: principals that do not offend and have no producer_ids_rate of their
+--     own, which took ids faster than the default in a second of the week (plan.address_history_s)
+--   other_principal STRING: the fastest of them; null: none
+--   other_rate_per_s DOUBLE: its greatest rate at one broker; null: none
+--   from producer_id_offenders: history_s
+--   blocked_reason STRING: why no plan may set it, as a code; null: one may
+
+WITH policy AS (
+    SELECT
+        cluster_id,
+        max(
+            CASE
+                WHEN setting = 'producer_ids.default_quota_per_s'
+                    THEN CAST(setting_value AS DOUBLE)
+            END
+        ) AS quota_per_s,
+        max(CASE WHEN setting = 'plan.max_entities' THEN CAST(setting_value AS BIGINT) END)
+            AS max_entities,
+        max(CASE WHEN setting = 'plan.address_history_s' THEN CAST(setting_value AS DOUBLE) END)
+            AS history_s,
+        max(
+            CASE
+                WHEN setting = 'plan.default_quotas' AND lower(setting_value) = 'true' THEN 1
+                ELSE 0
+            END
+        ) AS is_allowed
+    FROM current_settings
+    GROUP BY cluster_id
+),
+quotas AS (
+    SELECT
+        cluster_id,
+        user,
+        is_default_user,
+        CAST(quota AS STRING) AS quota
+    FROM current_client_quotas
+    WHERE
+        config_key = 'producer_ids_rate'
+        AND client_id IS NULL
+        AND NOT is_default_client_id
+        AND (user IS NOT NULL OR is_default_user)
+),
+-- An offender by another quota of conf, or with a quota of its own, is not under the default.
+offenders AS (
+    SELECT
+        offenders.*,
+        policy.max_entities
+    FROM producer_id_offenders AS offenders
+    INNER JOIN policy
+        ON offenders.cluster_id = policy.cluster_id
+            AND offenders.quota_per_s = policy.quota_per_s
+    LEFT JOIN quotas AS own
+        ON offenders.cluster_id = own.cluster_id AND offenders.principal = concat('User:', own.user)
+    WHERE
+        own.user IS NULL
+        AND offenders.step = 'producer_ids_rate'
+        AND (offenders.blocked_reason IS NULL OR offenders.blocked_reason = 'no_harm')
+),
+harmful AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id ORDER BY producer_ids DESC, principal, client_address
+        ) AS nth
+    FROM offenders
+    WHERE blocked_reason IS NULL
+),
+counted AS (
+    SELECT
+        cluster_id,
+        count(DISTINCT principal) AS offenders,
+        sum(ids_per_s) AS ids_per_s,
+        min(since) AS since
+    FROM harmful
+    GROUP BY cluster_id
+),
+newest AS (
+    SELECT cluster_id, max(unix_millis(event_time)) AS newest_ms
+    FROM producer_id_rates
+    GROUP BY cluster_id
+),
+fast AS (
+    SELECT
+        rates.cluster_id,
+        coalesce(rates.principal, '?') AS principal,
+        max(rates.rate_per_s) AS rate_per_s
+    FROM producer_id_rates AS rates
+    INNER JOIN newest ON rates.cluster_id = newest.cluster_id
+    INNER JOIN policy ON rates.cluster_id = policy.cluster_id
+    WHERE
+        rates.kind = 'allocation'
+        AND rates.rate_per_s > policy.quota_per_s
+        AND unix_millis(rates.event_time) > newest_ms - coalesce(policy.history_s, 604800e0) * 1e3
+    GROUP BY rates.cluster_id, coalesce(rates.principal, '?')
+),
+-- Those that no quota may slow down are among them: the default binds them, too.
+others AS (
+    SELECT
+        fast.*,
+        row_number() OVER (PARTITION BY fast.cluster_id ORDER BY fast.rate_per_s DESC, fast.principal)
+            AS nth,
+        count(*) OVER (PARTITION BY fast.cluster_id) AS principals
+    FROM fast
+    LEFT JOIN (SELECT DISTINCT cluster_id, principal FROM offenders) AS offending
+        ON fast.cluster_id = offending.cluster_id AND fast.principal = offending.principal
+    LEFT JOIN quotas AS own
+        ON fast.cluster_id = own.cluster_id AND fast.principal = concat('User:', own.user)
+    WHERE offending.principal IS NULL AND own.user IS NULL
+)
+
+SELECT
+    worst.cluster_id,
+    worst.quota_per_s,
+    own_default.quota AS prior_value,
+    counted.offenders,
+    counted.ids_per_s,
+    worst.max_entities,
+    worst.principal,
+    worst.source,
+    worst.cause,
+    counted.since,
+    worst.harm,
+    worst.throttle_time_ms,
+    worst.forecast_bytes,
+    worst.bound_bytes,
+    worst.broker_id,
+    worst.produce_p99_ms,
+    worst.usual_produce_p99_ms,
+    worst.fetch_p99_ms,
+    worst.usual_fetch_p99_ms,
+    worst.shrunk_partitions,
+    coalesce(others.principals, 0) AS other_principals,
+    others.principal AS other_principal,
+    others.rate_per_s AS other_rate_per_s,
+    worst.history_s,
+    CASE
+        WHEN others.principal IS NOT NULL THEN 'default_slows_others'
+        WHEN worst.history_s < worst.address_history_s THEN 'default_history_short'
+        WHEN policy.is_allowed = 0 THEN 'default_quota_off'
+    END AS blocked_reason
+FROM harmful AS worst
+INNER JOIN counted ON worst.cluster_id = counted.cluster_id
+INNER JOIN policy ON worst.cluster_id = policy.cluster_id
+LEFT JOIN others ON worst.cluster_id = others.cluster_id AND others.nth = 1
+LEFT JOIN quotas AS own_default
+    ON worst.cluster_id = own_default.cluster_id AND own_default.is_default_user
+WHERE worst.nth = 1 AND counted.offenders > worst.max_entities

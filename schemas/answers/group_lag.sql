@@ -1,0 +1,347 @@
+-- kind: answer
+-- grain: one row per group and partition that it has an offset in: how far it is behind, and
+--   whether it catches up
+-- area: groups
+-- level: admin_api
+-- description: At rest the lag is what Kafka's own tools print.
+-- key: cluster_id, group_id, topic, partition
+-- time: position_known_at
+-- clustering: group_id, topic
+-- lookbacks:
+--   replica_offsets: 1 d
+--   group_commits: 1 d
+--   pipeline_progress: 7 d
+-- columns:
+--   cluster_id STRING: Kafka cluster id, as conf or the broker gives it
+--   group_id STRING: id of the group: what a client chose
+--   group_type STRING: protocol of the group: classic, consumer (KIP-848), share (KIP-932) or
+--     streams (KIP-1071)
+--   topic STRING: name of the topic
+--   partition INT: number of the partition
+--   position BIGINT: committed offset: the next one to read. Of a share group its start offset:
+--     records after it may be done
+--   position_known_at TIMESTAMP: last time at which the group was there
+--   end_offset BIGINT: high watermark of the partition: the offset after the last record that
+--     consumers may read; null: not known
+--   end_known_at TIMESTAMP: last time at which the partition ended there
+--   lag BIGINT: records left to read: end_offset less position; of a share group what its
+--     coordinator says (KIP-1226)
+--   lag_unknown_reason STRING: why lag is null: end_unknown, end_outdated (it is from before the
+--     position), beyond_end (the group committed an offset that the partition does not have),
+--     not_reported (a share group, and the broker says no lag)
+--   lag_s DOUBLE: seconds from when the first record left was written to end_known_at. It is
+--     interpolated between the times at which the end is known
+--   lag_s_unknown_reason STRING: why lag_s is null: lag_unknown, share_group (its lag has no first
+--     record), older_than_history (no end is known from before that record), end_went_back (the
+--     topic was made again, or lost records)
+--   records_in_per_s DOUBLE: records written in a second, over the last ten minutes, or the last
+--     two times at which the end is known; null: it is known once
+--   records_out_per_s DOUBLE: how many offsets the position moved on in a second, in the same way;
+--     null: it is known once, or went back
+--   trend STRING: caught_up (lag is 0); went_back (the group set its position to an earlier
+--     offset); growing or shrinking, where the two rates differ by more than 5 %; steady; unknown
+--   caught_up_in_s DOUBLE: seconds until lag is 0 at these rates; null unless it shrinks
+--   members INT: members that are assigned the partition, by the last snapshot
+--   member_id STRING: the member; null: none, or several
+--   client_id STRING: client.id of the member: untrusted text
+--   client_address STRING: address of the member
+
+WITH newest AS (
+    -- The newest position of each group in each partition.
+    SELECT
+        *,
+        max(group_type) OVER (PARTITION BY cluster_id, group_id) AS known_type,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition
+            ORDER BY known_at DESC, position DESC
+        ) AS place
+    FROM group_positions
+),
+positions AS (
+    SELECT
+        cluster_id,
+        group_id,
+        known_type AS group_type,
+        topic,
+        partition,
+        known_at,
+        position,
+        reported_lag
+    FROM newest
+    WHERE place = 1
+),
+last_ends AS (
+    -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
+    SELECT
+        *,
+        max(known_at) OVER (PARTITION BY cluster_id, topic, partition) AS end_known_at
+    FROM partition_ends
+),
+ends AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        max(end_offset) AS end_offset,
+        max(end_known_at) AS end_known_at,
+        -- From then on the partition may end later.
+        max(
+            unix_micros(known_at) - CASE WHEN known_by = 'fetches' THEN 60000000 ELSE 0 END
+        ) AS end_seen_us
+    FROM last_ends
+    WHERE unix_micros(known_at) > unix_micros(end_known_at) - 60000000
+    GROUP BY cluster_id, topic, partition
+),
+-- The last time at which the partition still ended at or before the position, and the first one at
+-- which it ended after it: the first unread record came between them.
+crossings AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.topic,
+        positions.partition,
+        max(
+            CASE WHEN known.end_offset <= positions.position THEN unix_micros(known.known_at) END
+        ) AS read_until_us,
+        max(CASE WHEN known.end_offset <= positions.position THEN known.end_offset END)
+            AS read_until_offset,
+        min(
+            CASE WHEN known.end_offset > positions.position THEN unix_micros(known.known_at) END
+        ) AS unread_from_us,
+        min(CASE WHEN known.end_offset > positions.position THEN known.end_offset END)
+            AS unread_from_offset
+    FROM positions
+    INNER JOIN partition_ends AS known
+        ON positions.cluster_id = known.cluster_id
+        AND positions.topic = known.topic
+        AND positions.partition = known.partition
+    GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
+),
+-- Rates over the last ten minutes of what is known, or over the two newest times.
+recent_ends AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic, partition ORDER BY known_at, end_offset
+        ) AS nth
+    FROM (
+        SELECT
+            *,
+            max(known_at) OVER (PARTITION BY cluster_id, topic, partition) AS last_known_at,
+            lead(known_at) OVER (
+                PARTITION BY cluster_id, topic, partition ORDER BY known_at, end_offset
+            ) AS next_known_at
+        FROM partition_ends
+    ) AS timed
+    WHERE
+        next_known_at IS NULL
+        OR unix_micros(next_known_at) > unix_micros(last_known_at) - 600000000
+),
+in_rates AS (
+    SELECT
+        ends.cluster_id,
+        ends.topic,
+        ends.partition,
+        (ends.end_offset - first.end_offset) * 1e6
+        / nullif(unix_micros(ends.end_known_at) - unix_micros(first.known_at), 0)
+            AS records_in_per_s
+    FROM ends
+    INNER JOIN recent_ends AS first
+        ON ends.cluster_id = first.cluster_id
+        AND ends.topic = first.topic
+        AND ends.partition = first.partition
+        AND first.nth = 1
+    -- A partition that ends before where it ended was made again, or lost records.
+    WHERE ends.end_offset >= first.end_offset
+),
+recent_positions AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition ORDER BY known_at, position
+        ) AS nth,
+        row_number() OVER (
+            PARTITION BY cluster_id, group_id, topic, partition
+            ORDER BY known_at DESC, position DESC
+        ) AS nth_newest
+    FROM (
+        SELECT
+            *,
+            max(known_at) OVER (
+                PARTITION BY cluster_id, group_id, topic, partition
+            ) AS last_known_at,
+            lead(known_at) OVER (
+                PARTITION BY cluster_id, group_id, topic, partition ORDER BY known_at, position
+            ) AS next_known_at
+        FROM group_positions
+    ) AS timed
+    WHERE
+        next_known_at IS NULL
+        OR unix_micros(next_known_at) > unix_micros(last_known_at) - 600000000
+),
+out_rates AS (
+    SELECT
+        cluster_id,
+        group_id,
+        topic,
+        partition,
+        (
+            max(CASE WHEN nth_newest = 1 THEN position END)
+            - max(CASE WHEN nth = 1 THEN position END)
+        ) * 1e6
+        / nullif(max(unix_micros(known_at)) - min(unix_micros(known_at)), 0) AS offsets_per_s
+    FROM recent_positions
+    GROUP BY cluster_id, group_id, topic, partition
+),
+measured AS (
+    SELECT
+        positions.cluster_id,
+        positions.group_id,
+        positions.group_type,
+        positions.topic,
+        positions.partition,
+        positions.position,
+        positions.known_at AS position_known_at,
+        ends.end_offset,
+        ends.end_known_at,
+        CASE
+            WHEN positions.group_type = 'share' THEN positions.reported_lag
+            WHEN ends.end_offset >= positions.position THEN ends.end_offset - positions.position
+        END AS lag,
+        CASE
+            WHEN positions.group_type = 'share' AND positions.reported_lag IS NULL
+                THEN 'not_reported'
+            WHEN positions.group_type = 'share' THEN NULL
+            WHEN ends.end_offset IS NULL THEN 'end_unknown'
+            WHEN ends.end_offset < positions.position
+                AND ends.end_seen_us < unix_micros(positions.known_at) THEN 'end_outdated'
+            WHEN ends.end_offset < positions.position THEN 'beyond_end'
+        END AS lag_unknown_reason,
+        crossings.read_until_us,
+        crossings.read_until_offset,
+        crossings.unread_from_us,
+        crossings.unread_from_offset,
+        in_rates.records_in_per_s,
+        out_rates.offsets_per_s,
+        CASE WHEN out_rates.offsets_per_s >= 0e0 THEN out_rates.offsets_per_s END
+            AS records_out_per_s
+    FROM positions
+    LEFT JOIN ends
+        ON positions.cluster_id = ends.cluster_id
+        AND positions.topic = ends.topic
+        AND positions.partition = ends.partition
+    LEFT JOIN crossings
+        ON positions.cluster_id = crossings.cluster_id
+        AND positions.group_id = crossings.group_id
+        AND positions.topic = crossings.topic
+        AND positions.partition = crossings.partition
+    LEFT JOIN in_rates
+        ON positions.cluster_id = in_rates.cluster_id
+        AND positions.topic = in_rates.topic
+        AND positions.partition = in_rates.partition
+    LEFT JOIN out_rates
+        ON positions.cluster_id = out_rates.cluster_id
+        AND positions.group_id = out_rates.group_id
+        AND positions.topic = out_rates.topic
+        AND positions.partition = out_rates.partition
+),
+timed AS (
+    SELECT
+        *,
+        CASE
+            WHEN lag IS NULL THEN NULL
+            WHEN lag = 0 THEN 0e0
+            WHEN group_type = 'share' OR read_until_us > unread_from_us + 60000000 THEN NULL
+            ELSE (
+                unix_micros(end_known_at) - read_until_us
+                - (unread_from_us - read_until_us) * 1e0 * (position - read_until_offset)
+                / (unread_from_offset - read_until_offset)
+            ) / 1e6
+        END AS lag_s
+    FROM measured
+),
+judged AS (
+    SELECT
+        *,
+        CASE
+            WHEN lag = 0 THEN 'caught_up'
+            WHEN offsets_per_s < 0e0 THEN 'went_back'
+            WHEN lag IS NULL OR records_in_per_s IS NULL OR records_out_per_s IS NULL THEN 'unknown'
+            WHEN records_out_per_s > records_in_per_s * 1.05 THEN 'shrinking'
+            WHEN records_in_per_s > records_out_per_s * 1.05 THEN 'growing'
+            ELSE 'steady'
+        END AS trend
+    FROM timed
+),
+members AS (
+    SELECT
+        cluster_id,
+        group_id,
+        member_id,
+        client_id,
+        client_address,
+        assigned.topic AS topic,
+        assigned.partition AS partition
+    FROM (
+        SELECT
+            cluster_id,
+            group_id,
+            member_id,
+            client_id,
+            client_address,
+            explode(assigned_partitions) AS assigned
+        FROM current_group_assignments
+    ) AS each_partition
+),
+owners AS (
+    -- A partition of a share group may have several members.
+    SELECT
+        cluster_id,
+        group_id,
+        topic,
+        partition,
+        count(*) AS members,
+        min(member_id) AS member_id,
+        min(client_id) AS client_id,
+        min(client_address) AS client_address
+    FROM members
+    GROUP BY cluster_id, group_id, topic, partition
+)
+
+SELECT
+    judged.cluster_id,
+    judged.group_id,
+    judged.group_type,
+    judged.topic,
+    judged.partition,
+    judged.position,
+    judged.position_known_at,
+    judged.end_offset,
+    judged.end_known_at,
+    judged.lag,
+    judged.lag_unknown_reason,
+    judged.lag_s,
+    CASE
+        WHEN judged.lag_s IS NOT NULL THEN NULL
+        WHEN judged.lag IS NULL THEN 'lag_unknown'
+        WHEN judged.group_type = 'share' THEN 'share_group'
+        WHEN judged.read_until_us IS NOT NULL THEN 'end_went_back'
+        ELSE 'older_than_history'
+    END AS lag_s_unknown_reason,
+    judged.records_in_per_s,
+    judged.records_out_per_s,
+    judged.trend,
+    CASE
+        WHEN judged.trend = 'shrinking'
+            THEN judged.lag / (judged.records_out_per_s - judged.records_in_per_s)
+    END AS caught_up_in_s,
+    coalesce(owners.members, 0) AS members,
+    CASE WHEN owners.members = 1 THEN owners.member_id END AS member_id,
+    CASE WHEN owners.members = 1 THEN owners.client_id END AS client_id,
+    CASE WHEN owners.members = 1 THEN owners.client_address END AS client_address
+FROM judged
+LEFT JOIN owners
+    ON judged.cluster_id = owners.cluster_id
+    AND judged.group_id = owners.group_id
+    AND judged.topic = owners.topic
+    AND judged.partition = owners.partition

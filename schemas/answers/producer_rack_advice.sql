@@ -1,0 +1,127 @@
+-- kind: answer
+-- grain: one row per step that would keep produced bytes in their rack (KIP-1123), over the last
+--   day, of producers that send more than a tenth of a topic to other racks
+-- area: racks
+-- level: sampled_log
+-- description: Producers of brokers and of this pipeline are left out
+--   (protected_principals.is_internal).
+-- empty: while producers' racks are not known, or they send little to other racks
+-- key: cluster_id, advice, principal, client_id, topic, unnamed_topic_id, client_rack
+-- time: until
+-- clustering: until, advice
+-- lookbacks:
+--   traffic: 2 d
+--   client_metrics: 2 d
+--   fetch_sizes: 7 d
+-- columns:
+--   from brokers: cluster_id
+--   advice STRING: set_producer_rack (its metrics name no rack, and partitions of the topic are led
+--     in its rack), check_producer (it names its rack, and sends elsewhere) or move_leaders (the
+--     topic has replicas in the rack, and no leader; never by a rack that a client id claims)
+--   principal STRING: producer, as Kafka prints it; null: move_leaders
+--   client_id STRING: its client.id: untrusted text; null: move_leaders
+--   topic STRING: topic that is produced to; null: not known
+--   unnamed_topic_id STRING: id of the topic if its name is not known; null otherwise
+--   client_rack STRING: rack of the producers
+--   rack_source STRING: how it is known: telemetry, address or client_id (claimed by the client id)
+--   leaders BIGINT: partitions of the topic that are led in this rack
+--   bytes_per_hour DOUBLE: record bytes produced, per hour
+--   saved_bytes_per_hour DOUBLE: those that cross racks, per hour: the most that can be saved.
+--     Records with a key stay with their partition, and no request shows which have one
+--   saved_cost_per_hour DOUBLE: cost of saved_bytes_per_hour, in currency; null: conf has no price
+--   currency STRING: currency of the prices, as conf names it
+--   since TIMESTAMP: first minute that counts
+--   until TIMESTAMP: last minute that counts
+
+WITH racked AS (
+    SELECT
+        replicas.cluster_id,
+        replicas.topic,
+        replicas.topic_id,
+        brokers.rack,
+        sum(CASE WHEN replicas.is_leader THEN 1 ELSE 0 END) AS leaders,
+        sum(CASE WHEN replicas.is_in_sync AND NOT replicas.is_offline THEN 1 ELSE 0 END) AS replicas
+    FROM current_replicas AS replicas
+    INNER JOIN current_brokers AS brokers
+        ON replicas.cluster_id = brokers.cluster_id AND replicas.broker_id = brokers.broker_id
+    WHERE brokers.rack IS NOT NULL
+    GROUP BY replicas.cluster_id, replicas.topic, replicas.topic_id, brokers.rack
+),
+crossing AS (
+    SELECT
+        sent.*,
+        coalesce(racked.leaders, 0) AS leaders,
+        coalesce(racked.replicas, 0) AS replicas
+    FROM producer_racks AS sent
+    LEFT JOIN racked
+        ON sent.cluster_id = racked.cluster_id
+            AND sent.client_rack = racked.rack
+            AND (sent.topic = racked.topic OR sent.unnamed_topic_id = racked.topic_id)
+    LEFT JOIN protected_principals AS internal
+        ON sent.cluster_id = internal.cluster_id
+            AND sent.principal = internal.principal
+            AND internal.is_internal
+    WHERE sent.cross_rack_bytes * 10 > sent.bytes AND internal.principal IS NULL
+),
+advised AS (
+    SELECT
+        *,
+        CASE
+            WHEN leaders > 0 AND configured_rack IS NULL THEN 'set_producer_rack'
+            WHEN leaders > 0 THEN 'check_producer'
+            WHEN replicas > 0 AND rack_source <> 'client_id' THEN 'move_leaders'
+        END AS advice
+    FROM crossing
+),
+steps AS (
+    SELECT
+        *,
+        CASE WHEN advice <> 'move_leaders' THEN principal END AS of_principal,
+        CASE WHEN advice <> 'move_leaders' THEN client_id END AS of_client_id
+    FROM advised
+    WHERE advice IS NOT NULL
+),
+summed AS (
+    SELECT
+        cluster_id,
+        advice,
+        of_principal,
+        of_client_id,
+        topic,
+        unnamed_topic_id,
+        client_rack,
+        max(rack_source) AS rack_source,
+        max(leaders) AS leaders,
+        sum(bytes) AS bytes,
+        sum(cross_rack_bytes) AS cross_rack_bytes,
+        min(since) AS since,
+        max(until) AS until
+    FROM steps
+    GROUP BY cluster_id, advice, of_principal, of_client_id, topic, unnamed_topic_id, client_rack
+),
+hourly AS (
+    SELECT
+        *,
+        (unix_millis(until) - unix_millis(since) + 60000) / 36e5 AS hours
+    FROM summed
+)
+
+SELECT
+    hourly.cluster_id,
+    hourly.advice,
+    hourly.of_principal AS principal,
+    hourly.of_client_id AS client_id,
+    hourly.topic,
+    hourly.unnamed_topic_id,
+    hourly.client_rack,
+    hourly.rack_source,
+    hourly.leaders,
+    hourly.bytes / hourly.hours AS bytes_per_hour,
+    hourly.cross_rack_bytes / hourly.hours AS saved_bytes_per_hour,
+    hourly.cross_rack_bytes / hourly.hours * prices.cross_rack_per_gib / 1073741824.0
+        AS saved_cost_per_hour,
+    prices.currency,
+    hourly.since,
+    hourly.until
+FROM hourly
+LEFT JOIN current_prices AS prices ON hourly.cluster_id = prices.cluster_id

@@ -1,0 +1,311 @@
+-- kind: answer
+-- grain: one row per user and kind of client quota
+-- area: quotas
+-- level: sampled_log
+-- description: The quota that the use of the last days suggests for each user: conf's
+--   quotas.percentile of its windows at the broker where it used most, plus quotas.headroom. Client
+--   ids with a quota of their own for this user (levels 1 and 2) are left out, because no quota of
+--   the user limits them. A user that its quota throttled in more than one of ten windows would use
+--   more than it shows, so its quota is raised, to twice the quota at most and once a day at most.
+--   A day is measured to the newest window, not to now. Usage in windows that are rolled up is
+--   within 4.4 % of the true one. A first quota is no lower than the p99 of the busiest broker,
+--   half of the median there, and 65,536 bytes/s or 1 %. Principals that conf excludes (settings
+--   excluded.*) and those that fetch as followers, the brokers, have no row.
+-- key: cluster_id, user, quota_type
+-- time: until
+-- clustering: until, user
+-- lookbacks:
+--   quota_usage: 7 d, quotas.advice_days * 1 d
+--   fetch_sizes: 7 d
+-- columns:
+--   from quota_usage: cluster_id
+--   user STRING: name of the user, a principal without User:
+--   quota_type STRING: producer_byte_rate, consumer_byte_rate or request_percentage
+--   advice STRING: set (no quota of users limits it; one of client ids alone, level 7 or 8, can),
+--     raise, wait (a raise is due 24 h after altered_at), or keep
+--   recommended DOUBLE: quota to set, in bytes per second or percent of one thread; for keep the
+--     current quota
+--   quota DOUBLE: current quota of users, in the same unit; null: none
+--   from quota_usage: quota_level
+--   percentile_usage DOUBLE: conf's percentile of its usage in the windows of a broker, at the
+--     broker where that is greatest, in the same unit
+--   peak_usage DOUBLE: its greatest usage in a window of a broker, in the same unit
+--   windows BIGINT: windows with usage, counted per broker
+--   windows_in_force BIGINT: those of them in which the current quota applied
+--   throttled_windows BIGINT: those of windows_in_force in which this kind of quota throttled
+--     requests
+--   over_windows BIGINT: windows with more usage than recommended
+--   altered_at TIMESTAMP: when the quota of the user was last altered, by anybody and in either
+--     direction, as records of this pipeline, the request log and snapshots show; a quota that the
+--     first snapshot finds counts as altered then; null: never seen
+--   since TIMESTAMP: start of its first window, or of the minute or hour of it if that is rolled up
+--   until TIMESTAMP: start of its last window
+
+WITH rules AS (
+    SELECT
+        cluster_id,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.percentile' THEN CAST(setting_value AS DOUBLE) END),
+            0.99
+        ) AS percentile,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.headroom' THEN CAST(setting_value AS DOUBLE) END), 0.25
+        ) AS headroom,
+        coalesce(
+            max(CASE WHEN setting = 'quotas.advice_days' THEN CAST(setting_value AS DOUBLE) END), 7
+        ) AS days
+    FROM current_settings
+    GROUP BY cluster_id
+),
+newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM quota_usage
+    GROUP BY cluster_id
+),
+alterations AS (
+    -- Also open records: whether such a write was made is not known yet.
+    SELECT
+        cluster_id,
+        entity_name AS user,
+        config_key,
+        event_time
+    FROM config_changes
+    WHERE
+        entity_type = 'user'
+        AND entity_client_id IS NULL
+        AND step IN ('begun', 'done')
+        AND operation <> 'RENEW'
+    UNION ALL
+    SELECT
+        cluster_id,
+        entity_name,
+        config_key,
+        event_time
+    FROM config_alterations
+    WHERE entity_type = 'user' AND entity_client_id IS NULL AND error_code = 0
+    UNION ALL
+    SELECT
+        cluster_id,
+        user,
+        config_key,
+        coalesce(set_at, event_time)
+    FROM client_quotas
+    WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
+),
+altered AS (
+    SELECT cluster_id, user, config_key, max(event_time) AS altered_at
+    FROM alterations
+    GROUP BY cluster_id, user, config_key
+),
+windows AS (
+    SELECT
+        used.cluster_id,
+        used.principal,
+        used.quota_type,
+        used.broker_id,
+        used.event_time,
+        used.last_window,
+        coalesce(rules.percentile, 0.99) AS percentile,
+        coalesce(rules.headroom, 0.25) AS headroom,
+        used.usage,
+        used.peak_usage,
+        used.windows,
+        used.is_throttled,
+        used.quota,
+        used.quota_level
+    FROM user_usage_windows AS used
+    INNER JOIN newest ON used.cluster_id = newest.cluster_id
+    LEFT JOIN rules ON used.cluster_id = rules.cluster_id
+    LEFT JOIN protected_principals AS protected
+        ON used.cluster_id = protected.cluster_id AND used.principal = protected.principal
+    WHERE
+        protected.principal IS NULL
+        AND used.principal LIKE 'User:%'
+        AND used.quota_type <> 'controller_mutation_rate'
+        AND unix_millis(used.event_time)
+        > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
+),
+ranked AS (
+    SELECT
+        *,
+        sum(windows) OVER (
+            PARTITION BY cluster_id, principal, quota_type, broker_id ORDER BY usage
+        ) AS nth,
+        sum(windows) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, quota_type
+            ORDER BY last_window DESC, broker_id, usage, quota
+        ) AS age,
+        first_value(quota) OVER (
+            PARTITION BY cluster_id, principal, quota_type
+            ORDER BY last_window DESC, broker_id, usage, quota
+        ) AS quota_in_force
+    FROM windows
+),
+of_brokers AS (
+    SELECT
+        cluster_id,
+        principal,
+        quota_type,
+        broker_id,
+        min(CASE WHEN nth >= percentile * of_broker THEN usage END) AS percentile_usage,
+        min(CASE WHEN nth >= 99e-2 * of_broker THEN usage END) AS usage_p99,
+        min(CASE WHEN nth >= 5e-1 * of_broker THEN usage END) AS usage_median
+    FROM ranked
+    GROUP BY cluster_id, principal, quota_type, broker_id
+),
+busiest AS (
+    SELECT
+        cluster_id,
+        principal,
+        quota_type,
+        max(percentile_usage) AS percentile_usage,
+        -- A first quota is no lower than this under any conf: it must not slow the user down.
+        greatest(
+            max(usage_p99),
+            max(usage_median) / 2,
+            CASE WHEN quota_type LIKE '%byte_rate' THEN 65536e0 ELSE 1e0 END
+        ) AS least_first_quota
+    FROM of_brokers
+    GROUP BY cluster_id, principal, quota_type
+),
+users AS (
+    SELECT
+        ranked.cluster_id,
+        ranked.principal,
+        ranked.quota_type,
+        busiest.percentile_usage,
+        busiest.least_first_quota,
+        max(ranked.headroom) AS headroom,
+        max(ranked.peak_usage) AS peak_usage,
+        sum(ranked.windows) AS windows,
+        sum(
+            CASE
+                WHEN
+                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
+                    THEN ranked.windows
+                ELSE 0
+            END
+        ) AS windows_in_force,
+        sum(
+            CASE
+                WHEN
+                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
+                    AND ranked.is_throttled
+                    THEN ranked.windows
+                ELSE 0
+            END
+        ) AS throttled_windows,
+        max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
+        -- A quota of the user is for all its client ids, any other one for those of its level.
+        CASE
+            WHEN max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) = 3 THEN 3
+            ELSE max(ranked.quota_level)
+        END AS quota_level,
+        min(ranked.event_time) AS since,
+        max(ranked.last_window) AS until
+    FROM ranked
+    INNER JOIN busiest
+        ON ranked.cluster_id = busiest.cluster_id
+            AND ranked.principal = busiest.principal
+            AND ranked.quota_type = busiest.quota_type
+    GROUP BY
+        ranked.cluster_id,
+        ranked.principal,
+        ranked.quota_type,
+        busiest.percentile_usage,
+        busiest.least_first_quota
+),
+unlogged AS (
+    -- No line has the bytes of SHARE_FETCH, so a first quota from usage would be too low.
+    SELECT DISTINCT cluster_id, principal, quota_type
+    FROM quota_usage
+    WHERE share_requests > 0
+),
+advised AS (
+    SELECT
+        users.*,
+        altered.altered_at,
+        CASE
+            WHEN users.quota IS NULL THEN 'set'
+            -- Fewer than ten windows say little: they may be the first after a raise.
+            WHEN
+                users.throttled_windows <= 1
+                OR users.throttled_windows * 10 <= users.windows_in_force
+                THEN 'keep'
+            WHEN
+                unix_millis(newest.event_time) - unix_millis(altered.altered_at) < 86400000
+                THEN 'wait'
+            ELSE 'raise'
+        END AS advice
+    FROM users
+    INNER JOIN newest ON users.cluster_id = newest.cluster_id
+    LEFT JOIN altered
+        ON users.cluster_id = altered.cluster_id
+            AND substr(users.principal, 6) = altered.user
+            AND users.quota_type = altered.config_key
+    LEFT JOIN unlogged
+        ON users.cluster_id = unlogged.cluster_id
+            AND users.principal = unlogged.principal
+            AND users.quota_type = unlogged.quota_type
+    WHERE users.quota IS NOT NULL OR unlogged.principal IS NULL
+),
+recommended AS (
+    SELECT
+        *,
+        CASE
+            WHEN advice = 'set' THEN greatest(percentile_usage * (1 + headroom), least_first_quota)
+            WHEN advice IN ('keep', 'wait') THEN quota
+            WHEN percentile_usage < quota THEN quota * (1 + headroom)
+            WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
+            ELSE percentile_usage * (1 + headroom)
+        END AS needed
+    FROM advised
+),
+rounded AS (
+    SELECT
+        *,
+        CASE WHEN quota_type LIKE '%byte_rate' THEN ceil(needed) ELSE ceil(needed * 1e2) / 1e2 END
+            AS recommended
+    FROM recommended
+)
+
+SELECT
+    rounded.cluster_id,
+    substr(rounded.principal, 6) AS user,
+    rounded.quota_type,
+    rounded.advice,
+    CAST(rounded.recommended AS DOUBLE) AS recommended,
+    rounded.quota,
+    rounded.quota_level,
+    rounded.percentile_usage,
+    rounded.peak_usage,
+    rounded.windows,
+    rounded.windows_in_force,
+    rounded.throttled_windows,
+    sum(CASE WHEN windows.usage > rounded.recommended THEN windows.windows ELSE 0 END)
+        AS over_windows,
+    rounded.altered_at,
+    rounded.since,
+    rounded.until
+FROM rounded
+INNER JOIN windows
+    ON rounded.cluster_id = windows.cluster_id
+        AND rounded.principal = windows.principal
+        AND rounded.quota_type = windows.quota_type
+GROUP BY
+    rounded.cluster_id,
+    rounded.principal,
+    rounded.quota_type,
+    rounded.advice,
+    rounded.recommended,
+    rounded.quota,
+    rounded.quota_level,
+    rounded.percentile_usage,
+    rounded.peak_usage,
+    rounded.windows,
+    rounded.windows_in_force,
+    rounded.throttled_windows,
+    rounded.altered_at,
+    rounded.since,
+    rounded.until

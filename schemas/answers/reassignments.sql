@@ -1,0 +1,303 @@
+-- kind: answer
+-- grain: one row per replica that the last reassignment of a partition requested
+-- area: replication
+-- level: sampled_log
+-- description: Who moved which replica when (kafka-reassign-partitions), and how far the move is.
+--   Rates are those of the last two minutes with fetches of the replica, in the last week. The
+--   estimate uses only what came after the throttle was changed last.
+-- key: cluster_id, topic, partition, replica_id
+-- time: requested_time
+-- clustering: requested_time, topic
+-- lookbacks:
+--   traffic: 1 h
+--   replica_lag: 7 d
+-- columns:
+--   from reassignment_changes: cluster_id
+--   topic STRING: name of the topic; its id if no name is known
+--   from reassignment_changes: partition, replica_id
+--   leader_id INT: leader that the replica fetched from last; null: it was not seen behind
+--   state STRING: done (the leader requested it in the ISR), in_place (it was in sync before),
+--     cancelled, moving, never_converges (it fetches, and what is left does not shrink because
+--     writes are faster), stuck (no fetch for 33 s or more) or waiting (requested, nothing seen
+--     yet)
+--   requested_time TIMESTAMP: when the reassignment was requested
+--   requested_by STRING: principal that requested it
+--   requested_by_client_id STRING: its client.id: untrusted text
+--   joined_time TIMESTAMP: when the leader requested it in the ISR; null: not yet
+--   offsets_left BIGINT: offsets that it is yet to read before it is in sync, as of its last fetch;
+--     0 if it is done or in_place; null: cancelled, or not known
+--   bytes_left DOUBLE: offsets_left times the mean size of the records that came, in bytes; null:
+--     cancelled, or not known
+--   bytes_per_s DOUBLE: record bytes that came, per second; null: not known
+--   written_bytes_per_s DOUBLE: record bytes written into the partition, per second: the least that
+--     a throttle must let through for each follower; null: not known
+--   eta_s DOUBLE: time until it is in sync, in seconds, at the pace at which offsets_left shrinks;
+--     null unless state is moving, or not known
+--   eta_error_s DOUBLE: by how much eta_s can be wrong, in seconds: twice the standard error that
+--     follows from how the steps differ; null: not known
+--   last_fetch_time TIMESTAMP: time of its last fetch while behind; null: none was seen
+
+WITH by_topic AS (
+    SELECT
+        changes.cluster_id,
+        changes.event_time,
+        changes.change,
+        changes.topic,
+        changes.partition,
+        changes.replica_id,
+        changes.place,
+        changes.principal,
+        changes.client_id
+    FROM reassignment_changes AS changes
+    WHERE changes.error_code IN (0, 108)
+),
+requested AS (
+    SELECT
+        *,
+        dense_rank() OVER (
+            PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC
+        ) AS nth
+    FROM by_topic
+    WHERE change = 'requested'
+),
+ends AS (
+    SELECT
+        requested.cluster_id,
+        requested.topic,
+        requested.partition,
+        requested.replica_id,
+        min(CASE WHEN later.change = 'cancelled' THEN later.event_time END) AS cancelled_time,
+        min(CASE WHEN later.change = 'in_sync' THEN later.event_time END) AS joined_time
+    FROM requested
+    INNER JOIN by_topic AS later
+        ON requested.cluster_id = later.cluster_id
+            AND requested.topic = later.topic
+            AND requested.partition = later.partition
+            AND later.event_time >= requested.event_time
+            AND (later.change = 'cancelled' OR requested.replica_id = later.replica_id)
+    WHERE requested.nth = 1
+    GROUP BY requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+),
+was_there AS (
+    SELECT DISTINCT requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+    FROM requested
+    INNER JOIN replica_history AS history
+        ON requested.cluster_id = history.cluster_id
+            AND requested.topic = history.topic
+            AND requested.partition = history.partition
+            AND requested.replica_id = history.broker_id
+            AND history.valid_from <= requested.event_time
+    WHERE
+        requested.nth = 1
+        AND history.is_in_sync
+        AND (history.valid_to IS NULL OR history.valid_to > requested.event_time)
+),
+clocks AS (
+    SELECT cluster_id, max(event_time) AS newest
+    FROM (
+        SELECT cluster_id, event_time FROM traffic
+        UNION ALL
+        SELECT cluster_id, last_time AS event_time FROM replica_lag
+        UNION ALL
+        SELECT cluster_id, event_time FROM reassignment_changes
+    ) AS times
+    GROUP BY cluster_id
+),
+behind AS (
+    SELECT
+        requested.cluster_id,
+        requested.topic,
+        requested.partition,
+        requested.replica_id,
+        late.broker_id,
+        late.event_time AS started_at,
+        late.fetches,
+        late.bytes,
+        late.first_offset,
+        late.last_offset,
+        late.high_watermark,
+        late.lag,
+        late.last_time,
+        max(late.last_time) OVER (
+            PARTITION BY
+                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+        ) AS newest
+    FROM requested
+    INNER JOIN topic_ids
+        ON requested.cluster_id = topic_ids.cluster_id AND requested.topic = topic_ids.topic
+    INNER JOIN replica_lag AS late
+        ON topic_ids.cluster_id = late.cluster_id
+            AND topic_ids.topic_id = late.topic_id
+            AND requested.partition = late.partition
+            AND requested.replica_id = late.replica_id
+            AND late.last_time >= requested.event_time
+    INNER JOIN clocks
+        ON late.cluster_id = clocks.cluster_id
+            AND unix_micros(late.last_time) > unix_micros(clocks.newest) - 604800000000
+    WHERE requested.nth = 1
+),
+altered AS (
+    SELECT
+        behind.cluster_id,
+        behind.topic,
+        behind.partition,
+        behind.replica_id,
+        max(changes.event_time) AS altered_time
+    FROM behind
+    INNER JOIN throttle_changes AS changes
+        ON behind.cluster_id = changes.cluster_id
+            AND behind.last_time = behind.newest
+            AND changes.event_time <= behind.newest
+            AND CASE
+                WHEN changes.entity_type = 'topic' THEN changes.entity_name = behind.topic
+                ELSE changes.entity_name
+                    IN ('', CAST(behind.broker_id AS STRING), CAST(behind.replica_id AS STRING))
+            END
+    WHERE changes.error_code = 0 AND changes.config_key LIKE '%.replication.throttled.%'
+    GROUP BY behind.cluster_id, behind.topic, behind.partition, behind.replica_id
+),
+recent AS (
+    SELECT
+        behind.*,
+        (unix_micros(behind.last_time) - unix_micros(behind.newest)) / 1e6 AS at_s,
+        -- Brokers measure over eleven seconds, so what was before a throttle changed is felt as long.
+        CASE
+            WHEN altered.altered_time IS NULL
+                OR unix_micros(behind.started_at) >= unix_micros(altered.altered_time) + 11000000
+                THEN CAST(behind.lag AS DOUBLE)
+        END AS steady_lag
+    FROM behind
+    LEFT JOIN altered
+        ON behind.cluster_id = altered.cluster_id
+            AND behind.topic = altered.topic
+            AND behind.partition = altered.partition
+            AND behind.replica_id = altered.replica_id
+    WHERE unix_micros(behind.last_time) > unix_micros(behind.newest) - 120000000
+),
+stepped AS (
+    SELECT
+        *,
+        lag(steady_lag) OVER (
+            PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
+        ) - steady_lag AS step,
+        min(at_s) OVER (PARTITION BY cluster_id, topic, partition, replica_id) AS first_at_s
+    FROM recent
+),
+paces AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        replica_id,
+        max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
+        max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
+        max(newest) AS newest,
+        count(steady_lag) AS points,
+        sum(bytes) AS bytes,
+        -- What came with the first fetches came before them.
+        sum(CASE WHEN at_s > first_at_s THEN bytes END) AS later_bytes,
+        sum(fetches) AS fetches,
+        CAST(max(last_offset) AS DOUBLE) - CAST(min(first_offset) AS DOUBLE) AS offsets,
+        -- One fetch alone shows no pace.
+        CASE WHEN min(at_s) < 0 THEN greatest(-min(at_s), 1e0) END AS seconds,
+        -- No slope of one time: Spark says null, and DuckDB NaN.
+        CASE
+            WHEN min(CASE WHEN steady_lag IS NOT NULL THEN at_s END)
+                < max(CASE WHEN steady_lag IS NOT NULL THEN at_s END)
+                THEN regr_slope(steady_lag, at_s)
+        END AS lag_per_s,
+        CASE WHEN min(at_s) < max(at_s) THEN regr_slope(CAST(high_watermark AS DOUBLE), at_s) END
+            AS written_per_s,
+        count(step) AS steps,
+        avg(step) AS mean_step,
+        stddev_samp(step) AS step_spread
+    FROM stepped
+    GROUP BY cluster_id, topic, partition, replica_id
+),
+moves AS (
+    SELECT
+        requested.*,
+        was_there.replica_id IS NOT NULL AS was_in_sync,
+        ends.joined_time,
+        ends.cancelled_time,
+        paces.leader_id,
+        paces.points,
+        paces.offsets_left AS offsets_behind,
+        -- What the last answer brought shows in no offset yet.
+        paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
+        paces.later_bytes / paces.seconds AS bytes_per_s,
+        paces.written_per_s,
+        paces.lag_per_s,
+        -- Of the mean step so far, and of all the steps to come.
+        CASE
+            WHEN paces.mean_step > 0
+                THEN 2e0 * paces.step_spread * sqrt((paces.offsets_left / paces.mean_step + paces.steps)
+                    * paces.offsets_left / paces.mean_step / paces.steps)
+        END AS error_offsets,
+        paces.newest AS last_fetch_time,
+        coalesce(paces.newest, requested.event_time) AS last_contact,
+        clocks.newest AS now
+    FROM requested
+    LEFT JOIN ends
+        ON requested.cluster_id = ends.cluster_id
+            AND requested.topic = ends.topic
+            AND requested.partition = ends.partition
+            AND requested.replica_id = ends.replica_id
+    LEFT JOIN was_there
+        ON requested.cluster_id = was_there.cluster_id
+            AND requested.topic = was_there.topic
+            AND requested.partition = was_there.partition
+            AND requested.replica_id = was_there.replica_id
+    LEFT JOIN paces
+        ON requested.cluster_id = paces.cluster_id
+            AND requested.topic = paces.topic
+            AND requested.partition = paces.partition
+            AND requested.replica_id = paces.replica_id
+    INNER JOIN clocks ON requested.cluster_id = clocks.cluster_id
+    WHERE requested.nth = 1
+),
+states AS (
+    SELECT
+        *,
+        CASE
+            WHEN was_in_sync THEN 'in_place'
+            WHEN joined_time IS NOT NULL THEN 'done'
+            WHEN cancelled_time IS NOT NULL THEN 'cancelled'
+            WHEN unix_micros(now) - unix_micros(last_contact) > 33000000 THEN 'stuck'
+            WHEN last_fetch_time IS NULL THEN 'waiting'
+            WHEN points >= 4 AND lag_per_s >= 0 THEN 'never_converges'
+            ELSE 'moving'
+        END AS state
+    FROM moves
+),
+measured AS (
+    SELECT
+        *,
+        CASE
+            WHEN state IN ('done', 'in_place') THEN 0
+            WHEN state <> 'cancelled' THEN offsets_behind
+        END AS offsets_left
+    FROM states
+)
+
+SELECT
+    cluster_id,
+    topic,
+    partition,
+    replica_id,
+    leader_id,
+    state,
+    event_time AS requested_time,
+    principal AS requested_by,
+    client_id AS requested_by_client_id,
+    joined_time,
+    offsets_left,
+    -- Nothing times a size that is not known is nothing.
+    CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS bytes_left,
+    bytes_per_s,
+    CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
+        AS written_bytes_per_s,
+    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
+    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s,
+    last_fetch_time
+FROM measured

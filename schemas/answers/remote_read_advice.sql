@@ -1,0 +1,278 @@
+-- kind: answer
+-- grain: one row per step that would spare reads of remote storage, or waits for it, by the last
+--   day (KIP-405, KIP-956)
+-- area: racks
+-- level: sampled_log
+-- description: read_sooner and raise_local_retention are two ways to spare the same reads. Reads of
+--   brokers and of this pipeline ask for no step (protected_principals.is_internal).
+-- empty: while remote_reads has no rows of users' clients
+-- key: cluster_id, advice, principal, client_id, topic, broker_id
+-- time: until
+-- clustering: until, advice
+-- lookbacks:
+--   remote_reads: 1 d
+--   traffic: 1 d
+--   replica_offsets: 10 min
+--   fetch_sizes: 7 d
+--   pipeline_progress: 14 d
+-- columns:
+--   from fetches: cluster_id
+--   advice STRING: read_sooner (the client reads records later than its topic keeps them on disk),
+--     raise_local_retention (keep the records of a topic on disk until they are read) or
+--     raise_remote_fetch_quota (clients waited while a broker was over its quota of remote reads)
+--   principal STRING: client of read_sooner, as Kafka prints it; null: another
+--   client_id STRING: its client.id: untrusted text; null: another step
+--   topic STRING: topic that is read; null: raise_remote_fetch_quota
+--   broker_id INT: broker of raise_remote_fetch_quota; null: another step
+--   bytes_per_hour DOUBLE: record bytes read from remote storage, per hour
+--   fetches_per_hour DOUBLE: answers with them, per hour
+--   empty_time_ms_per_hour DOUBLE: time that clients waited for empty answers, in ms per hour
+--   read_age_ms BIGINT: greatest age of records when they were read, in ms, as exact as snapshots
+--     are close; null: see unknown_reason
+--   local_retention_ms BIGINT: how long the topic keeps records on disk: local.retention.ms, or
+--     retention.ms where it is -2; -1: no limit by time; null: not known, or another step
+--   local_retention_bytes BIGINT: its local.retention.bytes, or retention.bytes where it is -2; -1:
+--     no limit; null: not known, or another step
+--   recommended_ms BIGINT: raise_local_retention: local.retention.ms that would keep the records on
+--     disk, in whole hours; null: not known, or another step
+--   extra_local_bytes DOUBLE: raise_local_retention: bytes more on the disks of all replicas, if
+--     local_retention_ms is what limits them; null: not known, or another step
+--   fetch_quota BIGINT: raise_remote_fetch_quota: the quota of the broker, in bytes per second;
+--     null: another step, or several_quotas
+--   unknown_reason STRING: older_than_ends (the records are older than the first end of their
+--     partition that a snapshot saw) or several_quotas (it was altered); null: all is known
+--   saved_cost_per_hour DOUBLE: cost of bytes_per_hour, in currency; null: conf has no price, or
+--     nothing is saved
+--   currency STRING: currency of the prices, as conf names it
+--   since TIMESTAMP: first minute that counts
+--   until TIMESTAMP: last minute that counts
+
+WITH newest AS (
+    SELECT cluster_id, max(event_time) AS event_time
+    FROM remote_reads
+    GROUP BY cluster_id
+),
+read AS (
+    SELECT reads.*
+    FROM remote_reads AS reads
+    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    LEFT JOIN protected_principals AS internal
+        ON reads.cluster_id = internal.cluster_id
+            AND reads.principal = internal.principal
+            AND internal.is_internal
+    WHERE
+        unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
+        AND internal.principal IS NULL
+),
+time_ranges AS (
+    SELECT
+        cluster_id,
+        min(event_time) AS since,
+        max(event_time) AS until,
+        (unix_millis(max(event_time)) - unix_millis(min(event_time)) + 60000) / 36e5 AS hours
+    FROM read
+    GROUP BY cluster_id
+),
+hourly AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        topic,
+        partition,
+        date_trunc('HOUR', event_time) AS hour,
+        max(event_time) AS last_minute,
+        min(min_fetch_offset) AS min_fetch_offset,
+        sum(bytes) AS bytes,
+        sum(fetches) AS fetches,
+        sum(empty_time_ms) AS empty_time_ms
+    FROM read
+    GROUP BY cluster_id, principal, client_id, topic, partition, date_trunc('HOUR', event_time)
+),
+aged AS (
+    SELECT
+        hourly.cluster_id,
+        hourly.principal,
+        hourly.client_id,
+        hourly.topic,
+        hourly.partition,
+        hourly.hour,
+        max(unix_millis(hourly.last_minute)) + 60000 - max(unix_millis(ends.known_at)) AS age_ms,
+        max(hourly.bytes) AS bytes,
+        max(hourly.fetches) AS fetches,
+        max(hourly.empty_time_ms) AS empty_time_ms
+    FROM hourly
+    LEFT JOIN partition_ends AS ends
+        ON hourly.cluster_id = ends.cluster_id
+            AND hourly.topic = ends.topic
+            AND hourly.partition = ends.partition
+            AND ends.known_by = 'snapshot'
+            AND ends.end_offset <= hourly.min_fetch_offset
+            AND ends.known_at <= hourly.last_minute
+    GROUP BY
+        hourly.cluster_id,
+        hourly.principal,
+        hourly.client_id,
+        hourly.topic,
+        hourly.partition,
+        hourly.hour
+),
+retentions AS (
+    SELECT
+        topics.cluster_id,
+        topics.topic,
+        max(CASE WHEN configs.config_key = 'local.retention.ms' THEN configs.config_value END) AS local_ms,
+        max(CASE WHEN configs.config_key = 'retention.ms' THEN configs.config_value END) AS whole_ms,
+        max(CASE WHEN configs.config_key = 'local.retention.bytes' THEN configs.config_value END) AS local_bytes,
+        max(CASE WHEN configs.config_key = 'retention.bytes' THEN configs.config_value END) AS whole_bytes
+    FROM (SELECT DISTINCT cluster_id, topic FROM read) AS topics
+    INNER JOIN current_configs AS configs
+        ON topics.cluster_id = configs.cluster_id
+            AND topics.topic = configs.entity_name
+            AND configs.entity_type = 'topic'
+    GROUP BY topics.cluster_id, topics.topic
+),
+defaults AS (
+    SELECT
+        cluster_id,
+        max(CASE WHEN config_key = 'log.local.retention.ms' THEN config_value END) AS local_ms,
+        max(CASE WHEN config_key = 'log.retention.ms' THEN config_value END) AS whole_ms,
+        max(CASE WHEN config_key = 'log.retention.hours' THEN config_value END) AS whole_hours,
+        max(CASE WHEN config_key = 'log.local.retention.bytes' THEN config_value END) AS local_bytes,
+        max(CASE WHEN config_key = 'log.retention.bytes' THEN config_value END) AS whole_bytes
+    FROM current_configs
+    WHERE entity_type = 'broker'
+    GROUP BY cluster_id
+),
+limits AS (
+    SELECT
+        topics.cluster_id,
+        topics.topic,
+        TRY_CAST(coalesce(of_topic.local_ms, defaults.local_ms) AS BIGINT) AS local_ms,
+        coalesce(
+            TRY_CAST(coalesce(of_topic.whole_ms, defaults.whole_ms) AS BIGINT),
+            TRY_CAST(defaults.whole_hours AS BIGINT) * 3600000
+        ) AS whole_ms,
+        TRY_CAST(coalesce(of_topic.local_bytes, defaults.local_bytes) AS BIGINT) AS local_bytes,
+        TRY_CAST(coalesce(of_topic.whole_bytes, defaults.whole_bytes) AS BIGINT) AS whole_bytes
+    FROM (SELECT DISTINCT cluster_id, topic FROM read) AS topics
+    LEFT JOIN retentions AS of_topic
+        ON topics.cluster_id = of_topic.cluster_id AND topics.topic = of_topic.topic
+    LEFT JOIN defaults ON topics.cluster_id = defaults.cluster_id
+),
+produced AS (
+    SELECT traffic.cluster_id, traffic.topic, sum(traffic.bytes) AS bytes
+    FROM traffic
+    INNER JOIN time_ranges
+        ON traffic.cluster_id = time_ranges.cluster_id
+            AND traffic.event_time >= time_ranges.since
+            AND traffic.event_time <= time_ranges.until
+    WHERE traffic.direction = 'produced'
+    GROUP BY traffic.cluster_id, traffic.topic
+),
+copies AS (
+    SELECT cluster_id, topic, count(*) * 1e0 / count(DISTINCT partition) AS replicas
+    FROM current_replicas
+    GROUP BY cluster_id, topic
+),
+steps AS (
+    SELECT
+        cluster_id,
+        'read_sooner' AS advice,
+        principal,
+        client_id,
+        topic,
+        CAST(NULL AS INT) AS broker_id,
+        sum(bytes) AS bytes,
+        sum(fetches) AS fetches,
+        sum(empty_time_ms) AS empty_time_ms,
+        CASE WHEN count(age_ms) = count(*) THEN max(age_ms) END AS read_age_ms,
+        CAST(NULL AS BIGINT) AS fetch_quota,
+        CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason
+    FROM aged
+    GROUP BY cluster_id, principal, client_id, topic
+    UNION ALL
+    SELECT
+        cluster_id,
+        'raise_local_retention' AS advice,
+        CAST(NULL AS STRING) AS principal,
+        CAST(NULL AS STRING) AS client_id,
+        topic,
+        CAST(NULL AS INT) AS broker_id,
+        sum(bytes) AS bytes,
+        sum(fetches) AS fetches,
+        sum(empty_time_ms) AS empty_time_ms,
+        CASE WHEN count(age_ms) = count(*) THEN max(age_ms) END AS read_age_ms,
+        CAST(NULL AS BIGINT) AS fetch_quota,
+        CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason
+    FROM aged
+    GROUP BY cluster_id, topic
+    UNION ALL
+    SELECT
+        cluster_id,
+        'raise_remote_fetch_quota' AS advice,
+        CAST(NULL AS STRING) AS principal,
+        CAST(NULL AS STRING) AS client_id,
+        CAST(NULL AS STRING) AS topic,
+        broker_id,
+        sum(bytes) AS bytes,
+        sum(fetches) AS fetches,
+        sum(empty_time_ms) AS empty_time_ms,
+        CAST(NULL AS BIGINT) AS read_age_ms,
+        CASE WHEN min(fetch_quota) = max(fetch_quota) THEN max(fetch_quota) END AS fetch_quota,
+        CASE WHEN min(fetch_quota) < max(fetch_quota) THEN 'several_quotas' END AS unknown_reason
+    FROM read
+    GROUP BY cluster_id, broker_id
+    HAVING sum(over_quota_fetches) > 0
+),
+limited AS (
+    SELECT
+        steps.*,
+        time_ranges.since,
+        time_ranges.until,
+        time_ranges.hours,
+        CASE WHEN limits.local_ms = -2 THEN limits.whole_ms ELSE limits.local_ms END AS local_retention_ms,
+        CASE WHEN limits.local_bytes = -2 THEN limits.whole_bytes ELSE limits.local_bytes END
+            AS local_retention_bytes,
+        CASE
+            WHEN steps.advice = 'raise_local_retention'
+                THEN CAST(ceil(steps.read_age_ms / 36e5) AS BIGINT) * 3600000
+        END AS recommended_ms
+    FROM steps
+    INNER JOIN time_ranges ON steps.cluster_id = time_ranges.cluster_id
+    LEFT JOIN limits ON steps.cluster_id = limits.cluster_id AND steps.topic = limits.topic
+)
+
+SELECT
+    limited.cluster_id,
+    limited.advice,
+    limited.principal,
+    limited.client_id,
+    limited.topic,
+    limited.broker_id,
+    limited.bytes / limited.hours AS bytes_per_hour,
+    limited.fetches / limited.hours AS fetches_per_hour,
+    limited.empty_time_ms / limited.hours AS empty_time_ms_per_hour,
+    limited.read_age_ms,
+    limited.local_retention_ms,
+    limited.local_retention_bytes,
+    limited.recommended_ms,
+    CASE
+        WHEN limited.local_retention_ms >= 0 AND limited.recommended_ms > limited.local_retention_ms
+            THEN
+                (limited.recommended_ms - limited.local_retention_ms) / 36e5
+                * produced.bytes / limited.hours * copies.replicas
+    END AS extra_local_bytes,
+    limited.fetch_quota,
+    limited.unknown_reason,
+    CASE
+        WHEN limited.advice <> 'raise_remote_fetch_quota'
+            THEN limited.bytes / limited.hours * prices.remote_read_per_gib / 1073741824.0
+    END AS saved_cost_per_hour,
+    prices.currency,
+    limited.since,
+    limited.until
+FROM limited
+LEFT JOIN produced ON limited.cluster_id = produced.cluster_id AND limited.topic = produced.topic
+LEFT JOIN copies ON limited.cluster_id = copies.cluster_id AND limited.topic = copies.topic
+LEFT JOIN current_prices AS prices ON limited.cluster_id = prices.cluster_id

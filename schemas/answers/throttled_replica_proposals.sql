@@ -1,0 +1,187 @@
+-- kind: answer
+-- grain: one row per list of throttled replicas that should name more replicas
+-- area: replication
+-- level: sampled_log
+-- description: Lists of topics without replicas that are being moved while a rate for them is set,
+--   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a
+--   list already has stay.
+-- key: cluster_id, entity_name, config_key
+-- time: since
+-- clustering: since, entity_name
+-- lookbacks:
+--   replication_traffic: 1 h
+--   replication_throttles: 1 h
+-- columns:
+--   from replication_throttles: cluster_id
+--   entity_type STRING: topic
+--   entity_name STRING: name of the topic
+--   config_key STRING: leader.replication.throttled.replicas or
+--     follower.replication.throttled.replicas
+--   config_value STRING: the whole desired list: entries partition:broker, comma-separated
+--   prior_value STRING: the list now; null: there is none
+--   reason_code STRING: moved_unlisted
+--   replicas BIGINT: replicas that are moved and that the list does not name
+--   rate_bytes_per_s DOUBLE: least rate that is set for a broker of these replicas, in bytes per
+--     second
+--   written_bytes_per_s DOUBLE: what is written into all that the list would name then, in bytes
+--     per second, at the broker where that is not below the rate; null: it is below the rate
+--     everywhere
+--   evidence_table STRING: table or view that shows it
+--   evidence_key STRING: which of its rows
+--   since TIMESTAMP: since when replicas are moved without the list, at most the last hour
+--   priority INT: lower is more urgent
+--   blocked_reason STRING: why a plan must not set it: malformed_list (the list has entries that
+--     name no replica), rate_not_above_writes (the rate is not above written_bytes_per_s, so the
+--     move would never end) or not_managed (conf's replication.manage is false); null: a plan can
+--   lease_s BIGINT: length of the lease, in seconds
+--   renew_only BOOLEAN: true: a plan only renews what this pipeline set for the same evidence, and
+--     changes nothing
+
+WITH unnamed AS (
+    SELECT
+        throttles.*,
+        CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    WHERE
+        throttles.topic IS NOT NULL
+        AND throttles.broker_id IS NOT NULL
+        AND throttles.listed = 'unlisted'
+        AND throttles.is_moving
+        AND throttles.is_configured
+        AND throttles.rate > 0
+        AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
+        AND unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 3600000000
+),
+missing AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        partition,
+        broker_id,
+        max(CASE WHEN is_last = 1 THEN rate END) AS rate,
+        min(event_time) AS since,
+        -- A leader is charged for each follower, a follower but once.
+        CASE WHEN side = 'leader' THEN sum(is_last) ELSE 1 END AS times_written
+    FROM unnamed
+    GROUP BY cluster_id, topic, side, partition, broker_id
+    HAVING sum(is_last) > 0
+),
+listed AS (
+    SELECT cluster_id, broker_id, side, sum(written_bytes_per_s) AS bytes_per_s
+    FROM listed_replication
+    GROUP BY cluster_id, broker_id, side
+),
+more AS (
+    SELECT
+        missing.cluster_id,
+        missing.broker_id,
+        missing.side,
+        sum(missing.times_written * writes.written_bytes_per_s) AS bytes_per_s
+    FROM missing
+    INNER JOIN partition_write_rates AS writes
+        ON missing.cluster_id = writes.cluster_id
+            AND missing.topic = writes.topic
+            AND missing.partition = writes.partition
+    GROUP BY missing.cluster_id, missing.broker_id, missing.side
+),
+rated AS (
+    SELECT
+        missing.*,
+        coalesce(listed.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
+    FROM missing
+    LEFT JOIN listed
+        ON missing.cluster_id = listed.cluster_id
+            AND missing.broker_id = listed.broker_id
+            AND missing.side = listed.side
+    LEFT JOIN more
+        ON missing.cluster_id = more.cluster_id
+            AND missing.broker_id = more.broker_id
+            AND missing.side = more.side
+),
+short AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        min(rate) AS rate,
+        max(CASE WHEN rate <= floor_bytes_per_s THEN floor_bytes_per_s END) AS floor_bytes_per_s,
+        count(*) AS replicas,
+        min(since) AS since
+    FROM rated
+    GROUP BY cluster_id, topic, side
+),
+broken AS (
+    SELECT
+        throttles.cluster_id,
+        throttles.topic,
+        throttles.side,
+        max(CASE WHEN throttles.list_malformed IS NOT NULL THEN 1 ELSE 0 END) = 1 AS is_malformed
+    FROM replication_throttles AS throttles
+    INNER JOIN replication_time AS newest
+        ON throttles.cluster_id = newest.cluster_id AND throttles.event_time = newest.event_time
+    GROUP BY throttles.cluster_id, throttles.topic, throttles.side
+),
+entries AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        concat(CAST(partition AS STRING), ':', CAST(broker_id AS STRING)) AS entry,
+        false AS is_listed
+    FROM missing
+    UNION ALL
+    SELECT cluster_id, topic, side, entry, true AS is_listed
+    FROM throttled_replica_setters
+),
+lists AS (
+    SELECT
+        cluster_id,
+        topic,
+        side,
+        array_join(array_sort(array_agg(entry)), ',') AS desired_list,
+        -- Of no entries, Spark joins an empty text.
+        nullif(array_join(array_sort(array_agg(CASE WHEN is_listed THEN entry END)), ','), '')
+            AS current_list,
+        max(CASE WHEN entry = '*' THEN 1 ELSE 0 END) = 1 AS is_of_all
+    FROM entries
+    GROUP BY cluster_id, topic, side
+)
+
+SELECT
+    lists.cluster_id,
+    'topic' AS entity_type,
+    lists.topic AS entity_name,
+    concat(lists.side, '.replication.throttled.replicas') AS config_key,
+    lists.desired_list AS config_value,
+    lists.current_list AS prior_value,
+    'moved_unlisted' AS reason_code,
+    short.replicas,
+    short.rate AS rate_bytes_per_s,
+    short.floor_bytes_per_s AS written_bytes_per_s,
+    'throttle_checks' AS evidence_table,
+    concat('finding=moved_unlisted topic=', lists.topic, ' side=', lists.side) AS evidence_key,
+    short.since,
+    25 AS priority,
+    CASE
+        WHEN broken.is_malformed THEN 'malformed_list'
+        WHEN short.floor_bytes_per_s IS NOT NULL THEN 'rate_not_above_writes'
+        WHEN NOT bounds.is_managed THEN 'not_managed'
+    END AS blocked_reason,
+    -- A move may take days. Once it is over, the stale entries are proposed for removal.
+    CAST(604800 AS BIGINT) AS lease_s,
+    coalesce(
+        bounds.is_managed AND NOT coalesce(broken.is_malformed, false)
+        AND short.floor_bytes_per_s IS NOT NULL,
+        false
+    ) AS renew_only
+FROM lists
+INNER JOIN short
+    ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side
+INNER JOIN replication_policy AS bounds ON lists.cluster_id = bounds.cluster_id
+LEFT JOIN broken
+    ON lists.cluster_id = broken.cluster_id
+        AND lists.topic = broken.topic
+        AND lists.side = broken.side
+WHERE NOT lists.is_of_all

@@ -1,0 +1,89 @@
+"""What the heads of answers and results have in common: the table that a text fills.
+
+    -- kind: answer
+    -- grain: one row per user
+    -- area: quotas
+    -- level: sampled_log
+    -- description: What each user uses.
+    -- key: cluster_id, user
+    -- time: until
+    -- clustering: until, user
+    -- columns:
+    --   from quota_usage: cluster_id, user
+    --   until TIMESTAMP: start of its last window
+
+The table's comment is the grain and the description. Where `{per}` stands in the description, the
+grain follows there. A result is partitioned and an answer clustered, as Table says.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from quotaflow.schemas import head
+from quotaflow.schemas.areas import BY_NAME
+from quotaflow.schemas.head import Fields, HeadError
+from quotaflow.schemas.levels import LEVELS
+from quotaflow.schemas.table import Column, Table, typed
+
+DESCRIBED = ("kind", "grain", "area", "level", "description", "empty")
+"""The first fields of a head."""
+STORED = ("key", "time", "clustering", "partitioning")
+OPTIONAL = ("empty", "clustering", "partitioning")
+
+_COLUMN = re.compile(r"(\w+) ([A-Z].*)")
+_ROWS = "one row "
+_PER = "{per}"
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+_DURATION = re.compile(rf"(\d+) ({'|'.join(_UNITS)})")
+
+Described = Mapping[str, Mapping[str, Column]]
+"""The columns of the tables that a text reads, by table and name."""
+
+
+def table(name: str, fields: Fields, described: Described) -> Table:
+    """The table that a text fills. Raises HeadError."""
+    return Table(
+        name=name,
+        comment=_comment(head.grain(fields["grain"]), head.text(fields["description"])),
+        columns=head.columns(fields["columns"], described, _column),
+        key=names(fields["key"]),
+        time=head.text(fields["time"]),
+        clustering=names(fields.get("clustering", [])),
+        partitioning=names(fields.get("partitioning", [])),
+        empty=head.text(fields.get("empty", [])),
+        area=head.one_of("area", fields["area"], BY_NAME),
+        level=head.one_of("level", fields["level"], LEVELS),
+    )
+
+
+def names(lines: list[str]) -> tuple[str, ...]:
+    """Names that commas divide."""
+    return tuple(name.strip() for name in head.text(lines).split(",") if name.strip())
+
+
+def duration(text: str) -> timedelta:
+    """A time such as `60 s`, `10 min`, `1 h` or `7 d`. Raises HeadError."""
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise HeadError(f"expected a number and one of {', '.join(_UNITS)}, got: {text}")
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+
+
+def _comment(grain: str, description: str) -> str:
+    if _PER in description:
+        return description.replace(_PER, grain.removeprefix(_ROWS))
+    return f"{grain[0].upper()}{grain[1:]}. {description}".rstrip()
+
+
+def _column(entry: str) -> Column:
+    column = _COLUMN.fullmatch(entry)
+    if not column:
+        raise HeadError(f"expected 'column TYPE: meaning' or 'from table: columns', got: {entry}")
+    try:
+        kind, meaning = typed(column[2])
+    except ValueError as error:
+        raise HeadError(f"column {column[1]}: {error}") from None
+    if not meaning.startswith(": "):
+        raise HeadError(f"expected 'column TYPE: meaning', got: {entry}")
+    return Column(column[1], kind, meaning.removeprefix(": "))

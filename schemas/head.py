@@ -1,0 +1,177 @@
+"""How the head of a SQL file is read: fields in comments of a fixed form.
+
+    -- field: a text, which may go on
+    --   in lines that are indented further
+    -- columns:
+    --   from traffic: cluster_id, topic
+    --   share DOUBLE: its part of all bytes,
+    --     0 to 1
+
+The head ends at the first line that is no comment. Entries of a field stand one below the other,
+indented by two spaces. `from` takes columns that pass through unchanged from what the query reads.
+Only tables have types; they stand as Spark SQL has them.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Protocol, TypeVar
+
+_FIELD = re.compile(r"(\w+):(?: (.*))?")
+_INHERITED = re.compile(r"from (\w+): (\S.*)")
+_NEAR = 0.6
+
+Fields = Mapping[str, list[str]]
+"""The lines of each field: what follows its name, then those indented below it."""
+
+
+class Named(Protocol):
+    """What is told apart by its name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+
+AnyColumn = TypeVar("AnyColumn", bound=Named)
+
+
+class HeadError(ValueError):
+    """The head of a SQL file has not the form that this module's docstring shows."""
+
+
+def split(text: str) -> tuple[list[str], str]:
+    """The lines of the head, without their dashes, and what follows it."""
+    lines = text.splitlines()
+    head = []
+    for line in lines:
+        if not line.startswith("--"):
+            break
+        head.append(line.removeprefix("--").removeprefix(" ").rstrip())
+    return head, "\n".join(lines[len(head) :]).strip()
+
+
+def without_comments(sql: str) -> str:
+    """A query without lines that are comments: what these name is not read."""
+    lines = (line for line in sql.splitlines() if not line.lstrip().startswith("--"))
+    return "\n".join(lines).strip()
+
+
+def fields(head: Iterable[str], names: Collection[str], optional: Collection[str]) -> Fields:
+    """The fields of a head, which are in the order of `names`. Raises HeadError."""
+    read: dict[str, list[str]] = {}
+    for line in head:
+        if line.startswith("  "):
+            if not read:
+                raise HeadError(f"the head begins with an indented line: {line.strip()}")
+            list(read.values())[-1].append(line)
+            continue
+        match = _FIELD.fullmatch(line)
+        if not match or match[1] not in names:
+            raise HeadError(
+                f"expected a field ({', '.join(names)}) or a line indented by two spaces, "
+                f"got: {line}"
+            )
+        if match[1] in read:
+            raise HeadError(f"the head has {match[1]} twice")
+        read[match[1]] = [match[2] or ""]
+    if missing := [name for name in names if name not in {*read, *optional}]:
+        raise HeadError(f"the head has no {missing[0]}")
+    if list(read) != [name for name in names if name in read]:
+        raise HeadError(f"fields are in this order: {', '.join(names)}")
+    return read
+
+
+def one_of(field: str, lines: list[str], choices: Collection[str]) -> str:
+    """A field that has one of these words. Raises HeadError."""
+    word = text(lines)
+    if word not in choices:
+        raise HeadError(f"{field} {word!r} is none of {', '.join(choices)}{near(word, choices)}")
+    return word
+
+
+def grain(lines: list[str]) -> str:
+    """What a row is. Raises HeadError."""
+    read = text(lines)
+    if not read.startswith("one row per ") or read.endswith("."):
+        raise HeadError(f"grain is 'one row per ...' without a full stop, got {read!r}")
+    return read
+
+
+def description(lines: list[str]) -> str:
+    """One or more sentences. Raises HeadError."""
+    read = text(lines)
+    if not read.endswith("."):
+        raise HeadError(f"description is one or more sentences, got {read!r}")
+    return read
+
+
+def columns(
+    lines: list[str],
+    described: Mapping[str, Mapping[str, AnyColumn]],
+    own: Callable[[str], AnyColumn],
+) -> tuple[AnyColumn, ...]:
+    """The described columns, in their order. `described` has those of what the query reads.
+
+    `own` reads an entry that is no `from`. Raises HeadError, and what `own` raises.
+    """
+    read: dict[str, AnyColumn] = {}
+    for column in _each_column(lines, described, own):
+        if column.name in read:
+            raise HeadError(f"column {column.name} is described twice")
+        read[column.name] = column
+    if not read:
+        raise HeadError("columns is empty: describe every column of the query")
+    return tuple(read.values())
+
+
+def _each_column(
+    lines: list[str],
+    described: Mapping[str, Mapping[str, AnyColumn]],
+    own: Callable[[str], AnyColumn],
+) -> Iterator[AnyColumn]:
+    for entry in entries("columns", lines):
+        if inherited := _INHERITED.fullmatch(entry):
+            yield from _inherited(inherited[1], inherited[2].split(","), described)
+        else:
+            yield own(entry)
+
+
+def _inherited(
+    source: str, names: Iterable[str], described: Mapping[str, Mapping[str, AnyColumn]]
+) -> Iterator[AnyColumn]:
+    if source not in described:
+        raise HeadError(f"the query does not read {source}{near(source, described)}")
+    for name in map(str.strip, names):
+        if name not in described[source]:
+            likely = near(name, described[source])
+            raise HeadError(f"{source} describes no column {name!r}{likely}")
+        yield described[source][name]
+
+
+def entries(field: str, lines: list[str]) -> Iterator[str]:
+    """Each line indented by two spaces, joined with those below it that are indented further."""
+    first, *rest = lines
+    if first:
+        raise HeadError(f"{field} begin in the line below, got: {first}")
+    entry: list[str] = []
+    for line in rest:
+        if not line.startswith("    "):
+            if entry:
+                yield text(entry)
+            entry = []
+        entry.append(line)
+    if entry:
+        yield text(entry)
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """A question that names the nearest of some names, for the end of an error."""
+    likely = difflib.get_close_matches(name, list(names), n=1, cutoff=_NEAR)
+    return f" (did you mean {likely[0]}?)" if likely else ""
+
+
+def text(lines: list[str]) -> str:
+    """The lines of a field as one."""
+    return " ".join(line.strip() for line in lines if line.strip())

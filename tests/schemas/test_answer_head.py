@@ -1,0 +1,160 @@
+"""The head of an answer's file: what it says is read, and each mistake is one clear error."""
+
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from quotaflow.schemas.answer_head import AnswerHead, Lookback, parse
+from quotaflow.schemas.head import HeadError
+from quotaflow.schemas.table import DOUBLE, STRING, TIMESTAMP, Column, Table
+
+from ..cases import cases
+
+CLUSTER_ID = Column("cluster_id", STRING, "id of the cluster")
+HEAD = """\
+-- kind: answer
+-- grain: one row per user
+-- area: quotas
+-- level: telemetry
+-- description: What each uses.
+-- empty: until one
+--   uses it
+-- key: cluster_id, since
+-- time: since
+-- clustering: since
+-- lookbacks:
+--   usage: 36 h
+--   rates: 7 d, quotas.advice_days * 1 d
+-- expiry: SELECT now()
+--   AS expires_at
+-- columns:
+--   from usage: cluster_id
+--   since TIMESTAMP: start of its first window: the
+--     oldest one
+--   evidence ARRAY<STRUCT<signal: STRING, of: MAP<STRING, DOUBLE>>>: the numbers
+"""
+QUERY = "-- Why.\nSELECT * FROM usage"
+
+
+def answer(text: str) -> AnswerHead:
+    return parse("uses", f"{text}\n{QUERY}\n", {"usage": {"cluster_id": CLUSTER_ID}})
+
+
+def test_an_answer_is_its_table_its_text_and_its_lookbacks() -> None:
+    evidence = pa.list_(pa.struct([("signal", STRING), ("of", pa.map_(STRING, DOUBLE))]))
+    assert answer(HEAD) == AnswerHead(
+        table=Table(
+            name="uses",
+            comment="One row per user. What each uses.",
+            columns=(
+                CLUSTER_ID,
+                Column("since", TIMESTAMP, "start of its first window: the oldest one"),
+                Column("evidence", evidence, "the numbers"),
+            ),
+            key=("cluster_id", "since"),
+            time="since",
+            clustering=("since",),
+            empty="until one uses it",
+            area="quotas",
+            level="telemetry",
+        ),
+        sql=QUERY,
+        lookbacks={
+            "usage": Lookback(timedelta(hours=36)),
+            "rates": Lookback(timedelta(days=7), "quotas.advice_days", timedelta(days=1)),
+        },
+        expiry="SELECT now() AS expires_at",
+    )
+
+
+def test_the_grain_may_stand_within_the_description() -> None:
+    text = HEAD.replace("What each uses.", "What is used, one row {per}; of quotas")
+    assert answer(text).table.comment == "What is used, one row per user; of quotas"
+
+
+def test_an_answer_may_read_all_its_inputs_whole() -> None:
+    start, end = HEAD.index("-- lookbacks"), HEAD.index("-- columns")
+    whole = answer(HEAD[:start] + HEAD[end:])
+    assert (whole.lookbacks, whole.expiry) == ({}, None)
+
+
+def test_a_lookback_is_the_stored_setting_where_there_is_one() -> None:
+    lookback = answer(HEAD).lookbacks["rates"]
+    assert lookback.length({}) == timedelta(days=7)
+    assert lookback.length({"quotas.advice_days": 1.5}) == timedelta(hours=36)
+
+
+@cases(
+    ("right", "wrong", "error"),
+    (
+        "another kind",
+        "kind: answer",
+        "kind: answers",
+        "kind 'answers' is none of answer (did you mean answer?)",
+    ),
+    (
+        "an area that is none",
+        "area: quotas",
+        "area: quota",
+        "area 'quota' is none of requests, producer_ids, quotas, racks, groups, replication, "
+        "telemetry, configs, cluster, pipeline (did you mean quotas?)",
+    ),
+    ("no time", "-- time: since\n", "", "the head has no time"),
+    (
+        "a time of another unit",
+        "36 h",
+        "36 hours",
+        "expected a number and one of s, min, h, d, got: 36 hours",
+    ),
+    (
+        "a lookback without its table",
+        "usage: 36 h",
+        "usage 36 h",
+        "expected 'table: time' or 'table: time, setting * time', got: usage 36 h",
+    ),
+    (
+        "lookbacks in the line of the field",
+        "-- lookbacks:\n",
+        "-- lookbacks: usage: 1 h\n",
+        "lookbacks begin in the line below, got: usage: 1 h",
+    ),
+    (
+        "a column without a type",
+        "since TIMESTAMP:",
+        "since:",
+        "expected 'column TYPE: meaning' or 'from table: columns', got: since: start of its first "
+        "window: the oldest one",
+    ),
+    (
+        "a type that no table has",
+        "TIMESTAMP",
+        "DATETIME",
+        "column since: DATETIME is no type: STRING, BINARY, BOOLEAN, INT, BIGINT, DOUBLE, DATE, "
+        "TIMESTAMP, ARRAY, MAP or STRUCT",
+    ),
+    (
+        "a type that is cut",
+        "STRING, of:",
+        "STRING; of:",
+        "column evidence: a type ends before '; of: MAP<STRING, DOUBLE>>>: the numbers'",
+    ),
+    (
+        "a type of too few types",
+        "MAP<STRING, DOUBLE>",
+        "MAP<STRING>",
+        "column evidence: expected , in a type, got >",
+    ),
+    (
+        "a column without a meaning",
+        "TIMESTAMP: start",
+        "TIMESTAMP start",
+        "expected 'column TYPE: meaning', got: since TIMESTAMP start of its first window: the "
+        "oldest one",
+    ),
+)
+def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
+    assert right in HEAD
+    with pytest.raises(HeadError) as raised:
+        answer(HEAD.replace(right, wrong, 1))
+    assert str(raised.value) == f"answer uses: {error}"
