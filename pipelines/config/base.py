@@ -81,38 +81,6 @@ _UNPRINTED = {
     ("serve", "token"),
     ("feedback", "signing_keys"),
 }
-_FEWER = "it is removed: plan.max_entities bounds a plan. Leave the key out"
-_REMOVED = {
-    "producer_ids.filter_window_ms": (
-        "it is removed, because a filter of KIP-936 lasts producer.id.quota.window.size.seconds: "
-        "set producer_ids.window_ms"
-    ),
-    "producer_ids.proxy": (
-        "it is removed, because a quota of a user slows the well-behaved clients of that user and "
-        "not the ones that create producers. Leave the key out. An operator can limit "
-        "connection_creation_rate of the source IP instead (KIP-612): see docs/producer_ids.md"
-    ),
-    "plan.min_entities": _FEWER,
-    "plan.fewest": _FEWER,
-}
-"""Keys of earlier releases that are removed: the reason, and what to do instead."""
-_RENAMED = {
-    "plan.asked_for_s": "violation_lookback_s",
-    "plan.most_share": "max_entity_share",
-    "plan.most_step": "max_step_factor",
-    "plan.hold_s": "cooldown_s",
-    "replication.most_step": "max_step_factor",
-    "replication.hold_s": "cooldown_s",
-    "replication.left_over_s": "stale_throttle_s",
-    "replication.p99_rise": "p99_rise_factor",
-    "replication.clean_up_principals": "cleanup_principals",
-    "alerts.rules.hold_s": "for_s",
-    "alerts.rules.ask_metrics": "subscribe_metrics",
-    "alerts.rules.ask_interval_s": "subscribe_interval_s",
-    "alerts.webhook.most": "max_events",
-    "alerts.webhook.tries": "max_attempts",
-}
-"""Keys of earlier releases -> their new name in the same section."""
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> dict[str, tuple[str, ...]]:
@@ -125,11 +93,6 @@ def problems(error: ValidationError, model: type[BaseModel]) -> dict[str, tuple[
 
 def _problem(item: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in item["loc"])
-    if item["type"] == "extra_forbidden" and where in _REMOVED:
-        return f"{where}: {_REMOVED[where]}"
-    key = ".".join(part for part in item["loc"] if isinstance(part, str))
-    if item["type"] == "extra_forbidden" and key in _RENAMED:
-        return f"{where} has another name: write {_RENAMED[key]}"
     if item["type"] == "extra_forbidden":
         return f"unknown key {where}{_nearest_key(item['loc'], model)}"
     text = str(item["msg"].removeprefix("Value error, ")) + _nearest_value(item)

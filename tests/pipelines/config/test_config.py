@@ -3,12 +3,11 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import base
 from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.monitoring import OtlpTarget
 from quotaflow.pipelines.config.plan import Manager
@@ -108,18 +107,6 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         "plan: {tolerated_managers: [strimzii]}",
         r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
     ),
-    (
-        "a removed key",
-        "producer_ids: {proxy: request_percentage}",
-        r"producer_ids\.proxy: it is removed.* slows the well-behaved clients of that user and "
-        r"not .*connection_creation_rate of the source IP .*KIP-612.*docs/producer_ids\.md",
-    ),
-    (
-        "a filter window apart from the KIP's",
-        "producer_ids: {filter_window_ms: 60000}",
-        r"is removed.*producer\.id\.quota\.window\.size\.seconds: set producer_ids\.window_ms",
-    ),
-    ("its old default", "producer_ids: {proxy: none}", "Leave the key out"),
     ("no finite rate", "producer_ids: {quotas: {a: .inf}}", "finite"),
     ("bits of a host", "racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead"),
     ("no network", "racks: {az-b: a}", "no network such as 10.1.0.0/16"),
@@ -399,34 +386,3 @@ def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
 def test_a_scope_that_databricks_could_not_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"secrets\.scope.*letters, digits"):
         load(tmp_path, "secrets: {scope: a/b}")
-
-
-@cases(
-    ("text", "expected"),
-    ("plan", "plan: {hold_s: 1}", "plan.hold_s has another name: write cooldown_s"),
-    (
-        "replication",
-        "replication: {left_over_s: 1}",
-        "replication.left_over_s has another name: write stale_throttle_s",
-    ),
-    (
-        "in a list",
-        "alerts: {rules: [{name: a, metric: m, above: 1, hold_s: 3}]}",
-        r"alerts.rules.0.hold_s has another name: write for_s",
-    ),
-)
-def test_a_renamed_key_is_refused_with_its_new_name(
-    tmp_path: Path, text: str, expected: str
-) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        load(tmp_path, text)
-
-
-def test_every_new_name_of_a_renamed_key_is_a_key() -> None:
-    for old, new in base._RENAMED.items():
-        section, _, key = old.rpartition(".")
-        model: Any = config.Conf
-        for part in section.split("."):
-            model = base.model_in(model.model_fields[part].annotation)
-        assert new in model.model_fields, old
-        assert key not in model.model_fields, old
