@@ -41,7 +41,6 @@ _NANOSECONDS = 1_000_000_000
 _LAST_EXPORTS = 3
 """At the end one may go on, and one follows; each opens a connection and reads."""
 _UNITS = {"seconds": "s", "bytes": "By", "ratio": "1"}
-_DEPRECATED = "Deprecated:"
 
 
 @dataclass(slots=True)
@@ -151,7 +150,7 @@ def request(
 ) -> ExportMetricsServiceRequest:
     """Families of prometheus_client as OTLP. Counters begin at 00:00 UTC, as ours do.
 
-    Deprecated metrics, which repeat others, are left out, and labels without a value.
+    Labels without a value are left out.
     """
     message = ExportMetricsServiceRequest()
     of_resource = message.resource_metrics.add()
@@ -163,7 +162,7 @@ def request(
     of_scope = of_resource.scope_metrics.add()
     of_scope.scope.name = "quotaflow"
     for family in families:
-        if family.samples and not family.documentation.startswith(_DEPRECATED):
+        if family.samples:
             _fill(of_scope.metrics.add(), family, now)
     return message
 

@@ -11,11 +11,9 @@ from quotaflow.pipelines.config import HealthSection
 PREFIX = "quotaflow_"
 CRITICAL, WARNING = "critical", "warning"
 STAT, LINES = "stat", "timeseries"
+# Prometheus has a label job of its own, and renames one of ours to exported_job.
 JOB = "quotaflow_job"
 BY_JOB = (JOB,)
-# Prometheus renames a label job of ours to exported_job, unless its scrape honors labels.
-DEPRECATED_LABELS = {JOB: "job", "disk": "of"}
-"""Labels that have the same value under an older name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """A metric: `name` is without the prefix quotaflow_, `replaces` an older name of it."""
+    """A metric: `name` is without the prefix quotaflow_."""
 
     name: str
     meaning: str
@@ -66,18 +64,11 @@ class OwnMetric:
     kind: str = "gauge"
     alerts: tuple[Alert, ...] = ()
     chart: Chart | None = None
-    replaces: str = ""
 
     @property
     def full_name(self) -> str:
         """The name as Prometheus has it."""
         return f"{PREFIX}{self.name}{'_total' if self.kind == 'counter' else ''}"
-
-    @property
-    def label_names(self) -> list[str]:
-        """Labels, then those that are deprecated."""
-        old = [DEPRECATED_LABELS[label] for label in self.labels if label in DEPRECATED_LABELS]
-        return [*self.labels, *old]
 
 
 def with_bounds(text: str, bounds: HealthSection) -> str:

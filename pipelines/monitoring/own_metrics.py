@@ -99,7 +99,6 @@ _EVERY = (
             expr="time() - quotaflow_job_last_trigger_timestamp_seconds",
             bad="$max_silence_s",
         ),
-        replaces="job_last_look_timestamp_seconds",
     ),
     OwnMetric(
         "job_last_batch_timestamp_seconds",
@@ -275,7 +274,6 @@ _EVERY = (
         "configs_owned",
         "Configs of the cluster that have a value of ours",
         chart=Chart("Configs that are ours for now", "none", STAT),
-        replaces="configs_held",
     ),
     OwnMetric(
         "configs_overdue",
@@ -301,7 +299,6 @@ _EVERY = (
         "plan_changes_pending",
         "Changes of the newest plan that is not applied",
         chart=Chart("Changes that wait", "none", STAT),
-        replaces="plan_changes_waiting",
     ),
     OwnMetric(
         "alerts_open",

@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.job_health import JobHealth
-from quotaflow.pipelines.monitoring.own_metric import DEPRECATED_LABELS, PREFIX, OwnMetric
+from quotaflow.pipelines.monitoring.own_metric import PREFIX, OwnMetric
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -138,28 +138,22 @@ def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | Counter
     samples = _samples(read) | {"up": [([], 1)], "rows": list(_rows(conf, now))}
     for name, metric in OWN_METRICS.items():
         yield _family(metric, samples[name])
-        # Alerts of users name these: each is a copy of the metric that replaced it.
-        if metric.replaces:
-            meaning = f"Deprecated: use {metric.full_name}"
-            yield _family(replace(metric, name=metric.replaces, meaning=meaning), samples[name])
 
 
 def _family(
     metric: OwnMetric, samples: Sequence[Sample]
 ) -> "GaugeMetricFamily | CounterMetricFamily":
-    """The metric with its samples; a deprecated label has the value of the one that replaced it."""
+    """The metric with its samples."""
     from prometheus_client.core import (  # noqa: PLC0415  an extra
         CounterMetricFamily,
         GaugeMetricFamily,
     )
 
     kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    family = kind(f"{PREFIX}{metric.name}", metric.meaning, labels=metric.label_names)
+    family = kind(f"{PREFIX}{metric.name}", metric.meaning, labels=metric.labels)
     for label_values, value in samples:
-        by_label = dict(zip(metric.labels, map(_own, label_values), strict=True))
-        old = [by_label[label] for label in metric.labels if label in DEPRECATED_LABELS]
         if value is not None:
-            family.add_metric([*by_label.values(), *old], value)
+            family.add_metric([_own(each) for each in label_values], value)
     return family
 
 

@@ -207,27 +207,18 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
         ):
             pass
     assert samples["quotaflow_up",] == 1
-    assert samples["quotaflow_job_problems", "facts", "facts"] == 1
-    assert samples["quotaflow_job_behind_offsets", "facts", "facts"] == 0
-    assert samples["quotaflow_disk_free_ratio", "tables", "tables"] > 0
-    for name, replacement in {
-        "quotaflow_configs_held": "quotaflow_configs_owned",
-        "quotaflow_plan_changes_waiting": "quotaflow_plan_changes_pending",
-    }.items():
-        assert samples[name,] == samples[replacement,]
-    name = "quotaflow_job_last_look_timestamp_seconds"
-    replacement = "quotaflow_job_last_trigger_timestamp_seconds"
-    assert samples[name, "facts", "facts"] == samples[replacement, "facts", "facts"]
-    assert f"# HELP {name} Deprecated: use {replacement}" in text
-    at = samples["quotaflow_job_last_batch_timestamp_seconds", "facts", "facts"]
+    assert samples["quotaflow_job_problems", "facts"] == 1
+    assert samples["quotaflow_job_behind_offsets", "facts"] == 0
+    assert samples["quotaflow_disk_free_ratio", "tables"] > 0
+    at = samples["quotaflow_job_last_batch_timestamp_seconds", "facts"]
     assert at == pytest.approx(NOW.timestamp() - 10, abs=1)
     rows = {labels: n for labels, n in samples.items() if labels[0] == "quotaflow_rows_total"}
     if NOW.hour or NOW.minute:
         name = "quotaflow_rows_total"
         assert rows == {
-            (name, "facts", "out", "facts", "", "requests"): 10,
-            (name, "facts", "quarantined", "facts", "not_json", "requests"): 3,
-            (name, "facts", "left_out", "facts", "other", ""): 1,
+            (name, "out", "facts", "", "requests"): 10,
+            (name, "quarantined", "facts", "not_json", "requests"): 3,
+            (name, "left_out", "facts", "other", ""): 1,
         }
 
 

@@ -107,8 +107,7 @@ def test_a_run_exports_what_prometheus_scrapes(
     (up,) = metrics["quotaflow_up"].gauge.data_points
     assert up.as_double == 1
     (problems,) = metrics["quotaflow_job_problems"].gauge.data_points
-    assert attributes(problems) == {"quotaflow_job": "facts", "job": "facts"}
-    assert not {"quotaflow_configs_held", "quotaflow_plan_changes_waiting"} & metrics.keys()
+    assert attributes(problems) == {"quotaflow_job": "facts"}
     assert notes == []
 
 
@@ -118,8 +117,7 @@ def test_families_as_otlp() -> None:
     free = GaugeMetricFamily("quotaflow_disk_free_ratio", "Share", labels=["disk"])
     free.add_metric(["tables"], 0.5)
     nothing = GaugeMetricFamily("quotaflow_job_state_bytes", "Memory", labels=["job"])
-    old = GaugeMetricFamily("quotaflow_old", "Deprecated: use quotaflow_new", value=1)
-    metrics = metrics_of(otlp_export.request([rows, free, nothing, old], None, NOON))
+    metrics = metrics_of(otlp_export.request([rows, free, nothing], None, NOON))
     assert metrics.keys() == {"quotaflow_rows", "quotaflow_disk_free_ratio"}
     total = metrics["quotaflow_rows"].sum
     assert total.is_monotonic
