@@ -31,14 +31,13 @@ MAX_POINTS = 120
 DAY = timedelta(days=1)
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
-# A snapshot may be newer than the clients' events, which a report is about. The first release
-# counted runs that only read tables for a cluster named unknown.
+# A snapshot may be newer than the clients' events, which a report is about.
 _CLUSTERS = """
 SELECT
     cluster_id,
     coalesce(max(CASE WHEN job <> 'snapshot' THEN event_time END), max(event_time)) AS newest
 FROM pipeline_progress
-WHERE cluster_id IS NOT NULL AND cluster_id <> 'unknown'
+WHERE cluster_id IS NOT NULL
 GROUP BY cluster_id
 ORDER BY newest DESC
 """

@@ -9,7 +9,6 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
-from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -75,10 +74,6 @@ class Job:
         maintainer.refresh(environment.spark, batch)
 
 
-UNNAMED = "unknown"
-"""The cluster id that the first release wrote for a run that read only tables."""
-
-
 def default_cluster_id(conf: Conf, tables: Tables) -> str | None:
     """The cluster of a run that reads only tables, and so connects to no broker.
 
@@ -93,6 +88,6 @@ def default_cluster_id(conf: Conf, tables: Tables) -> str | None:
         return read.pop()
     counted = tables.rows(
         f"SELECT cluster_id FROM {PIPELINE_PROGRESS.name} "
-        f"WHERE cluster_id <> {literal(UNNAMED)} ORDER BY event_time DESC LIMIT 1"
+        "WHERE cluster_id IS NOT NULL ORDER BY event_time DESC LIMIT 1"
     )
     return str(counted[0]["cluster_id"]) if counted else None

@@ -87,7 +87,7 @@ def test_a_look_that_finds_nothing_is_of_what_is_known_best(
 
     fill("pipeline_progress", [])
     assert default_cluster() is None
-    counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), ("unknown", datetime.now(UTC))]
+    counts = [("c2", NOON), ("c3", NOON.replace(hour=13)), (None, datetime.now(UTC))]
     fill(
         "pipeline_progress",
         [{"cluster_id": cluster, "event_time": time} for cluster, time in counts],

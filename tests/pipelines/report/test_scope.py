@@ -41,12 +41,12 @@ def test_the_newest_event_is_that_of_clients_not_of_snapshots(filled: Warehouse)
     assert clusters(Reader(filled)) == {"c1": at(65)}
 
 
-def test_what_was_counted_of_an_unknown_cluster_makes_no_other(
+def test_what_was_counted_before_the_cluster_was_named_makes_no_other(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     counts = [
         {"cluster_id": cluster_id, "event_time": NOON, "job": "fetches", "row_count": 1}
-        for cluster_id in ("c1", "unknown")
+        for cluster_id in ("c1", None)
     ]
     fill("pipeline_progress", counts)
     assert set(clusters(Reader(warehouse))) == {"c1"}

@@ -14,11 +14,11 @@ PROGRESS = {
         batch(4_000, 2, behind_offsets=0),
         batch(4_060, None),
         batch(10, 0, "results", behind_offsets=None, behind_bytes=5),
-        # As the first release told of what it read from tables.
-        batch(20, 1, "results", behind_offsets=None, behind_bytes=6, cluster_id="unknown"),
-        batch(15, 0, "upgraded", cluster_id="unknown"),
-        batch(25, 1, "upgraded"),
-        batch(30, 0, "never counted", cluster_id="unknown"),
+        # Of runs that read tables before anything told the cluster.
+        batch(20, 1, "results", behind_offsets=None, behind_bytes=6, cluster_id=None),
+        batch(15, 0, "early", cluster_id=None),
+        batch(25, 1, "early"),
+        batch(30, 0, "never counted", cluster_id=None),
     ],
     "pipeline_progress": [
         counted(-4, 0, "in", 10),
@@ -33,8 +33,8 @@ PROGRESS = {
         counted(3_990, 2, "failed", 6, target="traffic", reason="SparkRuntimeException"),
         counted(3_990, 2, "failed", 5, target="quota_usage", reason="SparkRuntimeException"),
         counted(5, 0, "out", 3, job="results", query_id="q-results"),
-        counted(6, 0, "out", 3, job="upgraded", query_id="q-upgraded", cluster_id="unknown"),
-        counted(7, 1, "out", 3, job="upgraded", query_id="q-upgraded"),
+        counted(6, 0, "out", 3, job="early", query_id="q-early", cluster_id=None),
+        counted(7, 1, "out", 3, job="early", query_id="q-early"),
         counted(70, 1, "out", 3, job="snapshot", query_id="s"),
     ],
 }
@@ -63,21 +63,21 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
     make_tables(warehouse, PROGRESS)
     actual = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
     assert picked(actual, "job", "last_trigger", "last_batch", "newest_event_time") == [
+        ("early", at(25), at(25), at(7)),
         ("facts", at(4_060), at(4_000), at(3_990)),
         ("never counted", at(30), at(30), None),
         ("results", at(20), at(20), at(5)),
         ("snapshot", at(70), None, at(70)),
-        ("upgraded", at(25), at(25), at(7)),
     ]
-    facts = actual[0]
+    facts = actual[1]
     assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
     assert picked([facts], "rows_late", "rows_quarantined") == [(4, 0)]
     assert picked(actual, "cluster_id", "behind_bytes", "batches") == [
+        ("c1", None, 2),
         ("c1", None, 1),
-        ("unknown", None, 1),
+        (None, None, 1),
         ("c1", 6, 2),
         ("c1", None, None),
-        ("c1", None, 2),
     ]
 
 

@@ -20,8 +20,8 @@
 --   newest_event_time: time of the newest event in the batch
 --   newest_event_age_s: age of that event when the batch ended, in seconds
 WITH clusters AS (
-    -- The first release wrote batches that read tables with the cluster unknown.
-    SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
+    -- The first run of a query that reads tables may not know the cluster yet.
+    SELECT query_id, max(cluster_id) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
@@ -61,8 +61,7 @@ counted AS (
 )
 
 SELECT
-    coalesce(nullif(reported.cluster_id, 'unknown'), clusters.cluster_id, reported.cluster_id)
-        AS cluster_id,
+    coalesce(reported.cluster_id, clusters.cluster_id) AS cluster_id,
     reported.event_time,
     reported.job,
     reported.query_id,

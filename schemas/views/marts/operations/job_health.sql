@@ -19,15 +19,14 @@
 --   rows_late: rows that came too late, in that hour
 --   rows_failed: rows whose rule failed, in that hour
 WITH clusters AS (
-    -- The first release wrote batches that read tables with the cluster unknown.
-    SELECT query_id, max(nullif(cluster_id, 'unknown')) AS cluster_id
+    -- The first run of a query that reads tables may not know the cluster yet.
+    SELECT query_id, max(cluster_id) AS cluster_id
     FROM pipeline_progress
     GROUP BY query_id
 ),
 reported AS (
     SELECT
-        coalesce(nullif(reported.cluster_id, 'unknown'), clusters.cluster_id, reported.cluster_id)
-            AS cluster_id,
+        coalesce(reported.cluster_id, clusters.cluster_id) AS cluster_id,
         reported.job,
         reported.event_time,
         reported.batch_id
@@ -52,8 +51,7 @@ newest AS (
 ),
 counted AS (
     SELECT
-        coalesce(nullif(counts.cluster_id, 'unknown'), clusters.cluster_id, counts.cluster_id)
-            AS cluster_id,
+        coalesce(counts.cluster_id, clusters.cluster_id) AS cluster_id,
         counts.job,
         counts.event_time
     FROM pipeline_progress AS counts
@@ -76,7 +74,8 @@ hours AS (
         sum(worked.rows_late) AS rows_late,
         sum(worked.rows_failed) AS rows_failed
     FROM batches AS worked
-    INNER JOIN triggers ON worked.cluster_id = triggers.cluster_id AND worked.job = triggers.job
+    INNER JOIN triggers
+        ON worked.cluster_id IS NOT DISTINCT FROM triggers.cluster_id AND worked.job = triggers.job
     WHERE unix_millis(triggers.last_batch) - unix_millis(worked.event_time) < 3600000
     GROUP BY worked.cluster_id, worked.job
 )
@@ -104,7 +103,11 @@ SELECT
     hours.rows_late,
     hours.rows_failed
 FROM triggers
-FULL OUTER JOIN events ON triggers.cluster_id = events.cluster_id AND triggers.job = events.job
+FULL OUTER JOIN events
+    ON triggers.cluster_id IS NOT DISTINCT FROM events.cluster_id AND triggers.job = events.job
 LEFT JOIN newest
-    ON triggers.cluster_id = newest.cluster_id AND triggers.job = newest.job AND newest.nth = 1
-LEFT JOIN hours ON triggers.cluster_id = hours.cluster_id AND triggers.job = hours.job
+    ON triggers.cluster_id IS NOT DISTINCT FROM newest.cluster_id
+        AND triggers.job = newest.job
+        AND newest.nth = 1
+LEFT JOIN hours
+    ON triggers.cluster_id IS NOT DISTINCT FROM hours.cluster_id AND triggers.job = hours.job
