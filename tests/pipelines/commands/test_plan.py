@@ -63,7 +63,8 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\n"
-        f"words = ['plan', '--save', '--set', 'warehouse.path={warehouse.conf.folder}']\n"
+        f"words = ['plan', '--save', '--set', 'warehouse.path={warehouse.conf.folder}',\n"
+        "    '--set', 'producer_ids.default_quota_per_s=1']\n"
         "sys.exit(execute(words))"
     )
     assert plan(warehouse, "--save") == 3
@@ -81,7 +82,7 @@ def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
     principals = [f"User:{number}-{'x' * 200}" for number in range(100)]
     make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
     path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
-    place = f"--set {path} --set plan.max_entities=100"
+    place = f"--set {path} --set plan.max_entities=100 --set producer_ids.default_quota_per_s=1"
     line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
     piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
     process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
@@ -125,22 +126,14 @@ def test_a_plan_of_blocked_changes_alone_prints_them_with_their_reasons(
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
-    """Nor in a warehouse of a release that planned one, before its lease is over."""
     of_late = this_minute() - HALF_AN_HOUR
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
     used |= {"event_time": of_late, "event_date": of_late.date(), "client_id": "m"}
     probed = setting("probe.producer_ids_rate", "refused: 42 Invalid configuration key")
-    began = of_late + timedelta(minutes=10)
-    lease = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "change_id": "1", "step": "done"}
-    lease |= {"event_time": began, "number": 1, "purpose": "apply", "operation": "SET"}
-    lease |= {"entity_type": "user", "entity_name": "mallory", "config_key": "request_percentage"}
-    lease |= {"config_value": "2.02", "operand": "2.02", "reason": "", "evidence_key": ""}
-    lease |= {"expires_at": began + timedelta(hours=1), "evidence_table": "producer_id_proxies"}
     content = {
         **offenders(["User:mallory"], of_late),
         "quota_usage": [used | {"quota_type": "request_percentage"}],
-        "settings": [probed, setting("producer_ids.proxy", "request_percentage")],
-        "config_changes": [lease],
+        "settings": [probed],
     }
     make_tables_and_answers(warehouse, seen_now(content))
     assert plan(warehouse) == 0
