@@ -1,8 +1,7 @@
 """Versions of the tables' schema, and the steps from each to the next: forward only.
 
 A column that a live table lacks, or a field of a list of structs, is added without a step. Any
-other change of a table needs a new version and a step here. Tests run every released schema, with
-data, through the steps.
+other change of a table needs a new version and a step here.
 
 Delta renames no column of a table without column mapping, which not every reader understands. So a
 rename adds the new column and copies the values. The old column stays in the table. No release
@@ -12,9 +11,8 @@ from then on declares, reads or writes it: new rows have null there.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-SCHEMA_VERSION = 3
-"""Version of the tables as they are declared. 1: release 0.1.0. 2: columns, settings and values
-that were renamed. 3: a field of `fetches.partitions`."""
+SCHEMA_VERSION = 1
+"""Version of the tables as they are declared. 1: release 0.1.0."""
 SCHEMA_VERSION_PROPERTY = "quotaflow.schema_version"
 """Property of a table that has its version; a table without it is of the first."""
 
@@ -38,84 +36,7 @@ class Step:
     instead: str | None = None
 
 
-def _replaced(column: str, values: Mapping[str, str]) -> str:
-    """UPDATE that replaces stored values of a text column."""
-    cases = " ".join(f"WHEN '{old}' THEN '{new}'" for old, new in values.items())
-    olds = ", ".join(f"'{old}'" for old in values)
-    return f"UPDATE {{target}} SET {column} = CASE {column} {cases} END WHERE {column} IN ({olds})"
-
-
-_SETTINGS = {
-    "plan.asked_for_s": "plan.violation_lookback_s",
-    "replication.left_over_s": "replication.stale_throttle_s",
-    "replication.most_step": "replication.max_step_factor",
-    "replication.hold_s": "replication.cooldown_s",
-    "replication.p99_rise": "replication.p99_rise_factor",
-}
-
-STEPS: tuple[Step, ...] = (
-    Step(
-        2,
-        "fetch_sessions",
-        renames=(("began_time", "start_time"), ("held", "cached_partitions")),
-    ),
-    Step(
-        2,
-        "replication_throttles",
-        renames=(
-            ("is_standing", "is_configured"),
-            ("in_isr_told_by", "in_isr_source"),
-            ("held_back_fetches", "stalled_fetches"),
-        ),
-        fill=(_replaced("reason", {"nothing_held_back": "no_stalled_fetches"}),),
-    ),
-    Step(
-        2,
-        "replication_traffic",
-        renames=(
-            ("held_back_fetches", "stalled_fetches"),
-            ("left_out_fetches", "omitted_fetches"),
-        ),
-    ),
-    Step(
-        2,
-        "metric_alert_events",
-        renames=(
-            ("ask_metrics", "subscribe_metrics"),
-            ("ask_interval_ms", "subscribe_interval_ms"),
-        ),
-        fill=(_replaced("state", {"standing": "still_open"}),),
-    ),
-    Step(
-        2,
-        "quota_usage",
-        renames=(
-            ("bucket_user", "quota_bucket_user"),
-            ("bucket_client_id", "quota_bucket_client_id"),
-            ("bucket_usage", "quota_bucket_usage"),
-        ),
-    ),
-    Step(2, "fetch_sizes", renames=(("most_starved_fetches", "max_starved_fetches"),)),
-    Step(
-        2,
-        "fetch_faults",
-        renames=(
-            ("held_by_leader", "answers_leader_has"),
-            ("named_replica", "preferred_read_replica"),
-        ),
-    ),
-    Step(2, "preferred_replicas", renames=(("named_replica", "preferred_read_replica"),)),
-    Step(
-        2,
-        "settings",
-        fill=(
-            _replaced("setting", _SETTINGS),
-            "UPDATE {target} SET setting = concat('replication.cleanup.', substr(setting, 22)) "
-            "WHERE setting LIKE 'replication.clean~_up.%' ESCAPE '~'",
-        ),
-    ),
-    Step(3, "fetches", renames=(("partitions.asked_at", "partitions.request_index"),)),
-)
+STEPS: tuple[Step, ...] = ()
 
 
 class SchemaVersionError(ValueError):

@@ -7,11 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY, STEPS
 from quotaflow.schemas.tables.catalog import TABLES
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -41,21 +40,8 @@ def fill(warehouse: Warehouse) -> Fill:
         partitions = list(table.partitioning) or None
         folder = warehouse.folder(name)
         write_deltalake(folder, content, mode="append", partition_by=partitions)
-        mark_version(folder, name)
 
     return append
-
-
-def mark_version(folder: Path, name: str) -> None:
-    """Give a table, new or not, the schema version of this program, as its jobs do.
-
-    Readers need it of tables that a step changes. delta-rs writes no such property itself.
-    """
-    table = DeltaTable(folder)
-    is_changed = any(step.table == name for step in STEPS)
-    if is_changed and SCHEMA_VERSION_PROPERTY not in table.metadata().configuration:
-        properties = {SCHEMA_VERSION_PROPERTY: str(SCHEMA_VERSION)}
-        table.alter.set_table_properties(properties, raise_if_not_exists=False)
 
 
 def violation(principal: str, at: datetime, **others: Any) -> dict[str, Any]:

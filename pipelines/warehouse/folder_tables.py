@@ -21,8 +21,21 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _OF_DELTA = "delta."
+_PLAIN_VERSION, _PLAIN_FEATURES = 2, {"appendOnly", "invariants"}
+"""The writer version that every client has, and what a table of it may have."""
 _NOT_IN_PATHS = re.compile(r"[\[\]|^\\]|%[0-9A-Fa-f]{2}")
 """delta-rs ends the process, or reads another folder, where a path has one of these."""
+
+
+def is_plain(live: "DeltaTable") -> bool:
+    """Whether delta-rs can write the table: it has no feature beyond those of version 2.
+
+    Versions 3 to 6 have features that are not listed, such as constraints.
+    """
+    protocol = live.protocol()
+    if protocol.writer_features is None:
+        return int(protocol.min_writer_version) <= _PLAIN_VERSION
+    return set(protocol.writer_features) <= _PLAIN_FEATURES
 
 
 def create(place: Place, table: Table) -> None:

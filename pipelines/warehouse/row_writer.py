@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.spark import frames
-from quotaflow.pipelines.warehouse import clustering, delta_files, folder_tables, private_folder
+from quotaflow.pipelines.warehouse import delta_files, folder_tables, private_folder
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
@@ -180,12 +180,12 @@ def _lock_file(warehouse: Warehouse, table: Table) -> Path:
 def _live(warehouse: Warehouse, table: Table) -> "DeltaTable | None":
     with folder_tables.as_job_error(table.name):
         live = warehouse.place.open(table.name)
-    if warehouse.conf.is_store and not clustering.is_plain(live):
+    if warehouse.conf.is_store and not folder_tables.is_plain(live):
         raise JobError(
             f"{table.name}: the table has a Delta feature that delta-rs cannot write, and nothing "
             "else writes to an object store: drop it with the client that added it"
         )
-    return live if clustering.is_plain(live) else None
+    return live if folder_tables.is_plain(live) else None
 
 
 def _replace_by_delta_rs(

@@ -23,7 +23,6 @@ import pyarrow as pa
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.pipelines.warehouse import (
-    clustering,
     folder_tables,
     private_folder,
     store_frames,
@@ -108,8 +107,6 @@ class Warehouse:
         else:
             with folder_tables.as_job_error(table.name):
                 live = self.place.open(table.name)
-            if not self.conf.is_store and clustering.is_clustered(live):
-                clustering.remove(open_session(), self.target(table.name), self.folder(table.name))
             self._migrate(open_session, table, dict(live.metadata().configuration))
 
     def _migrate(
@@ -200,7 +197,7 @@ class Warehouse:
 
     def set_property(self, open_session: OpenSession, table: str, key: str, value: str) -> None:
         """Set a property of an existing table."""
-        if not self.conf.catalog_schema and clustering.is_plain(self.place.open(table)):
+        if not self.conf.catalog_schema and folder_tables.is_plain(self.place.open(table)):
             folder_tables.set_property(self.place, table, key, value)
             return
         pair = f"{ddl.quoted(key)} = {ddl.quoted(value)}"

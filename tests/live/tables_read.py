@@ -14,8 +14,6 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ..delta_tables import mark_version
-
 # What a cluster is configured to do when somebody looks, and what was done about it.
 _NOT_OF_LOGS = {
     *("plans", "config_changes", "feedback_locks", "query_progress"),
@@ -41,7 +39,6 @@ def make_missing(conf: Conf) -> None:
         if not folder.is_dir():
             partition_by = list(table.partitioning) or None
             write_deltalake(folder, table.arrow.empty_table(), partition_by=partition_by)
-            mark_version(folder, table.name)
 
 
 POINTS = (

@@ -27,7 +27,6 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lease
 
-from ..delta_tables import mark_version
 from ..schemas.views.view_tables import make_answers
 from . import printed_command
 
@@ -82,7 +81,6 @@ def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str])
         partitions = list(table.partitioning) or None
         folder = Warehouse(conf.warehouse).folder(table.name)
         write_deltalake(folder, content, partition_by=partitions)
-        mark_version(folder, table.name)
     make_answers(Warehouse(conf.warehouse), "SELECT * FROM client_instances")
     overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
     options = [word for pair in overrides for word in ("--set", pair)]

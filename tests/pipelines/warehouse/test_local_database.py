@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-from ...delta_tables import NOON, Fill, mark_version
+from ...delta_tables import NOON, Fill
 from .test_query_check import NO_QUERIES
 
 
@@ -214,7 +214,6 @@ def test_a_column_that_a_table_does_not_have_yet_is_null(warehouse: Warehouse) -
     older = CLIENT_METRICS.arrow.remove(CLIENT_METRICS.column_names.index("unit"))
     rows = pa.Table.from_pylist([{"event_time": NOON, "metric": "x"}], older)
     write_deltalake(folder, rows)
-    mark_version(folder, "client_metrics")
     sql = "SELECT metric, unit FROM client_metrics"
     assert answer(Reader(warehouse), sql) == [{"metric": "x", "unit": None}]
 

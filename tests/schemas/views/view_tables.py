@@ -26,7 +26,6 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
-from ...delta_tables import mark_version
 from .memory_tables import MemoryTables
 from .view_rows import Row
 
@@ -185,4 +184,3 @@ def make_table(warehouse: Warehouse | MemoryTables, table: Table, content: list[
     partitions = list(table.partitioning) or None
     folder = warehouse.folder(table.name)
     write_deltalake(folder, arrow, partition_by=partitions, mode="overwrite")
-    mark_version(folder, table.name)
