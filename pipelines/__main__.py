@@ -11,34 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from quotaflow.pipelines import extras, interrupts
-from quotaflow.pipelines.commands import (
-    adopt,
-    apply,
-    capture,
-    check,
-    completion,
-    conf,
-    decode,
-    doctor,
-    init,
-    jobs,
-    metrics,
-    notify,
-    plan,
-    release,
-    report,
-    sections,
-    serve,
-    snapshot,
-    sql,
-    status,
-    tables,
-    throttle_advice,
-    troubleshoot,
-    upkeep,
-    what_if,
-    why,
-)
+from quotaflow.pipelines.commands import index
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
 from quotaflow.pipelines.terminal import output
@@ -57,7 +30,7 @@ def app() -> typer.Typer:
     """The commands of this package."""
     commands = typer.Typer(
         name="quotaflow",
-        cls=sections.Sections,
+        cls=index.Commands,
         help=(
             "What Kafka brokers say about their clients, as tables, explanations and safe config "
             "changes. Exit codes: 0 done, 1 failed, 2 wrong use or conf, 3 the plan has changes "
@@ -69,41 +42,12 @@ def app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     commands.callback()(_quotaflow)
-    for group in (
-        jobs,
-        snapshot,
-        upkeep,
-        tables,
-        sql,
-        metrics,
-        decode,
-        plan,
-        apply,
-        adopt,
-        release,
-        why,
-        what_if,
-        report,
-        serve,
-        check,
-        throttle_advice,
-        troubleshoot,
-        capture,
-        notify,
-        init,
-        status,
-        doctor,
-        completion,
-        conf,
-    ):
-        group.register(commands)
     return commands
 
 
 def add_others(commands: typer.Typer, arguments: list[str]) -> None:
     """Add commands of other packages, unless one of our own is called, which saves time."""
-    own = [command.name for command in commands.registered_commands]
-    if not arguments or arguments[0] not in own:
+    if not arguments or arguments[0] not in index.COMMANDS:
         from importlib.metadata import entry_points  # noqa: PLC0415  only for these commands
 
         for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):

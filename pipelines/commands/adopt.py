@@ -6,6 +6,7 @@ import typer
 
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
+from quotaflow.pipelines.feedback.runs import adopt_run, release_run
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.udfs.counted import counted
 
@@ -65,8 +66,6 @@ def adopt(
     Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.feedback.runs import adopt_run, release_run  # noqa: PLC0415  imports pyarrow
-
     if (entity is None) != (key is None):
         raise ConfigError("give the KEY too, as it is printed")
     named = None if not entity or not key else release_run.Request.parse(entity, key, client_id)

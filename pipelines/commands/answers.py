@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import dbt_sources as sources
 from quotaflow.pipelines.warehouse import duckdb_ddl, place, reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -99,8 +100,6 @@ def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:
 
 def dbt_sources(name: str | None, conf: Conf) -> str:
     """One table or view, or all, as sources of dbt in YAML."""
-    from quotaflow.pipelines.warehouse import dbt_sources as sources  # noqa: PLC0415  imports yaml
-
     return sources.text(_names(name), conf)
 
 

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options, plan
+from quotaflow.pipelines.commands import options, plan, plan_text
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
+from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.runs import apply_run, frozen_plans, panic_run, restore_run
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.feedback.configs.change import Plan
     from quotaflow.pipelines.feedback.ledger.outcome import Outcome
     from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 
@@ -74,9 +76,6 @@ def apply(
     """
     settings = options.conf_of_tables(conf, overrides)
     # They import pyarrow.
-    from quotaflow.pipelines.feedback.runs import apply_run, frozen_plans  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
-
     tables = open_tables(settings)
     frozen_plan = None if plan_id is None else frozen_plans.load(tables, plan_id)
     if not yes:
@@ -139,15 +138,11 @@ def restore(
 
 
 def _preview(conf: "Conf", *, everything: bool, layout: Layout) -> None:
-    from quotaflow.pipelines.feedback.runs import restore_run  # noqa: PLC0415
-
     preview = restore_run.preview(conf, datetime.now(UTC), everything=everything)
     _show_preview(preview, layout=layout)
 
 
 def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
-    from quotaflow.pipelines.feedback.runs import apply_run, restore_run  # noqa: PLC0415
-
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
             conf, output.note, interrupts.stop_reason(is_over), everything=everything
@@ -158,8 +153,6 @@ def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
 
 
 def _panic(conf: "Conf", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
-    from quotaflow.pipelines.feedback.runs import apply_run, panic_run  # noqa: PLC0415
-
     if not yes:
         previews = panic_run.preview(conf, all_deployments=all_deployments)
         for each in previews:
@@ -193,8 +186,6 @@ def _show_preview(preview: "RestorePlan", *, layout: Layout) -> None:
 
 
 def _show(made: "Plan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
-    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-
     if layout != Layout():
         objects = plan_text.outcome_objects(outcomes)
         output.write(objects, plan_text.OUTCOME_COLUMNS, layout)
@@ -206,9 +197,6 @@ def _show(made: "Plan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
 
 
 def _restored(restore_plan: "RestorePlan", outcomes: "list[Outcome]", *, layout: Layout) -> None:
-    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.configs.change import Plan  # noqa: PLC0415
-
     if layout != Layout() and outcomes:
         objects = plan_text.outcome_objects(outcomes)
         output.write(objects, plan_text.OUTCOME_COLUMNS, layout)

@@ -9,15 +9,24 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from kafka.protocol.api_key import ApiKey
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import capture_preview, line_counts, options, plan_text
+from quotaflow.pipelines.commands.line_counts import LineCounts
 from quotaflow.pipelines.errors import ConfigError, FeedbackError, JobError, KafkaError
+from quotaflow.pipelines.feedback.ledger import journal
+from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import apply_run, request_logger
+from quotaflow.pipelines.kafka import admin, tail
+from quotaflow.pipelines.monitoring import log_volume
+from quotaflow.pipelines.spark import spark_errors
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
+from quotaflow.pipelines.warehouse.known_brokers import known_brokers
+from quotaflow.pipelines.warehouse.tables import open_tables
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.line_counts import LineCounts
     from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.feedback.runs.request_logger import CaptureRequest, Switch
 
@@ -80,9 +89,6 @@ def capture(
         )
     apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.commands import capture_preview  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415  imports pyarrow
-
     switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
     volume = capture_preview.expected(settings, switch.request.cluster_id)
     if layout.is_for_programs and not yes:
@@ -101,8 +107,6 @@ def _apis(text: str | None) -> frozenset[str]:
     """API names as the log has them. Raises ConfigError with the nearest one Kafka has."""
     if text is None:
         return frozenset()
-    from kafka.protocol.api_key import ApiKey  # noqa: PLC0415
-
     kafka_names = {_as_logged(key.name) for key in ApiKey}
     names = [_as_logged(name.strip()) for name in text.split(",")]
     for name in names:
@@ -120,11 +124,6 @@ def _as_logged(name: str) -> str:
 def _capture(
     settings: "Conf", request: "CaptureRequest", apis: frozenset[str], layout: Layout
 ) -> None:
-    from quotaflow.pipelines.commands import capture_preview, plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.ledger.ledger import DONE  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415
-    from quotaflow.pipelines.kafka import tail  # noqa: PLC0415
-
     topic, partitions = _topic(settings)
     arrivals = _line_counts(settings, request, apis)
     switches: list[Switch] = []
@@ -164,10 +163,6 @@ def _capture(
 
 def _line_counts(settings: "Conf", request: "CaptureRequest", apis: frozenset[str]) -> "LineCounts":
     """Counts of lines, which are read as ingest reads them."""
-    from quotaflow.pipelines.commands.line_counts import LineCounts  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.known_brokers import known_brokers  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
-
     brokers = known_brokers(open_tables(settings), request.cluster_id)
     options = replace(settings.ingest.line_options, brokers=brokers)
     return LineCounts(options, frozenset(request.broker_ids), apis)
@@ -177,8 +172,6 @@ def _keep_volume(
     settings: "Conf", cluster_id: str, arrivals: "LineCounts", duration_s: float
 ) -> None:
     """Keep what was measured, for doctor; not if only some APIs were counted."""
-    from quotaflow.pipelines.monitoring import log_volume  # noqa: PLC0415
-
     if arrivals.apis or not arrivals.lines.total():
         return
     volume = log_volume.LogVolume(
@@ -195,8 +188,6 @@ def _keep_volume(
 
 
 def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
-    from quotaflow.pipelines.kafka import admin  # noqa: PLC0415
-
     topic = settings.ingest.request_log_topic
     if topic is None:
         raise ConfigError(
@@ -216,8 +207,6 @@ def _follow(
     layout: Layout,
 ) -> float:
     """Count and show lines until the time is over; returns how long that took, in seconds."""
-    from quotaflow.pipelines.commands import line_counts  # noqa: PLC0415
-
     names = ("time", *line_counts.COLUMNS)
     if layout.as_csv:
         output.lines(output.program_lines([], names, layout))
@@ -240,12 +229,6 @@ def _follow(
 
 
 def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
-    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.ledger import journal  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.runs import apply_run, request_logger  # noqa: PLC0415
-    from quotaflow.pipelines.spark import spark_errors  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
-
     try:
         restore_plan, outcomes = request_logger.restore_levels(settings, keys, output.note)
     except _NOT_RESTORED + spark_errors.bridge_errors():
@@ -271,8 +254,6 @@ def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
 
 
 def _note_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
-    from quotaflow.pipelines.feedback.runs import request_logger  # noqa: PLC0415
-
     for entity, _ in keys:
         line = request_logger.off_command(settings, switch, int(entity.entity_name))
         output.note(f"restore it: {line}")

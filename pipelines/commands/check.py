@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pyarrow as pa
 import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
@@ -71,10 +73,6 @@ def check(
 
 
 def _show(report: "CheckReport", layout: Layout) -> None:
-    import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
-
-    from quotaflow.schemas.tables.quality import QUALITY_RESULTS  # noqa: PLC0415
-
     is_for_people = not layout.is_for_programs
     chosen = report.failed if is_for_people else report.rows
     rows = values.rows(pa.Table.from_pylist(list(chosen), QUALITY_RESULTS.arrow).to_batches())

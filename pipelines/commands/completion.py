@@ -10,6 +10,8 @@ import typer
 
 from quotaflow.pipelines.commands import conf, decode, metrics, tables
 from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
 
 
 class Shell(StrEnum):
@@ -98,9 +100,6 @@ def _values(parameter: Any) -> tuple[str, ...]:
             return _LISTED[name]
     if re.search(r"\bTABLE\b", parameter.metavar or "") is None:
         return ()
-    from quotaflow.pipelines.warehouse import views  # noqa: PLC0415  imports pyarrow
-    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
-
     return (*TABLES, *views.load())
 
 

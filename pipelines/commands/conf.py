@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.config import given, load, origins, schema
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
@@ -58,8 +59,6 @@ def conf_command(
     if action is Action.SCHEMA:
         output.lines([_schema()])
         return
-    from quotaflow.pipelines.config import given, load, origins  # noqa: PLC0415  imports pydantic
-
     sources = given(conf, overrides)
     shown = list(origins.origins(load(*sources), *sources))
     if action is Action.CHECK:
@@ -83,6 +82,4 @@ def _valid(given: int) -> str:
 
 
 def _schema() -> str:
-    from quotaflow.pipelines.config import schema  # noqa: PLC0415  --help needs no pydantic
-
     return json.dumps(schema.schema(), indent=2)

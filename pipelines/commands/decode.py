@@ -10,10 +10,11 @@ from typing import IO, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import options, pushes, request_lines
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError, nearest
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.udfs.otlp.codecs import UnreadableError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _STDIN = Path("-")
@@ -53,9 +54,6 @@ def decode(
         raise ConfigError(f"--codec {codec} is unknown{nearest(codec, CODECS)}")
     settings = options.conf(conf, overrides)
     payload = _bounded(file, settings.ingest.max_line_bytes)
-    from quotaflow.pipelines.commands import pushes  # noqa: PLC0415  imports pyarrow
-    from quotaflow.udfs.otlp.codecs import UnreadableError  # noqa: PLC0415
-
     try:
         points = pushes.payload_points(
             payload, codec, settings.payloads, lambda problem: output.note(f"{file}: {problem}")
@@ -86,8 +84,6 @@ def parse(
     """
     settings = options.conf(conf, overrides)
     with _opened(file) as content:
-        from quotaflow.pipelines.commands import request_lines  # noqa: PLC0415  imports pyarrow
-
         lines = request_lines.Lines(settings, file.name, datetime.now(UTC))
         output.write(lines.rows(content), request_lines.COLUMNS, _lines_of_json(layout))
     output.note(lines.summary())

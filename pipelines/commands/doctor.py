@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.doctor import doctor, finding
 from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 
@@ -35,8 +36,6 @@ def examine(
     Example: quotaflow doctor
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.doctor import doctor, finding  # noqa: PLC0415  imports pyarrow
-
     findings: list[dict[str, str]] = []
     checks = doctor.examine(settings)
     while (each := _next(checks)) is not None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.config import kafka, load
+from quotaflow.pipelines.connect import cluster_discovery, files
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
 from quotaflow.udfs.counted import counted
@@ -52,16 +54,12 @@ def init(
     """
     if bootstrap_server is None and conf is None:
         raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
-    from quotaflow.pipelines.config import kafka, load  # noqa: PLC0415
-
     problem = bootstrap_server is not None and kafka.servers_problem(bootstrap_server)
     if problem:
         raise ConfigError(f"--bootstrap-server {bootstrap_server}: {problem}")
     servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
     # A new conf takes nothing from one that the environment names, such as its login.
     settings = load(conf, [*servers, *(overrides or [])])
-    from quotaflow.pipelines.connect import cluster_discovery, files  # noqa: PLC0415
-
     cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.discover(settings)
     settings = files.without_receiver(settings, cluster.release)
     contents = files.render(settings, cluster, datetime.now(UTC))

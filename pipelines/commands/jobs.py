@@ -7,6 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.monitoring import otlp_export, prometheus
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
@@ -90,7 +91,6 @@ def run_jobs(
     every_s = None if every is None else options.seconds(every)
     values = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.monitoring import otlp_export, prometheus  # noqa: PLC0415  the same
 
     with (
         prometheus.exposed(values, metrics_port, metrics_file),

@@ -9,14 +9,16 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.monitoring import grafana, rule_file
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.schemas.kip_metrics import KIP_METRICS
+from quotaflow.schemas.metrics import METRICS, PREFIX, Metric
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
     from quotaflow.schemas.kip_metrics import KipMetric
-    from quotaflow.schemas.metrics import Metric
 
 _OF_CATALOGUE = ("name", "kip_name", "unit", "kind", "clients", "meaning", "kip", "is_standard")
 COLUMNS = (*_OF_CATALOGUE, "sent_as", "answers")
@@ -113,17 +115,12 @@ def list_metrics(
 
 
 def _all_metrics() -> "list[Metric | KipMetric]":
-    from quotaflow.schemas.kip_metrics import KIP_METRICS  # noqa: PLC0415  only this command
-    from quotaflow.schemas.metrics import METRICS  # noqa: PLC0415  reads the lists
-
     metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
     return sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
 
 
 def _of_ourselves(conf: "Conf", runbooks: str, *, rules: bool) -> str:
     """The rule file, or the dashboard."""
-    from quotaflow.pipelines.monitoring import grafana, rule_file  # noqa: PLC0415  imports yaml
-
     if rules:
         return rule_file.text(conf.health, runbooks).rstrip()
     return grafana.text(conf.health)
@@ -184,8 +181,6 @@ def _no_match(words: list[str], names: list[str]) -> str:
 
 def _nearest(pattern: str, names: list[str]) -> list[str]:
     """Names with a piece most like the pattern; pieces have as many parts as the pattern."""
-    from quotaflow.schemas.metrics import PREFIX  # noqa: PLC0415
-
     pattern = pattern.removeprefix(PREFIX)
     length = pattern.count(".") + 1
     pieces: dict[str, str] = {}
@@ -199,8 +194,6 @@ def _nearest(pattern: str, names: list[str]) -> list[str]:
 
 def _row(metric: "Metric | KipMetric") -> dict[str, Any]:
     """Both kinds in one shape: a name of a KIP that is not sent so has no unit and no clients."""
-    from quotaflow.schemas.metrics import Metric  # noqa: PLC0415
-
     if isinstance(metric, Metric):
         row = {name: getattr(metric, name) for name in _OF_CATALOGUE}
         return row | {"clients": list(metric.clients), "sent_as": [metric.name], "answers": []}

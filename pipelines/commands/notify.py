@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.monitoring import notifier
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 
@@ -37,8 +38,6 @@ def notify(
     Example: quotaflow notify --dry-run
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.monitoring import notifier  # noqa: PLC0415  imports pyarrow
-
     now = datetime.now(UTC)
     if dry_run:
         waiting = map(notifier.body, notifier.pending(settings, now))

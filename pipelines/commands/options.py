@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quotaflow.pipelines import config
+from quotaflow.pipelines.config import demo_tables
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import layout, output, values
 
@@ -63,8 +65,6 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 def conf(file: Path | None, overrides: list[str] | None) -> "Conf":
     """The conf that these two options and the environment give."""
-    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
-
     return config.load(*config.given(file, overrides))
 
 
@@ -72,9 +72,6 @@ def conf_of_tables(file: Path | None, overrides: list[str] | None) -> "Conf":
     """The same, for a command that uses tables: a line says if a demo left them, and how old they
     are, unless conf names their place.
     """
-    from quotaflow.pipelines import config  # noqa: PLC0415  --help needs no pydantic
-    from quotaflow.pipelines.config import demo_tables  # noqa: PLC0415
-
     sources = config.given(file, overrides)
     settings = config.load(*sources)
     if ended_at := demo_tables.ended_at(settings.warehouse):

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import options, plan_text
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml
+from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse.tables import open_tables
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -53,11 +56,6 @@ def show_plan(
     if jikkou and layout != Layout():
         raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.commands import plan_text  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.planning import planning  # noqa: PLC0415
-    from quotaflow.pipelines.warehouse.tables import open_tables  # noqa: PLC0415
-
     now = datetime.now(UTC)
     with progress.shown("computing what should change"):
         plan = planning.make(settings, open_tables(settings), now)
@@ -78,7 +76,7 @@ def show_plan(
 
 
 def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
-    from quotaflow.pipelines.feedback.runs import frozen_plans  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.feedback.runs import frozen_plans  # noqa: PLC0415  imports kafka
 
     frozen_plans.save(settings, plan, now, output.note)
 

@@ -7,6 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.feedback.runs import release_run
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def release(
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.feedback.runs import release_run  # noqa: PLC0415  imports pyarrow
-
     if entity == "halt":
         if not yes:
             output.note("Nothing was recorded: --yes releases the halt.")

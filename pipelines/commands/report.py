@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.commands import answers, options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.report.report import report as render_report
 from quotaflow.pipelines.terminal import output, progress
 
 _STDOUT = Path("-")
@@ -60,10 +62,6 @@ def report(
     """
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
-    from quotaflow.pipelines.areas import scope  # noqa: PLC0415
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.report.report import report as render_report  # noqa: PLC0415
-
     settings = options.conf_of_tables(conf, overrides)
     reader, now = answers.open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):

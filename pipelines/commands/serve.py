@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.config.secrets import key
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.serve.access import Access
+from quotaflow.pipelines.serve.server import serving
+from quotaflow.pipelines.serve.site import QuotaflowSite
+from quotaflow.pipelines.serve.tables import Tables
 from quotaflow.pipelines.terminal import output
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.serve.access import Access
 
 _POLL_S = 0.2
 
@@ -64,11 +68,6 @@ def serve(
     lookback = timedelta(seconds=options.seconds(since))
     settings = options.conf_of_tables(conf, overrides)
     access = _access(settings, address)
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.serve.server import serving  # noqa: PLC0415
-    from quotaflow.pipelines.serve.site import QuotaflowSite  # noqa: PLC0415
-    from quotaflow.pipelines.serve.tables import Tables  # noqa: PLC0415
-
     answers.open_reader(settings)  # an error for tables in a catalog, before anything is served
     tables = Tables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
@@ -82,9 +81,6 @@ def serve(
 
 def _access(settings: "Conf", address: str) -> "Access":
     """Who may read. Raises ConfigError for an address that others reach without a token."""
-    from quotaflow.pipelines.config.secrets import key  # noqa: PLC0415
-    from quotaflow.pipelines.serve.access import Access  # noqa: PLC0415
-
     try:
         is_loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -7,6 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
+from quotaflow.pipelines.snapshots import sections, take
 from quotaflow.pipelines.terminal import output
 from quotaflow.udfs.counted import counted
 
@@ -44,8 +45,6 @@ def snapshot(
     Example: quotaflow snapshot client_quotas configs
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.snapshots import sections, take  # noqa: PLC0415  import kafka and DuckDB
-
     names = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:
         if name not in names:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import answers, options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse import spark_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -74,11 +75,7 @@ def sql(
 
 def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) -> None:
     """Print the rows of one query. Raises as `Reader.query`."""
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-
     if spark:
-        from quotaflow.pipelines.warehouse import spark_reader  # noqa: PLC0415  starts a JVM
-
         limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
         batches = spark_reader.query(settings, text, limit, output.note)
     else:

@@ -7,15 +7,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.live import Live
+from rich.text import Text
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.terminal import grid, output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.monitoring.health import HealthReport
     from quotaflow.pipelines.monitoring.job_health import JobHealth
@@ -55,8 +56,6 @@ def status(
     Example: quotaflow status --watch
     """
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
-
     if watch and layout == Layout():
         _watch(settings)
         return
@@ -74,10 +73,6 @@ def status(
 
 def _watch(settings: "Conf") -> None:
     """Redraw in place. Names are shown as text with any content."""
-    from rich.live import Live  # noqa: PLC0415  only here
-
-    from quotaflow.pipelines.monitoring import health  # noqa: PLC0415  imports pyarrow
-
     with Live(refresh_per_second=1, transient=False) as live:
         while True:
             live.update(_text(health.read(settings, datetime.now(UTC))), refresh=True)
@@ -85,8 +80,6 @@ def _watch(settings: "Conf") -> None:
 
 
 def _text(report: "HealthReport") -> "Text":
-    from rich.text import Text  # noqa: PLC0415  only here
-
     shown = Text.from_ansi("\n".join([f"{report.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(report)]))
     shown.no_wrap = True
     return shown

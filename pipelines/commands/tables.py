@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import answers, catalogue, options
 from quotaflow.pipelines.terminal import grid, output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 
@@ -51,8 +51,6 @@ def list_tables(
 
     Example: quotaflow tables throttle time
     """
-    from quotaflow.pipelines.commands import answers, catalogue  # noqa: PLC0415  import pyarrow
-
     width = grid.screen_width()
     if word:
         hits = catalogue.search(word)
@@ -82,8 +80,6 @@ def describe(
 
     Example: quotaflow describe quota_usage
     """
-    from quotaflow.pipelines.commands import answers, catalogue  # noqa: PLC0415  import pyarrow
-
     name = answers.checked_name(table)
     rows = catalogue.columns(answers.open_reader(options.conf_of_tables(conf, overrides)), name)
     if layout == Layout():
@@ -115,8 +111,6 @@ def show(
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
     """
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-
     name = answers.checked_name(table)
     max_rows = limit if limit is not None or layout.is_for_programs else answers.NEWEST_ROWS
     start = options.since(since, datetime.now(UTC)) if since else None
@@ -176,8 +170,6 @@ def print_ddl(
 
     Example: quotaflow ddl --grants --set warehouse.catalog_schema=main.quotaflow
     """
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415  imports pyarrow
-
     if dbt:
         output.lines([answers.dbt_sources(table, options.conf(conf, overrides)).rstrip()])
     elif grants:

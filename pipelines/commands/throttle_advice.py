@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.advice import move_advice
+from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, reassign_command
+from quotaflow.pipelines.kafka import reassignment_file
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.move_advice import MoveAdvice
-    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
     from quotaflow.udfs.rules.move_throttle import MoveThrottle, SideDemand
 
 COLUMNS = (
@@ -54,11 +56,6 @@ def throttle_advice(
 
     Example: quotaflow throttle-advice move.json
     """
-    from quotaflow.pipelines.advice import move_advice  # noqa: PLC0415  pydantic
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-    from quotaflow.pipelines.feedback.configs.kafka_configs import Connection  # noqa: PLC0415
-    from quotaflow.pipelines.kafka import reassignment_file  # noqa: PLC0415  pydantic
-
     settings, targets = options.conf_of_tables(conf, overrides), reassignment_file.read(file)
     advice = move_advice.advise(answers.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
@@ -138,8 +135,6 @@ def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> It
             "replication.capacity_bytes_per_s."
         )
         return
-    from quotaflow.pipelines.feedback.configs.kafka_configs import reassign_command  # noqa: PLC0415
-
     seconds = throttle.seconds(throttle.max_rate)
     yield (
         f"It ends at any rate above {throttle.min_rate:,.0f} bytes/s; clients do not feel it up to "

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import options, subscription_request
+from quotaflow.pipelines.commands.pushes import COLUMNS, CapturedPushes
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.kafka import tail, temporary_subscription
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
 from quotaflow.udfs.counted import counted
@@ -66,8 +68,6 @@ def troubleshoot(
     for_s = _seconds("--for", period, FOR_S, "for longer, add a subscription rule to conf")
     layout = for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf_of_tables(conf, overrides)
-    from quotaflow.pipelines.commands import subscription_request  # noqa: PLC0415  imports pyarrow
-
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
     request = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
@@ -91,9 +91,6 @@ def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
 
 
 def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layout: Layout) -> None:
-    from quotaflow.pipelines.commands.pushes import COLUMNS, CapturedPushes  # noqa: PLC0415
-    from quotaflow.pipelines.kafka import tail, temporary_subscription  # noqa: PLC0415
-
     properties, made = settings.kafka.properties, prepared.lease
     pushes = CapturedPushes(
         cluster_id=prepared.cluster.cluster_id,

@@ -10,6 +10,8 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {options.TIMES}.")]
@@ -75,8 +77,6 @@ def upkeep(
 
 
 def _check_tables(names: list[str]) -> None:
-    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
-
     for name in names:
         if name not in TABLES:
             raise ConfigError(f"no table {name}{nearest(name, list(TABLES))}")
@@ -142,7 +142,6 @@ def backfill(
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.maintenance import backfill as backfilling  # noqa: PLC0415  imports pyspark
-    from quotaflow.pipelines.warehouse.time_ranges import TimeRange  # noqa: PLC0415
 
     names = list(backfilling.jobs(settings))
     if job in JOBS:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import options, quota_replay
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 
@@ -42,8 +42,6 @@ def what_if(
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
-    from quotaflow.pipelines.commands import quota_replay  # noqa: PLC0415  imports pyarrow
-
     start = options.since(since, datetime.now(UTC)) if since else None
     sources = quota_replay.throttled_sources(
         options.conf_of_tables(conf, overrides), producer_ids_rate, principal, start

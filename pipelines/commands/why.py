@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.advice.why import why as ask
+from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.commands import answers, options
 from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted, noun
@@ -76,10 +78,6 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    from quotaflow.pipelines.advice.why import why as ask  # noqa: PLC0415  imports pyarrow
-    from quotaflow.pipelines.areas.about import Period  # noqa: PLC0415
-    from quotaflow.pipelines.commands import answers  # noqa: PLC0415
-
     settings = options.conf_of_tables(conf, overrides)
     until = options.since(at, datetime.now(UTC), "--at") if at else None
     period = Period(until, timedelta(seconds=options.seconds(lookback)))

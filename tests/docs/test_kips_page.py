@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.__main__ import app
+from quotaflow.pipelines.commands import index
 from quotaflow.pipelines.reference import conf_keys
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
@@ -52,7 +52,7 @@ def names_in(file: str) -> set[str]:
 def is_there(quoted: str) -> bool:
     """Whether a text in backticks names something of ours that exists."""
     if quoted.startswith("quotaflow "):
-        return quoted.split()[1] in {command.name for command in app().registered_commands}
+        return quoted.split()[1] in index.COMMANDS
     if quoted.startswith("tests/"):
         file, _, name = quoted.partition("::")
         return name in names_in(file)

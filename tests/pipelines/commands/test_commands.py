@@ -8,10 +8,13 @@ import sys
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from quotaflow.pipelines.__main__ import app, execute
+from quotaflow.pipelines.commands import index
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.terminal import output
 
@@ -95,13 +98,19 @@ def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == "error: b\\x1b[2J c\n"
 
 
-@pytest.mark.parametrize("command", [command.name for command in app().registered_commands])
+@pytest.mark.parametrize("command", index.COMMANDS)
 def test_every_command_says_what_it_does_and_gives_an_example(
     capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert execute([command, "--help"]) == 0
     printed = capsys.readouterr().out
     assert f"Example: quotaflow {command}" in printed
+
+
+@pytest.mark.parametrize(("command", "listed"), index.COMMANDS.items())
+def test_the_summary_of_a_command_begins_its_help(command: str, listed: index.Listed) -> None:
+    commands: Any = typer.main.get_command(app())
+    assert commands.commands[command].help.split("\n\n")[0].replace("\n", " ") == listed.summary
 
 
 def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,11 +134,12 @@ def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixtur
     assert documented in printed
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_the_help_imports_no_command_and_nothing_heavy() -> None:
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
-        "execute(['show', '--help'])\n"
-        "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka', 'yaml'} & set(sys.modules)))"
+        "execute(['--help'])\n"
+        "heavy = {'pyarrow', 'pydantic', 'quotaflow.pipelines.commands.options', 'yaml'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
     process = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
@@ -139,8 +149,9 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_what_needs_no_jvm_imports_no_pyspark() -> None:
     modules = (
-        *("feedback.apply_run", "feedback.frozen_plans", "feedback.request_logger"),
-        *("feedback.restore_run", "monitoring.health", "monitoring.notifier", "doctor.doctor"),
+        *("feedback.runs.apply_run", "feedback.runs.frozen_plans"),
+        *("feedback.runs.request_logger", "feedback.runs.restore_run"),
+        *("monitoring.health", "monitoring.notifier", "doctor.doctor"),
     )
     names = ", ".join(f"quotaflow.pipelines.{module}" for module in modules)
     code = f"import sys, {names}\nprint({{'pyspark', 'py4j'}} & set(sys.modules))"

@@ -12,8 +12,8 @@ import pytest
 
 from quotaflow.demo import runs
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import app, execute
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands import index, options
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -137,7 +137,7 @@ class UsesTablesError(QuotaflowError):
     """In place of the conf of a command."""
 
 
-@pytest.mark.parametrize("command", [command.name for command in app().registered_commands])
+@pytest.mark.parametrize("command", index.COMMANDS)
 def test_every_command_that_uses_tables_says_it(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,14 +2,13 @@
 
 import pytest
 
-from quotaflow.pipelines.__main__ import app
+from quotaflow.pipelines.commands.index import COMMANDS
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
 from quotaflow.schemas.tables.catalog import TABLES
 
-COMMANDS = {command.name for command in app().registered_commands}
 BY_SNAPSHOT = {table.name for table in SNAPSHOT_TABLES}
 # The first job of the registry that fills a table.
 BY_JOBS = {table.name: job.name for job in reversed(JOBS.values()) for table in job.fills}
