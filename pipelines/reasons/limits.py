@@ -1,11 +1,13 @@
-"""The codes of limits and quotas: why a plan sets, lowers or gives back one, or leaves it."""
+"""The codes of limits and quotas: why a plan sets, steps or reverts one, or leaves it."""
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from quotaflow.schemas.configs import PRODUCER_ID_EXPIRATION_MS
 from quotaflow.udfs.rules import limit
-from quotaflow.udfs.rules.limit import LimitBounds
+from quotaflow.udfs.rules.limit import RAISE, LimitBounds
 
 LOWERS = "lowers_quota"
 ABOVE_QUOTA = "above_quota"
@@ -28,10 +30,34 @@ def short_history(row: Any, least: timedelta) -> str:
     )
 
 
-def _without_gain(what: str) -> Words:
-    return lambda _, bounds: (
-        f"{what} did not help: the offence fell by less than {bounds.min_gain:.0%}, so it is given "
-        "back: a person must see to this offender"
+def _subject(row: Any) -> tuple[str, str, str]:
+    """What a plan set, what it must lower, and what is left to a person."""
+    if row.direction == RAISE:
+        return "the raise", "the throttled time per byte", "decide this quota"
+    if row.config_key == PRODUCER_ID_EXPIRATION_MS.key:
+        return "the shorter expiration", "the heap of producer ids", "find who takes the ids"
+    return "the limit", "the offence", "see to this offender"
+
+
+def _first(row: Any, _: LimitBounds) -> str:
+    if row.direction == RAISE:
+        return "a raise, judged by how much its user moves and is throttled then"
+    if row.config_key == PRODUCER_ID_EXPIRATION_MS.key:
+        return "a shorter expiration, judged by the heap that producer ids take then"
+    return "a limit to what the quota of producer ids allows"
+
+
+def _step(row: Any, _: LimitBounds) -> str:
+    what, offence, _todo = _subject(row)
+    direction = "up" if row.direction == RAISE else "down"
+    return f"{what} helps, and {offence} is still too much: a step {direction}"
+
+
+def _no_gain(row: Any, bounds: LimitBounds, last_step_of: str = "") -> str:
+    what, offence, todo = _subject(row)
+    return (
+        f"{last_step_of}{what} did not help: {offence} fell by less than {bounds.min_gain:.0%}, so "
+        f"it is reverted: a person must {todo}"
     )
 
 
@@ -42,10 +68,11 @@ def _effect_pending(_: Any, bounds: LimitBounds) -> str:
     )
 
 
-def _paused(_: Any, bounds: LimitBounds) -> str:
+def _paused(row: Any, bounds: LimitBounds) -> str:
+    what, _, todo = _subject(row)
     return (
-        "a limit without effect was given back: none follows for "
-        f"{_seconds(bounds.pause)} s (plan.no_gain_pause_s); a person must see to this offender"
+        f"{what} had no effect and was reverted: none follows for {_seconds(bounds.pause)} s "
+        f"(plan.no_gain_pause_s); a person must {todo}"
     )
 
 
@@ -65,16 +92,18 @@ def _not_restorable(row: Any, _: LimitBounds) -> str:
 
 
 WORDS: dict[str, Words] = {
-    limit.FIRST: lambda *_: "a limit to what the quota of producer ids allows",
-    limit.STEP_DOWN: lambda *_: "the limit helps and the offence goes on: a step down",
-    limit.STEP_WITHOUT_GAIN: _without_gain("the last step of the limit"),
-    limit.NO_GAIN: _without_gain("the limit"),
+    limit.FIRST: _first,
+    limit.STEP_DOWN: _step,
+    limit.STEP_UP: _step,
+    limit.STEP_WITHOUT_GAIN: partial(_no_gain, last_step_of="the last step of "),
+    limit.NO_GAIN: _no_gain,
     limit.EFFECT_PENDING: _effect_pending,
-    limit.OFFENCE_UNKNOWN: lambda *_: "how much it offends is not known",
+    limit.OFFENCE_UNKNOWN: lambda row, _: f"{_subject(row)[1]} is not known",
     limit.PAUSED: _paused,
     limit.AT_FLOOR: lambda *_: (
         "the value that applies is as low as a plan may set it, or a lower one had no gain"
     ),
+    limit.AT_BOUND: lambda *_: "no result asks for more, or the last raise had no gain",
     LOWERS: _lowers,
     ABOVE_QUOTA: _above,
     NOT_RESTORABLE: _not_restorable,

@@ -25,7 +25,11 @@ from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAP
 from quotaflow.pipelines.feedback.planning.holds import Alteration, SeenConfig
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
-from quotaflow.schemas.configs import CONNECTION_CREATION_RATE, PRODUCER_IDS_RATE
+from quotaflow.schemas.configs import (
+    CONNECTION_CREATION_RATE,
+    PRODUCER_ID_EXPIRATION_MS,
+    PRODUCER_IDS_RATE,
+)
 from quotaflow.udfs.rules.limit import LimitBounds
 
 from ..pipelines.feedback.fake_configs import NOON, DictConfigs, ListJournal, ListTopic, applying
@@ -46,7 +50,8 @@ class Offender:
     `pace`: ids/s without a limit. `offend`: ids/s of a cycle under a limit of each broker.
     `ends`: the cycle from which on it stopped. `stranger_comes`: the cycle from which on another
     user is at the address. `quota`: ids/s that it may take at a broker. `kind`: what limits
-    it, one of KINDS.
+    it, one of KINDS. A broker whose heap producer ids fill counts its offence in the same number:
+    its expiration is in units of UNITS.
     """
 
     name: str
@@ -61,13 +66,20 @@ class Offender:
     @property
     def entity(self) -> ConfigEntity:
         """Its address, or, where the cluster takes a rate of ids, its user or all users."""
-        name = None if self.kind == "default" else self.name
-        return ConfigEntity("c1", "ip" if self.kind == "ip" else "user", name)
+        names = {"default": None, "broker": "1"}
+        entity_type = self.kind if self.kind in {"ip", "broker"} else "user"
+        return ConfigEntity("c1", entity_type, names.get(self.kind, self.name))
 
     @property
     def config_key(self) -> str:
         """The config that limits it."""
-        return (CONNECTION_CREATION_RATE if self.kind == "ip" else PRODUCER_IDS_RATE).key
+        keys = {"ip": CONNECTION_CREATION_RATE, "broker": PRODUCER_ID_EXPIRATION_MS}
+        return keys.get(self.kind, PRODUCER_IDS_RATE).key
+
+    @property
+    def unit(self) -> int:
+        """What one of its offence is in the unit of its config."""
+        return UNITS.get(self.kind, 1)
 
     @property
     def key(self) -> restore_plan.Key:
@@ -105,8 +117,10 @@ def _noisy(one: Offender, allowed: float, _cycle: int, dice: random.Random) -> f
     return min(one.pace * dice.uniform(0.3, 1.7), allowed)
 
 
-KINDS = ("ip", "user", "default")
-"""What limits an offender: its address, its user, or the default of all users."""
+KINDS = ("ip", "user", "default", "broker")
+"""What limits an offender: its address, its user, the default of all users, or an expiration."""
+UNITS = {"broker": 21_600_000}
+"""An expiration of six hours, the least, for each that an offender takes."""
 PLANTS = {
     "steady": _steady,
     "at three brokers": _many_brokers,
@@ -214,7 +228,7 @@ class Simulation:
 
     def _row(self, one: Offender) -> DesiredConfig | None:
         value = self.value(one)
-        applied = None if value is None else float(value)
+        applied = None if value is None else float(value) / one.unit
         offences = self.offences.setdefault(one.name, [])
         goes_on = self.cycle < one.ends
         offences.append(one.now(applied, self.cycle, self.dice) if goes_on else 0.0)
@@ -313,13 +327,14 @@ class Simulation:
 
 def limit_columns(one: Offender, offence: float, value: str | None, now: datetime) -> DesiredConfig:
     """A row that limits an offender, with the columns that the view gives it."""
-    table = "default_quota_proposals" if one.kind == "default" else "producer_id_offenders"
+    tables = {"default": "default_quota_proposals", "broker": "producer_id_heap"}
+    table = tables.get(one.kind, "producer_id_offenders")
     return DesiredConfig(
         cluster_id="c1",
         entity_type=one.entity.entity_type,
         entity_name=one.entity.entity_name,
         config_key=one.config_key,
-        config_value=f"{one.quota}",
+        config_value=f"{one.quota * one.unit}",
         prior_value=value,
         reason="it makes producer ids",
         evidence_table=table,
@@ -327,7 +342,8 @@ def limit_columns(one: Offender, offence: float, value: str | None, now: datetim
         since=now - timedelta(hours=1),
         priority=10,
         observed=offence,
-        least_value=1.0 if one.kind == "ip" else None,
+        least_value=float(one.unit) if one.kind in {"ip", "broker"} else None,
+        quota_in_force=86_400_000.0 if one.kind == "broker" else None,
     )
 
 

@@ -12,7 +12,7 @@ from quotaflow.pipelines.feedback.planning import plan_inputs
 from quotaflow.pipelines.feedback.planning.quota_plan import LIMITS
 
 from ..pipelines.feedback.fake_configs import forged
-from ..schemas.views import test_default_quota, test_producer_id_limits
+from ..schemas.views import test_default_quota, test_expiration_proposals, test_producer_id_limits
 from ..schemas.views.limit_rows import ADDRESS, OFFENDER, cluster, quiet, settings
 from ..schemas.views.memory_tables import MemoryTables
 from ..schemas.views.view_rows import Row, at
@@ -23,6 +23,7 @@ Shape = tuple[Any, ...]
 CASES = {
     **{name: case[0] for name, case in test_producer_id_limits.OFFENDERS.items()},
     **{name: case[0] for name, case in test_default_quota.CASES.items()},
+    **{name: case[0] for name, case in test_expiration_proposals.EXPIRATIONS.items()},
     "a user alone": cluster(settings=settings(probe__producer_ids_rate="accepted")),
 }
 _COLUMNS = ("entity_name", "config_value", "observed", "least_value", "usage_p99", "history_s")

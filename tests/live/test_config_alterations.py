@@ -49,7 +49,7 @@ def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
 
 
 def test_who_set_quotas_of_every_level_is_in_one_row(cluster: LocalCluster) -> None:
-    since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 10
+    since_ms, deadline_s = time.time() * 1_000, time.monotonic() + 60
     set_quotas(cluster, 0.0)
     set_quotas(cluster, None)
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:

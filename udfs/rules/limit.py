@@ -1,10 +1,17 @@
-"""Whether a limit of an offender is set, lowered, kept or given back, and how long it lasts.
+"""Whether a value is set, stepped, kept or given back by its effect, and how long it lasts.
 
-One rule for each config that limits: connection_creation_rate of an address (KIP-612), and
-producer_ids_rate of a user or of the default of all users (KIP-936).
+One rule for each config whose effect shows in an offence:
 
-1. The first value is the one that results ask for: what the quota of producer ids allows. No value
-   is less than the one before it divided by `max_step_factor`.
+- connection_creation_rate of an address (KIP-612), and producer_ids_rate of a user or of the
+  default of all users (KIP-936): new producer ids/s.
+- producer.id.expiration.ms of a broker: the heap that its producer ids will take.
+- a raised quota of a user: the part of its time in which it is throttled, per byte that it moves.
+  So a raise helps a user who moves more, also one who takes all that a quota allows.
+
+All but the raise limit somebody:
+
+1. The first value is the one that results ask for, such as what the quota of producer ids allows.
+   No value is less than the one before it divided by `max_step_factor`.
 2. The next decision comes a settle time after the last write, when its effect shows.
 3. The gain of a write is 1 - offence after / offence before. If all writes together have less than
    `min_gain`, the limit is given back, and none follows for `pause`. If the last step alone has
@@ -14,7 +21,9 @@ producer_ids_rate of a user or of the default of all users (KIP-936).
 5. Without an offence nothing changes until the lease ends. Then the limit goes, and an offence that
    comes back within `forgiven_after` is a relapse: each one doubles the lease, up to `max_lease`.
 
-Pure: time is an argument. Values are in the unit of the config, offences in new producer ids/s.
+For a raise, a step goes up to the value that results ask for.
+
+Pure: time is an argument. Values are in the unit of the config, offences all in one unit.
 """
 
 import math
@@ -22,13 +31,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-TIGHTEN, GIVE_BACK = "tighten", "give_back"
-"""Directions of a limit. GIVE_BACK: towards the value before ours."""
+TIGHTEN, RAISE, GIVE_BACK = "tighten", "raise", "give_back"
+"""Directions of a value. GIVE_BACK: towards the value before ours."""
 
 FIRST = "first"
 """The first value of a limit."""
-STEP_DOWN = "step_down"
-"""A further step."""
+STEP_DOWN, STEP_UP = "step_down", "step_up"
+"""A further step of a limit, and of a raise."""
 STEP_WITHOUT_GAIN = "step_without_gain"
 """The last step did not lower the offence: it is given back."""
 NO_GAIN = "no_gain"
@@ -42,6 +51,8 @@ PAUSED = "paused_without_gain"
 """A limit without gain was given back less than `pause` ago."""
 AT_FLOOR = "at_floor"
 """A lower value would be below the floor, or the last lower one had no gain."""
+AT_BOUND = "at_bound"
+"""A raise to more is not asked for, or the last one had no gain."""
 
 _MAX_RELAPSES = 16  # past each bound of conf
 
@@ -65,8 +76,8 @@ class LimitBounds:
 class LimitWrite:
     """One write to the config: the values before and after, null where it is not set.
 
-    `offence`: as measured when it was planned. `direction`: TIGHTEN, GIVE_BACK, or null where the
-    lease ended or a person took over.
+    `offence`: as measured when it was planned. `direction`: TIGHTEN, RAISE, GIVE_BACK, or null
+    where the lease ended or a person took over.
     """
 
     written_at: datetime
@@ -78,11 +89,12 @@ class LimitWrite:
 
 @dataclass(frozen=True, slots=True)
 class OffenderLimit:
-    """The limit of one offender.
+    """The limit of one offender, or the raise of one user.
 
-    `first`: the first value; `least`: the floor. `applied`: the value that applies now, by anybody;
-    null: none. `offence`: how much it offends since the last write. `lease`: that of a limit
-    without relapses. `writes`: in time order. `is_ours`: the value that is set is ours.
+    `first`: the first value, and of a raise each value; `least`: the floor. `applied`: the value
+    that applies now, by anybody; null: none. `offence`: how much it offends since the last write.
+    `lease`: that of a limit without relapses. `writes`: in time order. `is_ours`: the value that is
+    set is ours.
     """
 
     first: float
@@ -92,11 +104,12 @@ class OffenderLimit:
     lease: timedelta
     writes: Sequence[LimitWrite] = ()
     is_ours: bool = True
+    is_raise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LimitAdvice:
-    """What to do: TIGHTEN or GIVE_BACK to `value` (null: remove the limit), or None: nothing.
+    """What to do: TIGHTEN, RAISE or GIVE_BACK to `value` (null: remove it), or None: nothing.
 
     `lease`: how long the value stays if no plan renews it.
     """
@@ -152,6 +165,8 @@ def _first(
     surrendered = (e.ended_at for e in past if e.is_surrender)
     if any(at is not None and now - at < bounds.pause for at in surrendered):
         return None, None, PAUSED
+    if limit.is_raise:
+        return _raised(limit, limit.applied, FIRST)
     value = max(limit.first, limit.least)
     if limit.applied is None:
         return TIGHTEN, value, FIRST
@@ -168,6 +183,11 @@ def _next(
     offence = _measured(limit.offence)
     if offence is None:
         return None, None, OFFENCE_UNKNOWN
+    return _reverted(current, offence, bounds) or _further(limit, current, bounds)
+
+
+def _reverted(current: _Episode, offence: float, bounds: LimitBounds) -> Choice | None:
+    """What had too little gain, and goes; None if nothing does."""
     steps = current.steps
     if gain(steps[0].offence, offence) < bounds.min_gain:
         return GIVE_BACK, steps[0].before, NO_GAIN
@@ -175,11 +195,24 @@ def _next(
     # A step that was given back was judged then.
     if len(steps) > 1 and not current.returned and gain(last.offence, offence) < bounds.min_gain:
         return GIVE_BACK, last.before, STEP_WITHOUT_GAIN
-    assert last.after is not None
-    value = max(last.after / bounds.max_step_factor, limit.least)
-    if current.returned or value >= last.after:
+    return None
+
+
+def _further(limit: OffenderLimit, current: _Episode, bounds: LimitBounds) -> Choice:
+    last = current.steps[-1].after
+    if limit.is_raise:
+        return _raised(limit, None if current.returned else last, STEP_UP)
+    assert last is not None
+    value = max(last / bounds.max_step_factor, limit.least)
+    if current.returned or value >= last:
         return None, None, AT_FLOOR
     return TIGHTEN, value, STEP_DOWN
+
+
+def _raised(limit: OffenderLimit, before: float | None, reason: str) -> Choice:
+    if before is None or limit.first <= before:
+        return None, None, AT_BOUND
+    return RAISE, limit.first, reason
 
 
 def _relapses(past: Sequence[_Episode], started_at: datetime, bounds: LimitBounds) -> int:
@@ -198,7 +231,7 @@ def _episodes(writes: Sequence[LimitWrite]) -> list[_Episode]:
     made: list[_Episode] = []
     for write in writes:
         current = made[-1] if made and made[-1].ended_at is None else None
-        if write.direction == TIGHTEN:
+        if write.direction in {TIGHTEN, RAISE}:
             if current is None:
                 made.append(_Episode(write.written_at, [write]))
             else:

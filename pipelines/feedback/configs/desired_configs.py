@@ -7,8 +7,6 @@ from datetime import datetime
 from quotaflow.schemas.configs import BROKER, BROKER_LOGGER, ENTITY_TYPES, IP
 from quotaflow.udfs.rules.address import normalized
 
-RAISE = "raise"
-"""The direction of a row that raises a quota."""
 _NULLS_FIRST = ""
 _BROKER_ID = re.compile("[0-9]{1,10}")
 
@@ -69,9 +67,9 @@ class DesiredConfig:
     of a value that we set for the same evidence, because the value fits, or, with a
     `blocked_reason`, because nothing better may be planned now.
 
-    `direction`: RAISE, null, or, as a plan decides it, TIGHTEN or GIVE_BACK. Of an offender,
-    `observed` is how much it offends, in new producer ids/s, and `least_value` the floor of its
-    limit. Of a user, `usage_p99` is its usage at its busiest broker over the last 7 days, in the
+    `direction`: RAISE, null, or, as a plan decides it, TIGHTEN or GIVE_BACK. `observed` is what the
+    value must lower, as udfs/rules/limit.py has it for each config, and `least_value` the floor of
+    a limit. Of a user, `usage_p99` is its usage at its busiest broker over the last 7 days, in the
     unit of the quota, `history_s` the seconds of known usage, and `quota_in_force` the quota that
     applies by the last snapshot, own or inherited.
     """

@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.configs.change import (
     list_entries,
 )
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN
+from quotaflow.udfs.rules.limit import GIVE_BACK, RAISE, TIGHTEN
 
 STARTED, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
@@ -118,8 +118,8 @@ class Ledger:
     run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
     a config to somebody else, unless we wrote it since. `released`: the last release by a person.
     `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
-    each cluster that is halted. `limits`: for each config by which a plan limited an offender, the
-    ends of our writes to it and of its leases, in time order.
+    each cluster that is halted. `limits`: for each config that a plan limited or raised, the ends
+    of our writes to it and of its leases, in time order.
     """
 
     owned: Mapping[Key, OwnedConfig] = field(default_factory=dict)
@@ -316,7 +316,7 @@ def _limits(in_order: Iterable[Record]) -> dict[Key, tuple[Record, ...]]:
         is_write = record.step == DONE and record.operation != RENEW
         # A restore or somebody else's change ends a limit.
         is_end = record.step in {YIELDED, RELEASED} or (is_write and record.purpose == RESTORE)
-        if is_write and record.direction == TIGHTEN:
+        if is_write and record.direction in {TIGHTEN, RAISE}:
             writes.setdefault(record.key, []).append(record)
         elif is_end and record.key in writes:
             writes[record.key].append(record)

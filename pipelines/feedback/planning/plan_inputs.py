@@ -64,7 +64,7 @@ def worded(row: dict[str, Any]) -> DesiredConfig:
         entity_name=named(row["entity_type"], row["entity_name"]),
         reason=reasons.reason(row),
         blocked_reason=reasons.blocked_reason(row),
-        observed=row.get("ids_per_s"),
+        observed=row.get("offence"),
     )
 
 

@@ -1,7 +1,7 @@
 """What a plan writes to quotas and limits: the value of each row, or why nothing is written.
 
-udfs/rules/limit.py has the rule of rows that limit an offender. All other rows of quotas only set a
-first value that slows nobody down, raise a quota, or keep it. Pure.
+udfs/rules/limit.py has the rule of rows that limit an offender or raise a quota. All other rows of
+quotas only set a first value that slows nobody down, or keep one. Pure.
 """
 
 import math
@@ -10,16 +10,31 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.configs.change import is_same_value
-from quotaflow.pipelines.feedback.configs.desired_configs import RAISE, DesiredConfig
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, OwnedConfig, Record
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.reasons import limits
 from quotaflow.schemas.config_values import NumberValue
-from quotaflow.schemas.configs import CONFIGS, CONNECTION_CREATION_RATE, PRODUCER_IDS_RATE, USER
+from quotaflow.schemas.configs import (
+    CONFIGS,
+    CONNECTION_CREATION_RATE,
+    PRODUCER_ID_EXPIRATION_MS,
+    PRODUCER_IDS_RATE,
+    USER,
+)
 from quotaflow.udfs.rules import limit
-from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN, LimitWrite, OffenderLimit
+from quotaflow.udfs.rules.limit import (
+    GIVE_BACK,
+    RAISE,
+    TIGHTEN,
+    LimitAdvice,
+    LimitWrite,
+    OffenderLimit,
+)
 
-LIMITS = frozenset({CONNECTION_CREATION_RATE.key, PRODUCER_IDS_RATE.key})
+LIMITS = frozenset(
+    {CONNECTION_CREATION_RATE.key, PRODUCER_IDS_RATE.key, PRODUCER_ID_EXPIRATION_MS.key}
+)
 """The configs by which a plan limits an offender."""
 
 
@@ -40,13 +55,16 @@ def decide(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger
     if row.direction == GIVE_BACK or row.renew_only:
         return Decision(row)
     if row.config_key in LIMITS:
-        return _limited(replace(row, direction=TIGHTEN), now, bounds, ledger)
+        return _judged(replace(row, direction=TIGHTEN), now, bounds, ledger)
     floor = _floor(row.config_key)
     if floor is None or (bounds.min_history is None and row.direction is None):
         return Decision(row)
     if row.key not in ledger.owned and not _can_come_back(row):
         return _not(row, limits.NOT_RESTORABLE, bounds)
-    return _set_or_raised(row, bounds, floor)
+    decision = _set_or_raised(row, bounds, floor)
+    if decision.why_not is None and row.direction == RAISE and _applied(row) is not None:
+        return _judged(row, now, bounds, ledger)
+    return decision
 
 
 def for_others(bounds: PlanPolicy, ledger: Ledger) -> Iterator[DesiredConfig]:
@@ -63,19 +81,13 @@ def is_last_step(row: DesiredConfig, owned: OwnedConfig | None) -> bool:
     return owned is None or is_same_value(row.config_key, row.config_value, owned.prior_value)
 
 
-def _limited(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Decision:
+def _judged(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Decision:
     owned, first = ledger.owned.get(row.key), _number(row.config_value)
     if first is None:
         return Decision(row)
     if owned is None and not _can_come_back(row):
         return _not(row, limits.NOT_RESTORABLE, bounds)
-    # What was written for another reason was never a step of this limit.
-    records = ledger.limits.get(row.key, ())
-    least = first if row.least_value is None else row.least_value
-    lease, writes = timedelta(seconds=bounds.lease_s), _writes(records)
-    values = first, least, _applied(row), row.observed
-    state = OffenderLimit(*values, lease, writes, is_ours=owned is not None)
-    advice = limit.advise(state, bounds.limits, now)
+    advice = _advice(row, first, now, bounds, ledger)
     words = limits.why(advice.reason, row, bounds.limits)
     row = replace(row, lease_s=int(advice.lease.total_seconds()))
     if advice.direction is None:
@@ -88,6 +100,19 @@ def _limited(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledg
     if owned is not None and is_same_value(row.config_key, value, owned.value):
         return Decision(row, limits.why(limit.AT_FLOOR, row, bounds.limits), is_kept=True)
     return Decision(replace(row, config_value=value, reason=f"{row.reason}; {words}"))
+
+
+def _advice(
+    row: DesiredConfig, first: float, now: datetime, bounds: PlanPolicy, ledger: Ledger
+) -> LimitAdvice:
+    # What was written for another reason was never a step of this limit.
+    writes = _writes(ledger.limits.get(row.key, ()))
+    least = first if row.least_value is None else row.least_value
+    values = first, least, _applied(row), row.observed
+    is_ours, is_raise = row.key in ledger.owned, row.direction == RAISE
+    lease = timedelta(seconds=bounds.lease_s)
+    state = OffenderLimit(*values, lease, writes, is_ours=is_ours, is_raise=is_raise)
+    return limit.advise(state, bounds.limits, now)
 
 
 def _returned(

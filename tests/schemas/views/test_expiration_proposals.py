@@ -45,6 +45,12 @@ EXPIRATIONS = {
 }
 
 
+def test_an_expiration_is_judged_by_the_heap_that_ids_will_take() -> None:
+    (row,) = by_case({"fits": EXPIRATIONS["what fits"][0]}, "SELECT * FROM desired_configs")["fits"]
+    assert row["offence"] == row["observed"] > row["bound"]
+    assert (row["least_value"], row["quota_in_force"]) == (21_600_000.0, 86_400_000.0)
+
+
 def test_ids_expire_earlier_only_where_nobody_needs_them() -> None:
     cases = {case: content for case, (content, _) in EXPIRATIONS.items()}
     actual = by_case(cases, "SELECT * FROM desired_configs")

@@ -111,6 +111,8 @@ class Loop:
         values = (str(int(value)), str(int(self.quotas[-1]["quota"])))
         why = (row["advice"], "quota_advice", "user=alice", row["since"], 30)
         columns = {name: row[name] for name in ("direction", "blocked_reason")}
+        share = row["throttled_windows"] / row["windows_in_force"]
+        columns["observed"] = share / row["percentile_usage"]
         return DesiredConfig(*of_row, *values, *why, renew_only=not is_raise, **columns)
 
 
@@ -147,6 +149,17 @@ THROTTLED = [
     for n in range(4)
 ]
 """Its newest window is three seconds after a day."""
+
+
+def test_a_raise_is_judged_by_how_often_its_user_is_throttled_per_byte() -> None:
+    of_alice = [quota(0, KEY, 100.0, user="alice")]
+    content = {
+        "settings": [setting("quotas.advised_users", "alice"), CAPACITY],
+        "client_quotas": of_alice,
+        "quota_usage": THROTTLED,
+    }
+    found = by_case({"throttled": content}, "SELECT * FROM desired_configs")["throttled"]
+    assert picked(found, "direction", "offence") == [("raise", 1 / 99.0)]
 
 
 def changed(second: float, step: str = "done", **others: Any) -> Row:

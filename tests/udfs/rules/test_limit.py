@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import limit
 from quotaflow.udfs.rules.limit import (
+    AT_BOUND,
     AT_FLOOR,
     EFFECT_PENDING,
     FIRST,
@@ -16,7 +17,9 @@ from quotaflow.udfs.rules.limit import (
     NO_GAIN,
     OFFENCE_UNKNOWN,
     PAUSED,
+    RAISE,
     STEP_DOWN,
+    STEP_UP,
     STEP_WITHOUT_GAIN,
     TIGHTEN,
     LimitBounds,
@@ -117,6 +120,51 @@ CASES = {
 }
 
 
+def raised(*writes: LimitWrite, applied: float = 8.0, **others: float | None) -> OffenderLimit:
+    """The raise of a quota to 16 that throttles its user all the time."""
+    values = {"first": 16.0, "least": 16.0, "offence": 1.0} | others
+    return OffenderLimit(applied=applied, lease=HOUR, writes=writes, is_raise=True, **values)
+
+
+def up(hours_ago: float, before: float, after: float, offence: float = 1.0) -> LimitWrite:
+    return wrote(hours_ago, before, after, offence, RAISE)
+
+
+RAISES = {
+    "no raise yet": (raised(), RAISE, 16.0, FIRST),
+    "its offence has no size": (raised(offence=None), None, None, OFFENCE_UNKNOWN),
+    "more than that applies": (raised(applied=20.0), None, None, AT_BOUND),
+    "it is too early": (raised(up(0.5, 8.0, 16.0)), None, None, EFFECT_PENDING),
+    "throttled as before": (raised(up(24, 8.0, 16.0)), GIVE_BACK, 8.0, NO_GAIN),
+    "throttled more": (raised(up(24, 8.0, 16.0), offence=2.0), GIVE_BACK, 8.0, NO_GAIN),
+    "it helped, and more is asked for": (
+        raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0, first=20.0),
+        *(RAISE, 20.0, STEP_UP),
+    ),
+    "it helped, and is enough": (
+        raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0),
+        *(None, None, AT_BOUND),
+    ),
+    "the second raise did not help": (
+        raised(up(48, 8.0, 16.0), up(24, 16.0, 20.0, 0.5), offence=0.5, applied=20.0, first=25.0),
+        *(GIVE_BACK, 16.0, STEP_WITHOUT_GAIN),
+    ),
+    "after it none follows": (
+        raised(
+            *(up(72, 8.0, 16.0), up(48, 16.0, 20.0, 0.5), wrote(24, 20.0, 16.0, 0.5, GIVE_BACK)),
+            **{"offence": 0.5, "applied": 16.0, "first": 20.0},
+        ),
+        *(None, None, AT_BOUND),
+    ),
+    "reverted without gain an hour ago": (
+        raised(up(25, 8.0, 16.0), wrote(1, 16.0, 8.0, 1.0, GIVE_BACK)),
+        *(None, None, PAUSED),
+    ),
+    "its lease ended": (raised(up(25, 8.0, 16.0), ended(1, 16.0)), RAISE, 16.0, FIRST),
+}
+CASES |= {f"a raise: {name}": case for name, case in RAISES.items()}
+
+
 @pytest.mark.parametrize(("state", "direction", "value", "reason"), CASES.values(), ids=CASES)
 def test_the_next_change(
     state: OffenderLimit, direction: str | None, value: float | None, reason: str
@@ -166,7 +214,7 @@ WRITES = st.lists(
         st.none() | st.floats(1, 1e6),
         st.floats(1, 1e6),
         st.none() | st.floats(0, 1e6),
-        st.sampled_from([TIGHTEN, GIVE_BACK, None]),
+        st.sampled_from([TIGHTEN, RAISE, GIVE_BACK, None]),
     ),
     max_size=8,
 ).map(lambda writes: sorted(writes, key=lambda write: write.written_at))

@@ -42,10 +42,12 @@
 --   renew_only: true: a plan only renews the lease of what this pipeline set for the same evidence,
 --     and changes nothing: the value fits, or nothing better is known (blocked_reason has the reason)
 --   from quota_proposals: usage_p99, history_s
---   quota_in_force: quota that applied in the last window of its usage, own or inherited, in the unit of
---     the config; null: none, or not asked
---   ids_per_s: of an offender, new producer ids per second over plan.offence_period_s; null: no offender
---   least_value: least value of the limit of an offender; null: config_value
+--   quota_in_force: value that applied in the last window of its usage, or in the last snapshot, own or
+--     inherited, in the unit of the config; null: none, or not asked
+--   offence: what the value must lower. For a limit of a source: its new producer ids per second over
+--     plan.offence_period_s. For producer.id.expiration.ms: heap in bytes that ids will take. For a raise:
+--     part of the windows in which the user is throttled, per unit of its usage. Null: no effect is judged
+--   least_value: least value of a limit; null: config_value
 --   direction: raise; null: the row is no raise
 WITH address_quotas AS (
     SELECT cluster_id, ip, CAST(CAST(quota AS BIGINT) AS STRING) AS config_value
@@ -135,7 +137,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        limits.ids_per_s,
+        limits.ids_per_s AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
@@ -191,7 +193,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        limits.ids_per_s,
+        limits.ids_per_s AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
@@ -264,7 +266,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        limits.ids_per_s,
+        limits.ids_per_s AS offence,
         -- So that all others can connect at once: a broker measures over ten seconds or more.
         greatest(ceil(limits.other_connections / 1e1), 1e0) AS least_value,
         CAST(NULL AS STRING) AS direction,
@@ -321,7 +323,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         limits.blocked_reason
@@ -360,9 +362,9 @@ proposals AS (
         false AS renew_only,
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
-        CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
-        CAST(NULL AS DOUBLE) AS least_value,
+        CAST(expiration_ms AS DOUBLE) AS quota_in_force,
+        CAST(forecast_bytes AS DOUBLE) AS offence,
+        CAST(least_expiration_ms AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         blocked_reason
     FROM expiration_proposals
@@ -400,7 +402,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         blocked_reason
@@ -439,7 +441,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         CAST(NULL AS STRING) AS blocked_reason
@@ -485,7 +487,7 @@ proposals AS (
         CAST(NULL AS DOUBLE) AS usage_p99,
         CAST(NULL AS DOUBLE) AS history_s,
         CAST(NULL AS DOUBLE) AS quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CAST(NULL AS DOUBLE) AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         CAST(NULL AS STRING) AS direction,
         CAST(NULL AS STRING) AS blocked_reason
@@ -541,7 +543,12 @@ proposals AS (
         proposed.usage_p99,
         proposed.history_s,
         proposed.quota_in_force,
-        CAST(NULL AS DOUBLE) AS ids_per_s,
+        CASE
+            WHEN proposed.direction = 'raise'
+                THEN
+                    proposed.throttled_windows * 1e0 / proposed.windows_in_force
+                    / nullif(proposed.percentile_usage, 0)
+        END AS offence,
         CAST(NULL AS DOUBLE) AS least_value,
         proposed.direction,
         proposed.blocked_reason
@@ -591,7 +598,7 @@ SELECT
     usage_p99,
     history_s,
     quota_in_force,
-    ids_per_s,
+    offence,
     least_value,
     direction
 FROM proposals
@@ -633,7 +640,7 @@ SELECT
     CAST(NULL AS DOUBLE) AS usage_p99,
     CAST(NULL AS DOUBLE) AS history_s,
     CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS ids_per_s,
+    CAST(NULL AS DOUBLE) AS offence,
     CAST(NULL AS DOUBLE) AS least_value,
     CAST(NULL AS STRING) AS direction
 FROM replication_proposals

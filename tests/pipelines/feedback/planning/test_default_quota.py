@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.configs.change import Plan
-from quotaflow.pipelines.feedback.configs.desired_configs import RAISE, ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger
@@ -40,7 +40,7 @@ from quotaflow.pipelines.feedback.runs.release_run import Request
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
-from quotaflow.udfs.rules.limit import TIGHTEN
+from quotaflow.udfs.rules.limit import RAISE, TIGHTEN
 
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
 from ..lease_site import HERE, THERE, Site, live

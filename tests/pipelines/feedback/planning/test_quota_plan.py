@@ -8,14 +8,14 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE, Plan
-from quotaflow.pipelines.feedback.configs.desired_configs import RAISE, ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import plan_policy, plan_rows
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.reasons import limits
-from quotaflow.udfs.rules.limit import TIGHTEN, LimitBounds
+from quotaflow.udfs.rules.limit import RAISE, TIGHTEN, LimitBounds
 
 from ....cases import cases
 from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
@@ -86,7 +86,7 @@ def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
         "history_too_short: its usage is known for 3600 s, and plan.min_history_s is 604800",
     ),
     ("no usage", desired(config_value="25", history_s=USED["history_s"]), "at its busiest broker"),
-    ("an offence of no size", offending(None), "how much it offends"),
+    ("an offence of no size", offending(None), "the offence is not known"),
     (
         "a restore could not set Long.MAX",
         offending(prior_value="9223372036854775807"),
@@ -255,3 +255,38 @@ def test_a_limit_that_is_not_ours_any_more_is_not_given_back() -> None:
 
 def test_each_reason_has_words() -> None:
     assert all(words(offending(), BOUNDS.limits) for words in limits.WORDS.values())
+
+
+RAISED = ConfigEntity("c1", "user", "mallory")
+
+
+def _raises(throttled: Callable[[float], float], days: int) -> list[tuple[str, str]]:
+    """A plan a day for a user who is throttled by its quota: the values and purposes of writes."""
+    rate, journal = "producer_byte_rate", ListJournal()
+    configs = DictConfigs({RAISED: {rate: "1000000"}})
+    writes = []
+    for day in range(days):
+        now, value = NOON + day * timedelta(days=1), configs.read(RAISED)[rate]
+        row = desired(
+            **{"config_value": str(int(float(value) * 1.25)), "prior_value": value, "priority": 30},
+            **{"observed": throttled(float(value)), "direction": RAISE, "lease_s": 172_800},
+            **USED,
+        )
+        inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
+        made = plan([row], now, replace(BOUNDS, inputs_at=inputs), PLAIN, journal.ledger)
+        applying(configs, journal, f"r{day}", Clock(now)).run("p", made.changes)
+        writes += [(change.value, change.purpose) for change in made.changes if change.command]
+    return writes
+
+
+def test_a_raise_that_does_not_help_is_reverted() -> None:
+    assert _raises(lambda _: 1e-6, 2) == [("1250000", APPLY), ("1000000", RESTORE)]
+
+
+def test_a_raise_that_helps_stays_and_may_go_on() -> None:
+    # Who takes all that a quota allows moves more with each raise.
+    assert _raises(lambda value: 1 / value, 3) == [
+        ("1250000", APPLY),
+        ("1562500", APPLY),
+        ("1953125", APPLY),
+    ]
