@@ -36,6 +36,8 @@ def _subject(row: Any) -> tuple[str, str, str]:
         return "the raise", "the throttled time per byte", "decide this quota"
     if row.config_key == PRODUCER_ID_EXPIRATION_MS.key:
         return "the shorter expiration", "the heap of producer ids", "find who takes the ids"
+    if row.config_key.endswith(".replication.throttled.rate"):
+        return "the lower rate", "the time that clients wait", "find what slows them"
     return "the limit", "the offence", "see to this offender"
 
 
@@ -44,6 +46,8 @@ def _first(row: Any, _: LimitBounds) -> str:
         return "a raise, judged by how much its user moves and is throttled then"
     if row.config_key == PRODUCER_ID_EXPIRATION_MS.key:
         return "a shorter expiration, judged by the heap that producer ids take then"
+    if row.config_key.endswith(".replication.throttled.rate"):
+        return "a lower rate, judged by how long clients wait then"
     return "a limit to what the quota of producer ids allows"
 
 

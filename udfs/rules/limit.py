@@ -5,6 +5,7 @@ One rule for each config whose effect shows in an offence:
 - connection_creation_rate of an address (KIP-612), and producer_ids_rate of a user or of the
   default of all users (KIP-936): new producer ids/s.
 - producer.id.expiration.ms of a broker: the heap that its producer ids will take.
+- a lower rate of a replication throttle (KIP-73): how many times the usual p99 clients wait.
 - a raised quota of a user: the part of its time in which it is throttled, per byte that it moves.
   So a raise helps a user who moves more, also one who takes all that a quota allows.
 

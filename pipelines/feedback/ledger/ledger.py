@@ -314,8 +314,8 @@ def _limits(in_order: Iterable[Record]) -> dict[Key, tuple[Record, ...]]:
     writes: dict[Key, list[Record]] = {}
     for record in in_order:
         is_write = record.step == DONE and record.operation != RENEW
-        # A restore or somebody else's change ends a limit.
-        is_end = record.step in {YIELDED, RELEASED} or (is_write and record.purpose == RESTORE)
+        # A restore, a write for another reason and somebody else's change end a limit.
+        is_end = is_write or record.step in {YIELDED, RELEASED}
         if is_write and record.direction in {TIGHTEN, RAISE}:
             writes.setdefault(record.key, []).append(record)
         elif is_end and record.key in writes:

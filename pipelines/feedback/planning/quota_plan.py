@@ -1,7 +1,7 @@
 """What a plan writes to quotas and limits: the value of each row, or why nothing is written.
 
-udfs/rules/limit.py has the rule of rows that limit an offender or raise a quota. All other rows of
-quotas only set a first value that slows nobody down, or keep one. Pure.
+udfs/rules/limit.py has the rule of rows that limit an offender, slow a move for clients, or raise
+a quota. All other rows of quotas only set a first value that slows nobody down, or keep one. Pure.
 """
 
 import math
@@ -18,6 +18,8 @@ from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
     CONFIGS,
     CONNECTION_CREATION_RATE,
+    FOLLOWER_RATE,
+    LEADER_RATE,
     PRODUCER_ID_EXPIRATION_MS,
     PRODUCER_IDS_RATE,
     USER,
@@ -36,6 +38,8 @@ LIMITS = frozenset(
     {CONNECTION_CREATION_RATE.key, PRODUCER_IDS_RATE.key, PRODUCER_ID_EXPIRATION_MS.key}
 )
 """The configs by which a plan limits an offender."""
+RATES = frozenset({LEADER_RATE.key, FOLLOWER_RATE.key})
+"""The configs by which a plan slows a move, so that clients wait less (KIP-73)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,10 @@ def decide(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger
     """What to write for a row whose `prior_value` is the value of now."""
     if row.direction == GIVE_BACK or row.renew_only:
         return Decision(row)
-    if row.config_key in LIMITS:
+    if row.config_key in RATES and row.observed is not None:
+        # The dead time of limits is too long here: clients wait each second.
+        bounds = replace(bounds, limits=replace(bounds.limits, settle=bounds.cooldown))
+    if row.config_key in LIMITS or (row.config_key in RATES and row.observed is not None):
         return _judged(replace(row, direction=TIGHTEN), now, bounds, ledger)
     floor = _floor(row.config_key)
     if floor is None or (bounds.min_history is None and row.direction is None):

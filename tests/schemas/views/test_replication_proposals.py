@@ -176,6 +176,7 @@ def test_the_evidence_has_how_clients_suffer(warehouse: Warehouse) -> None:
         ("clients_degraded", 100e6, "bytes/s", "conf")
     ]
     assert {name: row[name] for name in SUFFERING} == SUFFERING
+    assert row["offence"] == row["produce_p99_ms"] / row["usual_produce_p99_ms"]
 
 
 def test_where_no_rate_helps_clients_both_is_said(warehouse: Warehouse) -> None:

@@ -46,7 +46,8 @@
 --     inherited, in the unit of the config; null: none, or not asked
 --   offence: what the value must lower. For a limit of a source: its new producer ids per second over
 --     plan.offence_period_s. For producer.id.expiration.ms: heap in bytes that ids will take. For a raise:
---     part of the windows in which the user is throttled, per unit of its usage. Null: no effect is judged
+--     part of the windows in which the user is throttled, per unit of its usage. For a lower
+--     rate of replication: how many times the usual p99 clients wait. Null: no effect is judged
 --   least_value: least value of a limit; null: config_value
 --   direction: raise; null: the row is no raise
 WITH address_quotas AS (
@@ -640,7 +641,13 @@ SELECT
     CAST(NULL AS DOUBLE) AS usage_p99,
     CAST(NULL AS DOUBLE) AS history_s,
     CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
+    CASE
+        WHEN reason_code = 'clients_degraded'
+            THEN greatest(
+                produce_p99_ms / nullif(usual_produce_p99_ms, 0),
+                fetch_p99_ms / nullif(usual_fetch_p99_ms, 0)
+            )
+    END AS offence,
     CAST(NULL AS DOUBLE) AS least_value,
     CAST(NULL AS STRING) AS direction
 FROM replication_proposals

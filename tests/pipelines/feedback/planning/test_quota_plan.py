@@ -290,3 +290,48 @@ def test_a_raise_that_helps_stays_and_may_go_on() -> None:
         ("1562500", APPLY),
         ("1953125", APPLY),
     ]
+
+
+BROKER = ConfigEntity("c1", "broker", "1")
+RATE = "leader.replication.throttled.rate"
+
+
+def _moving(waits: Callable[[float], float | None], cycles: int) -> list[tuple[str | None, str]]:
+    """Plans of a move whose rate is halved while clients wait: the values and purposes of writes.
+
+    Where nobody waits, the rate is the one that capacity allows: 80 MB/s.
+    """
+    configs, journal, writes = DictConfigs({BROKER: {RATE: "80000000"}}), ListJournal(), []
+    for cycle in range(cycles):
+        now, value = NOON + cycle * EVERY, float(configs.read(BROKER)[RATE])
+        offence = waits(value)
+        wanted = 80e6 if offence is None else value / 2
+        columns = {"entity_type": "broker", "config_key": RATE, "config_value": str(int(wanted))}
+        columns |= {"prior_value": configs.read(BROKER)[RATE], "lease_s": 7_200, "priority": 5}
+        row = desired("1", **columns, observed=offence)
+        inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
+        bounds = replace(BOUNDS, inputs_at=inputs, cooldown=EVERY / 2)
+        made = plan([row], now, bounds, PLAIN, journal.ledger)
+        applying(configs, journal, f"r{cycle}", Clock(now)).run("p", made.changes)
+        writes += [(change.value, change.purpose) for change in made.changes if change.command]
+    return writes
+
+
+def test_a_rate_is_lowered_while_that_helps_clients() -> None:
+    assert _moving(lambda value: value / 10e6 if value > 10e6 else None, 3) == [
+        ("40000000", APPLY),
+        ("20000000", APPLY),
+        ("10000000", APPLY),
+    ]
+
+
+def test_a_move_is_not_slowed_for_clients_that_wait_for_another_reason() -> None:
+    assert _moving(lambda _: 4.0, 140) == [("40000000", APPLY), ("80000000", RESTORE)]
+
+
+def test_a_rate_that_rose_since_is_judged_anew() -> None:
+    """Clients wait for the move, then for nothing, then for the move again, and longer."""
+    times = iter([4.0, 2.0, None, 8.0, 3.0])
+    assert [value for value, _ in _moving(lambda _: next(times), 5)] == [
+        *("40000000", "20000000", "80000000", "40000000", "20000000"),
+    ]
