@@ -40,7 +40,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback udfs views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
-  release check-release docs clean archives broker-archive translations
+  release check-release docs coverage clean archives broker-archive translations
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -73,6 +73,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BESIDE) $(BIN)/mypy
+	$(BESIDE) $(BIN)/mypy --package tests
 
 # A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
 faults-types: $(READY)
@@ -116,6 +117,11 @@ faults-spark: $(READY)
 faults-properties: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
 	  --timeout=3600 $(WHOLE_LINES)
+
+coverage: translations ## lines that unit tests run, by file, the least first; no bound, and no part of make test
+	$(INSTALL) 'coverage>=7.11,<8'
+	$(IN_MEMORY) $(BIN)/coverage run --source=pipelines,schemas,udfs -m pytest $(NOT_LIVE) -m "not faults and not spark"
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 live-more: $(READY) ## live tests that download Debian packages or start a second server
 	set -o pipefail; $(BIN)/pytest tests/live -m more $(WHOLE_LINES)

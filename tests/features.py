@@ -37,7 +37,9 @@ def features() -> Iterator[Feature]:
         if "mark.shows(" not in source:
             continue
         for node in ast.parse(source).body:
-            for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for mark in node.decorator_list:
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.shows":
                     words = ast.literal_eval(mark.args[0])
                     yield Feature(words, path.relative_to(ROOT).as_posix(), node.name)

@@ -17,8 +17,8 @@ from ..features import features
 ROOT = Path(__file__).parents[2]
 KIPS = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
 COLUMNS = {
-    name: {column.name for column in each.columns}
-    for name, each in (*TABLES.items(), *views.load().items())
+    **{name: {column.name for column in table.columns} for name, table in TABLES.items()},
+    **{name: {column.name for column in view.columns} for name, view in views.load().items()},
 }
 STATES = {"works", "differs", "cannot"}
 OF_KAFKA = {

@@ -11,6 +11,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reference import __main__ as reference
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.view import View
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -95,7 +96,7 @@ def test_only_tables_are_listed_as_filled_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("view", views.load().values(), ids=lambda view: view.name)
-def test_a_view_is_one_file_of_its_name_in_the_folder_of_its_kind(view: views.View) -> None:
+def test_a_view_is_one_file_of_its_name_in_the_folder_of_its_kind(view: View) -> None:
     files = [path for path in FILES if path.endswith(f"/{view.name}.sql")]
     folder = {"mart": r"marts/\w+"}.get(view.kind, view.kind)
     assert len(files) == 1

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ago = datetime.now(UTC) - timedelta(hours=2)
-    change = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "purpose": "apply"}
+    change: dict[str, Any] = {"cluster_id": "c1", "run_id": "r", "plan_id": "p", "purpose": "apply"}
     change |= {"entity_type": "user", "config_key": "producer_byte_rate", "operation": "SET"}
     change |= {"config_value": "5", "operand": "5", "expires_at": ago + timedelta(hours=1)}
     change |= {"event_time": ago, "reason": "", "evidence_table": "", "evidence_key": ""}

@@ -35,7 +35,7 @@ FAILING = {
 def result(table: str, check: Check) -> Row:
     """A row of current_quality."""
     is_bad = (table, check.name) in FAILING
-    row = {"suite": table, "expectation": check.name, "severity": check.severity}
+    row: Row = {"suite": table, "expectation": check.name, "severity": check.severity}
     row |= {"success": not is_bad, "checked_rows": 12_345, "event_time": AT}
     failed = FAILING.get((table, check.name), 0)
     details = wording.expected(check) if failed is not None else f"no answer: {HOSTILE}"

@@ -158,6 +158,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
 
 
 def test_forms_exclude_each_other() -> None:
-    options = {"columns": None, "is_wide": False, "is_vertical": True}
     with pytest.raises(ConfigError, match="--csv and --vertical exclude each other"):
-        layout.from_options(as_json=False, as_csv=True, **options)
+        layout.from_options(
+            as_json=False, as_csv=True, columns=None, is_wide=False, is_vertical=True
+        )
