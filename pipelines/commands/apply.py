@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options, plan, plan_text
+from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.planning import plan_text
 from quotaflow.pipelines.feedback.runs import apply_run, frozen_plans, panic_run, restore_run
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout

@@ -12,16 +12,18 @@ import typer
 from kafka.protocol.api_key import ApiKey
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import capture_preview, line_counts, options, plan_text
-from quotaflow.pipelines.commands.line_counts import LineCounts
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, FeedbackError, JobError, KafkaError
+from quotaflow.pipelines.facts import line_counts
+from quotaflow.pipelines.facts.line_counts import LineCounts
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.planning import plan_text
 from quotaflow.pipelines.feedback.runs import apply_run, request_logger
 from quotaflow.pipelines.kafka import admin, tail
-from quotaflow.pipelines.monitoring import log_volume
+from quotaflow.pipelines.monitoring import capture_preview, log_volume
 from quotaflow.pipelines.spark import spark_errors
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.tables import open_tables
@@ -81,7 +83,7 @@ def capture(
 
     Example: quotaflow capture --for 10m --broker 1 --yes
     """
-    for_s = options.seconds(period)
+    for_s = times.seconds(period)
     if for_s not in FOR_S:
         raise ConfigError(
             f"--for {period} must be {FOR_S[0]} to {FOR_S[-1]} s: for longer, set the brokers' own "

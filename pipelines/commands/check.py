@@ -8,7 +8,7 @@ import pyarrow as pa
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output, times, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
@@ -20,7 +20,7 @@ _NAMES = ["suite", "expectation", "severity", "failed_rows", "details"]
 
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help=f"Rows since {options.TIMES}; else new rows."),
+    typer.Option("--since", metavar="TIME", help=f"Rows since {times.FORMS}; else new rows."),
 ]
 Tables = Annotated[
     list[str] | None,
@@ -60,7 +60,7 @@ def check(
     Example: quotaflow check --table requests --since 2h
     """
     now = datetime.now(UTC)
-    start = options.since(since, now) if since else None
+    start = times.since(since, now) if since else None
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 

@@ -10,8 +10,9 @@ from typing import IO, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, pushes, request_lines
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError, nearest
+from quotaflow.pipelines.facts import pushes, request_lines
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.otlp.codecs import UnreadableError
@@ -84,7 +85,7 @@ def parse(
     """
     settings = options.conf(conf, overrides)
     with _opened(file) as content:
-        lines = request_lines.Lines(settings, file.name, datetime.now(UTC))
+        lines = request_lines.Lines(settings, file.name, datetime.now(UTC), output.note)
         output.write(lines.rows(content), request_lines.COLUMNS, _lines_of_json(layout))
     output.note(lines.summary())
     if lines.unreadable:

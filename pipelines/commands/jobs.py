@@ -8,7 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import otlp_export, prometheus
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
@@ -88,7 +88,7 @@ def run_jobs(
     """
     if once == (every is not None):
         raise ConfigError("give exactly one of --once and --every 10s")
-    every_s = None if every is None else options.seconds(every)
+    every_s = None if every is None else times.seconds(every)
     values = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, plan_text
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml
-from quotaflow.pipelines.feedback.planning import planning
+from quotaflow.pipelines.feedback.planning import plan_text, planning
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.tables import open_tables

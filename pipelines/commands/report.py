@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.areas import scope
-from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.report.report import report as render_report
-from quotaflow.pipelines.terminal import output, progress
+from quotaflow.pipelines.terminal import output, progress, times
+from quotaflow.pipelines.warehouse import browsing
 
 _STDOUT = Path("-")
 _DEFAULT_LENGTH = timedelta(days=1)
@@ -25,7 +26,7 @@ Since = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help=f"From {options.TIMES} [a day before the newest event].",
+        help=f"From {times.FORMS} [a day before the newest event].",
     ),
 ]
 Cluster = Annotated[
@@ -63,7 +64,7 @@ def report(
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
     settings = options.conf_of_tables(conf, overrides)
-    reader, now = answers.open_reader(settings), datetime.now(UTC)
+    reader, now = browsing.open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
         newest_events = scope.clusters(reader)
         # While the tables have no cluster, the one that conf pins is not there either.
@@ -82,12 +83,12 @@ def report(
 def covered(since: str | None, newest: datetime, now: datetime) -> tuple[datetime, datetime]:
     """The start and end of a report: `since` counts from now; the end is the newest event.
 
-    If nothing came since the start, the end is now. Raises ConfigError as `options.since`.
+    If nothing came since the start, the end is now. Raises ConfigError as `times.since`.
     """
     until = min(newest, now)
     if since is None:
         return until - _DEFAULT_LENGTH, until
-    start = options.since(since, now)
+    start = times.since(since, now)
     return start, until if until > start else now
 
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.config.secrets import key
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import Tables
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, times
+from quotaflow.pipelines.warehouse import browsing
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -65,10 +66,10 @@ def serve(
 
     Example: quotaflow serve --address 0.0.0.0 --set serve.token=env:QUOTAFLOW_TOKEN
     """
-    lookback = timedelta(seconds=options.seconds(since))
+    lookback = timedelta(seconds=times.seconds(since))
     settings = options.conf_of_tables(conf, overrides)
     access = _access(settings, address)
-    answers.open_reader(settings)  # an error for tables in a catalog, before anything is served
+    browsing.open_reader(settings)  # an error for tables in a catalog, before anything is served
     tables = Tables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
     with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import spark_reader
+from quotaflow.pipelines.warehouse import browsing, spark_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -80,8 +80,8 @@ def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) 
         batches = spark_reader.query(settings, text, limit, output.note)
     else:
         with progress.shown("computing"):
-            batches = answers.open_reader(settings).query(text)
-    names, rows = list(batches.schema.names), answers.rows(batches, text)
+            batches = browsing.open_reader(settings).query(text)
+    names, rows = list(batches.schema.names), browsing.rows(batches, text)
     output.write(rows, names, layout, by_importance=False)
 
 

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import answers, catalogue, options
-from quotaflow.pipelines.terminal import grid, output, progress
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.reference import catalogue
+from quotaflow.pipelines.terminal import grid, output, progress, times
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse import browsing, statements
 
 _PIPE_WIDTH = 100
 
@@ -60,11 +62,11 @@ def list_tables(
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
     with progress.shown("reading sizes"):
-        rows = catalogue.extents(answers.open_reader(options.conf_of_tables(conf, overrides)))
+        rows = catalogue.extents(browsing.open_reader(options.conf_of_tables(conf, overrides)))
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
     else:
-        output.write(rows, answers.EXTENT, layout, by_importance=False)
+        output.write(rows, browsing.EXTENT, layout, by_importance=False)
 
 
 def describe(
@@ -80,8 +82,8 @@ def describe(
 
     Example: quotaflow describe quota_usage
     """
-    name = answers.checked_name(table)
-    rows = catalogue.columns(answers.open_reader(options.conf_of_tables(conf, overrides)), name)
+    name = browsing.checked_name(table)
+    rows = catalogue.columns(browsing.open_reader(options.conf_of_tables(conf, overrides)), name)
     if layout == Layout():
         output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
     else:
@@ -111,18 +113,18 @@ def show(
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
     """
-    name = answers.checked_name(table)
-    max_rows = limit if limit is not None or layout.is_for_programs else answers.NEWEST_ROWS
-    start = options.since(since, datetime.now(UTC)) if since else None
-    tables_reader = answers.open_reader(options.conf_of_tables(conf, overrides))
+    name = browsing.checked_name(table)
+    max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
+    start = times.since(since, datetime.now(UTC)) if since else None
+    tables_reader = browsing.open_reader(options.conf_of_tables(conf, overrides))
     columns = tables_reader.columns(name)
-    query = answers.select(name, columns, start, where, max_rows)
+    query = browsing.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):
         batches = tables_reader.query(query)
-    rows = iter(answers.rows(batches, query))
+    rows = iter(browsing.rows(batches, query))
     first = next(rows, None)
     output.write(rows if first is None else chain([first], rows), columns, layout)
-    reason = answers.why_empty(name)
+    reason = browsing.why_empty(name)
     if first is None and reason and not (since or where):
         output.note(f"{name} is empty {reason}")
 
@@ -171,13 +173,13 @@ def print_ddl(
     Example: quotaflow ddl --grants --set warehouse.catalog_schema=main.quotaflow
     """
     if dbt:
-        output.lines([answers.dbt_sources(table, options.conf(conf, overrides)).rstrip()])
+        output.lines([statements.dbt_sources(table, options.conf(conf, overrides)).rstrip()])
     elif grants:
-        output.lines(answers.grant_statements(options.conf(conf, overrides), jobs, operator))
+        output.lines(statements.grant_statements(options.conf(conf, overrides), jobs, operator))
     elif dialect == Dialect.SPARK:
         # Names depend on conf only where the ledger has a schema of its own.
         ledger = options.conf(conf, overrides).warehouse.ledger_schema
-        output.lines(answers.create_statements(table, ledger))
+        output.lines(statements.create_statements(table, ledger))
     else:
         settings = options.conf_of_tables(conf, overrides)
-        output.lines(answers.create_statements_of_duckdb(table, settings))
+        output.lines(statements.create_statements_of_duckdb(table, settings))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quotaflow.pipelines.advice import move_advice
-from quotaflow.pipelines.commands import answers, options
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, reassign_command
 from quotaflow.pipelines.kafka import reassignment_file
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse import browsing
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.advice.move_advice import MoveAdvice
@@ -57,7 +58,7 @@ def throttle_advice(
     Example: quotaflow throttle-advice move.json
     """
     settings, targets = options.conf_of_tables(conf, overrides), reassignment_file.read(file)
-    advice = move_advice.advise(answers.open_reader(settings), targets, settings)
+    advice = move_advice.advise(browsing.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, layout, by_importance=False)
     for line in _messages(advice, file, Connection.from_conf(settings)):

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quotaflow.pipelines import interrupts
-from quotaflow.pipelines.commands import options, subscription_request
-from quotaflow.pipelines.commands.pushes import COLUMNS, CapturedPushes
+from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.facts.pushes import COLUMNS, CapturedPushes
+from quotaflow.pipelines.feedback.runs import subscription_request
 from quotaflow.pipelines.kafka import tail, temporary_subscription
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.terminal import output, times, values
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.commands.subscription_request import PreparedSubscription
     from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.feedback.runs.subscription_request import PreparedSubscription
 
 INTERVAL_S, FOR_S = range(1, 3_601), range(10, 86_401)
 
@@ -84,7 +85,7 @@ def troubleshoot(
 
 
 def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
-    duration_s = 0 if text.strip().endswith("ms") else options.seconds(text)
+    duration_s = 0 if text.strip().endswith("ms") else times.seconds(text)
     if duration_s not in bounds:
         raise ConfigError(f"{option} {text} must be {bounds[0]} to {bounds[-1]} s: {reason}")
     return duration_s

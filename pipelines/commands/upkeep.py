@@ -8,16 +8,16 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
-From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {options.TIMES}.")]
+From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {times.FORMS}.")]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help=f"Up to {options.TIMES} [the newest row]."),
+    typer.Option("--until", metavar="TIME", help=f"Up to {times.FORMS} [the newest row]."),
 ]
 Slice = Annotated[
     str, typer.Option("--slice", metavar="1d", help="Time per slice; each slice is one commit.")
@@ -105,7 +105,7 @@ def rebuild(
     Example: quotaflow rebuild quota_usage --from 2026-11-01 --until 2026-11-08 --slice 6h
     """
     first, last = _between(since, until)
-    size_s = options.seconds(at_once)
+    size_s = times.seconds(at_once)
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.maintenance import rebuild as rebuilding  # noqa: PLC0415  imports pyspark
 
@@ -137,7 +137,7 @@ def backfill(
     Example: quotaflow backfill ingest_receiver --from 2026-11-01 --until 2026-11-02
     """
     first, last = _between(since, until)
-    size_s = options.seconds(at_once)
+    size_s = times.seconds(at_once)
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
@@ -157,8 +157,8 @@ def backfill(
 
 def _between(since: str, until: str | None) -> tuple[datetime, datetime | None]:
     now = datetime.now(UTC)
-    first = options.since(since, now, "--from")
-    last = options.since(until, now, "--until") if until else None
+    first = times.since(since, now, "--from")
+    last = times.since(until, now, "--until") if until else None
     if first >= (last or now):
         raise ConfigError(f"--from {since} is not before {f'--until {until}' if until else 'now'}")
     return first, last

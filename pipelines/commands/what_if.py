@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options, quota_replay
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.advice import quota_replay
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 
 
@@ -42,7 +43,7 @@ def what_if(
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
-    start = options.since(since, datetime.now(UTC)) if since else None
+    start = times.since(since, datetime.now(UTC)) if since else None
     sources = quota_replay.throttled_sources(
         options.conf_of_tables(conf, overrides), producer_ids_rate, principal, start
     )

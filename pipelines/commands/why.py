@@ -8,9 +8,10 @@ import typer
 
 from quotaflow.pipelines.advice.why import why as ask
 from quotaflow.pipelines.areas.about import Period
-from quotaflow.pipelines.commands import answers, options
-from quotaflow.pipelines.terminal import output, progress, values
+from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.terminal import output, progress, times, values
 from quotaflow.pipelines.terminal.layout import Layout
+from quotaflow.pipelines.warehouse import browsing
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ Name = Annotated[
 ]
 At = Annotated[
     str | None,
-    typer.Option("--at", help=f"End: {options.TIMES}; else the newest window."),
+    typer.Option("--at", help=f"End: {times.FORMS}; else the newest window."),
 ]
 Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
@@ -79,11 +80,11 @@ def why(
     Example: quotaflow why dave --at 10m
     """
     settings = options.conf_of_tables(conf, overrides)
-    until = options.since(at, datetime.now(UTC), "--at") if at else None
-    period = Period(until, timedelta(seconds=options.seconds(lookback)))
+    until = times.since(at, datetime.now(UTC), "--at") if at else None
+    period = Period(until, timedelta(seconds=times.seconds(lookback)))
     with progress.shown("asking the tables"):
         answered = ask(
-            answers.open_reader(settings),
+            browsing.open_reader(settings),
             name,
             period,
             settings.kafka.cluster_id,

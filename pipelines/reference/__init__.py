@@ -1,1 +1,1 @@
-"""The reference pages of the documentation, made from what the code declares."""
+"""What tables, columns, keys and codes mean: pages of the documentation, texts on a terminal."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import typer
 from rich.cells import cell_len
 
 from quotaflow.pipelines.terminal import readable, values
@@ -148,7 +147,7 @@ def screen_width() -> int | None:
 
 def bold(text: str) -> str:
     """The text in bold, where stdout is a terminal."""
-    return typer.style(text, bold=True) if sys.stdout.isatty() else text
+    return f"\x1b[1m{text}\x1b[0m" if sys.stdout.isatty() else text
 
 
 def _exact(_name: str, value: Any) -> str:

@@ -18,10 +18,15 @@ from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.commands import capture_preview
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import notifications, notifier, sent_log, webhook
+from quotaflow.pipelines.monitoring import (
+    capture_preview,
+    notifications,
+    notifier,
+    sent_log,
+    webhook,
+)
 from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES

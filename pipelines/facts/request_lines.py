@@ -1,7 +1,7 @@
 """Parses lines of a request log with the pipeline's own parser, chunk by chunk."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -9,9 +9,9 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.commands.forward_times import ForwardTimes
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.terminal import output, values
+from quotaflow.pipelines.facts.forward_times import ForwardTimes
+from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.request_log.columns import DOUBTFUL, IMPLAUSIBLE_TIME
@@ -36,13 +36,14 @@ class Lines:
     conf: Conf
     topic: str
     now: datetime
+    note: Callable[[str], None]
     rows_made: int = 0
     unreadable: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     doubtful: Counter[str] = field(default_factory=Counter)
 
     def rows(self, content: IO[bytes]) -> Iterator[dict[str, Any]]:
-        """Rows of `requests` in line order; unreadable lines are reported on stderr."""
+        """Rows of `requests` in line order; `note` takes a JSON line for each unreadable one."""
         parser = LineParser(self.conf.ingest.line_options)
         skew = timedelta(seconds=self.conf.ingest.max_clock_skew_s)
         times = ForwardTimes(self.now + skew, skew)
@@ -72,7 +73,7 @@ class Lines:
             self.unreadable += 1
             head = text[: 4 * _HEAD_CHARS].decode("utf-8", "replace")[:_HEAD_CHARS]
             why = {name: outcome[name] for name in ("reason", "detail") if outcome[name]}
-            output.note(values.json_line({"line": row["source_offset"], **why, "head": head}))
+            self.note(values.json_line({"line": row["source_offset"], **why, "head": head}))
             return False
         if outcome["left_out"] is not None:
             self.left_out[outcome["left_out"]] += 1

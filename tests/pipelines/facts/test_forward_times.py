@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.commands import request_lines
-from quotaflow.pipelines.commands.request_lines import Lines
 from quotaflow.pipelines.config import Conf, IngestSection
+from quotaflow.pipelines.facts import request_lines
+from quotaflow.pipelines.facts.request_lines import Lines
 
 from ...cases import cases
 
@@ -37,7 +37,7 @@ def read(texts: Iterable[str]) -> tuple[list[str], Lines]:
     whole = (
         line if text == "-" else f"[{text}] DEBUG Completed request:{line} (k)" for text in texts
     )
-    lines = Lines(CONF, "file", NOW)
+    lines = Lines(CONF, "file", NOW, print)
     rows = list(lines.rows(io.BytesIO("\n".join(whole).encode())))
     return [str(row["event_time"])[11:19] for row in rows], lines
 
@@ -99,7 +99,7 @@ def test_a_file_that_is_read_in_the_night_has_no_time_of_the_future() -> None:
     now = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     text = "\n".join(f"[{each}] DEBUG Completed request:{json.dumps(BARE)} (k)"
                      for each in night("01:50:00", "02:29:00", "02:00:00"))  # fmt: skip
-    lines = Lines(CONF, "file", now)
+    lines = Lines(CONF, "file", now, print)
     times = [row["event_time"] for row in lines.rows(io.BytesIO(text.encode()))]
     assert [each[11:19] for each in times] == ["23:50:00", "00:29:00", "00:31:00"]
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quotaflow.pipelines.commands import answers
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.terminal import grid, readable, values
-from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse import browsing, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas import levels
 from quotaflow.schemas.areas import AREAS, BY_NAME, Area
@@ -222,5 +221,5 @@ def _readers(name: str) -> list[str]:
 
 
 def extents(reader: Reader) -> list[dict[str, Any]]:
-    """`answers.extents`, each with its area."""
-    return [row | {"area": area_of(row["name"]).title} for row in answers.extents(reader)]
+    """`browsing.extents`, each with its area."""
+    return [row | {"area": area_of(row["name"]).title} for row in browsing.extents(reader)]

@@ -1,11 +1,11 @@
-"""Times and durations that options take."""
+"""Times and durations as people write them."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import times
 
 NOW = datetime(2026, 10, 25, 12, 30, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ NOW = datetime(2026, 10, 25, 12, 30, tzinfo=UTC)
     ],
 )
 def test_a_time_without_a_zone_is_utc(text: str, meant: str) -> None:
-    assert options.since(text, NOW) == datetime.fromisoformat(meant).replace(tzinfo=UTC)
+    assert times.since(text, NOW) == datetime.fromisoformat(meant).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_a_time_without_a_zone_is_utc(text: str, meant: str) -> None:
 )
 def test_what_is_no_time_is_one_error_that_shows_times(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--at|no duration"):
-        options.since(text, NOW, "--at")
+        times.since(text, NOW, "--at")

@@ -1,4 +1,4 @@
-"""The queries of the commands that read tables, and their answers as rows."""
+"""Tables and views as people read them: which there are, how large, and their newest rows."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import dbt_sources as sources
-from quotaflow.pipelines.warehouse import duckdb_ddl, place, reader, views
+from quotaflow.pipelines.warehouse import reader, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import ddl, grants
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
@@ -44,67 +42,6 @@ def extents(tables_reader: Reader) -> list[dict[str, Any]]:
         for name, view in sorted(views.load().items())
     ]
     return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
-
-
-def create_statements(name: str | None, ledger_schema: str | None = None) -> Iterator[str]:
-    """CREATE statements of one table or view, or of all, in Spark's SQL.
-
-    Tables of a ledger in another schema have views under their names, which other views read.
-    """
-    for each in _names(name):
-        table = TABLES.get(each)
-        if table is None:
-            yield f"{ddl.create_view(views.load()[each])};"
-        elif ledger_schema is None or each not in grants.OPERATOR_TABLES:
-            yield f"{ddl.create(table, each)};"
-        else:
-            yield f"{ddl.create(table, f'{ledger_schema}.{each}')};"
-            yield f"CREATE OR REPLACE VIEW {each} AS SELECT * FROM {ledger_schema}.{each};"
-
-
-def grant_statements(conf: Conf, jobs: str, operator: str) -> Iterator[str]:
-    """GRANT statements for conf's catalog. Raises ConfigError for tables in a folder."""
-    schema = conf.warehouse.catalog_schema
-    if schema is None:
-        raise ConfigError(
-            "the tables are in a folder, which has no grants: name a catalog with "
-            "--set warehouse.catalog_schema=CATALOG.SCHEMA"
-        )
-    tables = grants.Place(*schema.split("."))
-    ledger = grants.Place(*(conf.warehouse.ledger_schema or schema).split("."))
-    for statement in grants.statements(tables, ledger, jobs, operator):
-        yield f"{statement};"
-
-
-def create_statements_of_duckdb(name: str | None, conf: Conf) -> Iterator[str]:
-    """The same in DuckDB's SQL, over the tables of conf's folder; first what a session needs.
-
-    Raises ConfigError for tables in a catalog, whose files DuckDB does not know.
-    """
-    if conf.warehouse.catalog_schema:
-        raise ConfigError(
-            f"the tables are in the catalog {conf.warehouse.catalog_schema}: DuckDB reads tables "
-            "of a folder: name it with --set warehouse.path=FOLDER"
-        )
-    yield from duckdb_ddl.SETUP
-    for each in _names(name):
-        table = TABLES.get(each)
-        root = place.root(conf.warehouse)
-        text = (
-            duckdb_ddl.create_table(table, root)
-            if table
-            else duckdb_ddl.create_view(views.load()[each])
-        )
-        yield f"{text};"
-
-
-def dbt_sources(name: str | None, conf: Conf) -> str:
-    """One table or view, or all, as sources of dbt in YAML."""
-    return sources.text(_names(name), conf)
-
-
-def _names(name: str | None) -> list[str]:
-    return [checked_name(name)] if name else [*TABLES, *views.load()]
 
 
 def checked_name(name: str) -> str:

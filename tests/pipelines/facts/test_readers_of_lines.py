@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.commands.line_counts import LineCounts
-from quotaflow.pipelines.commands.pushes import CapturedPushes
-from quotaflow.pipelines.commands.request_lines import Lines
 from quotaflow.pipelines.config import Conf, IngestSection, PayloadsSection
 from quotaflow.pipelines.doctor import request_log
+from quotaflow.pipelines.facts.line_counts import LineCounts
+from quotaflow.pipelines.facts.pushes import CapturedPushes
+from quotaflow.pipelines.facts.request_lines import Lines
+from quotaflow.pipelines.terminal import output
 
 from ...record_batches import RECORD_TIME, parsed
 from ..doctor.test_request_log import Record
@@ -84,7 +85,7 @@ def test_every_reader_reads_each_form_alike(push_lines: list[dict[str, Any]]) ->
     }
     assert counts.by_api == {"PUSH_TELEMETRY": len(records)}
 
-    lines = Lines(Conf(), TOPIC, RECORD_TIME)
+    lines = Lines(Conf(), TOPIC, RECORD_TIME, output.note)
     file = io.BytesIO(b"\n".join(record.value or b"" for record in records))
     brokers_of_file = {n: row["broker_id"] for n, row in zip(names, lines.rows(file), strict=True)}
     assert brokers_of_file == expected
@@ -107,7 +108,7 @@ def test_what_ingest_does_not_read_no_command_reads(text: bytes) -> None:
     counts.add([record])
     assert row["reason"] == line.reason is not None
     assert counts.unreadable == {row["reason"]: 1}
-    lines = Lines(Conf(), TOPIC, RECORD_TIME)
+    lines = Lines(Conf(), TOPIC, RECORD_TIME, output.note)
     assert list(lines.rows(io.BytesIO(text + b"\n"))) == []
     assert lines.unreadable == 1
 
@@ -115,7 +116,7 @@ def test_what_ingest_does_not_read_no_command_reads(text: bytes) -> None:
 def test_a_file_in_another_charset_loses_no_line(push_lines: list[dict[str, Any]]) -> None:
     header = push_lines[0]["requestHeader"] | {"clientId": "caf\xe9"}
     text = json.dumps(push_lines[0] | {"requestHeader": header}, ensure_ascii=False)
-    lines = Lines(Conf(), TOPIC, RECORD_TIME)
+    lines = Lines(Conf(), TOPIC, RECORD_TIME, output.note)
     file = io.BytesIO(b"\n".join([text.encode("latin-1"), text.encode(), text.encode("utf-16")]))
     assert [row["client_id"] for row in lines.rows(file)] == ["caf\ufffd", "caf\xe9", "caf\xe9"]
     assert lines.unreadable == 0
@@ -132,7 +133,7 @@ def test_every_reader_reads_all_lines_of_a_record(push_lines: list[dict[str, Any
     counts = LineCounts(INGEST.line_options, frozenset(), frozenset())
     counts.add([record])
     assert (counts.lines, counts.bytes.total()) == ({None: 3}, len(text) // 3 * 3)
-    lines = Lines(Conf(), TOPIC, RECORD_TIME)
+    lines = Lines(Conf(), TOPIC, RECORD_TIME, output.note)
     assert [row["source_line"] for row in lines.rows(io.BytesIO(text.encode()))] == [0, 1]
     assert lines.unreadable == 1
     instance = push["request"]["clientInstanceId"]

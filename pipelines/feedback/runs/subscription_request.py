@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.commands import answers, client_instances
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.planning.preflight import Preflight, Resources
+from quotaflow.pipelines.feedback.runs import client_instances
 from quotaflow.pipelines.kafka import admin, client_metrics
 from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.warehouse import browsing
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
 from quotaflow.udfs.counted import counted, noun
@@ -67,7 +68,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     properties = settings.kafka.properties
     cluster = _cluster(settings)
     instances = client_instances.find(
-        answers.open_reader(settings), cluster.cluster_id, request.client
+        browsing.open_reader(settings), cluster.cluster_id, request.client
     )
     ids = tuple(live.client.client_instance_id or "" for live in instances.clients)
     # Old clients send a metric twice if two prefixes match it, so the longer one is dropped.
