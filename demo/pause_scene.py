@@ -1,4 +1,4 @@
-"""A broker stands still for seconds, as in a long garbage collection: ISRs shrink."""
+"""A broker pauses for seconds, as in a long garbage collection: ISRs shrink."""
 
 import os
 import signal

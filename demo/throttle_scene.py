@@ -1,4 +1,4 @@
-"""Throttles that somebody forgot, and a move that a throttle does not name (KIP-73)."""
+"""Throttles that were left over, and a move that a throttle does not name (KIP-73)."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ READ, WRITE = "Read", "Write"
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """One operation on one resource. Without an optional one the job runs and tells what it lacks.
+    """One operation on one resource. Without an optional one the job runs, and reports that.
 
     `name` is the resource's, or one of TOPIC_KEYS; with `is_prefix` what names begin with.
     """

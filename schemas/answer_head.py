@@ -6,7 +6,7 @@
     -- expiry: SELECT min(event_time) AS expires_at FROM metric_alert_events
 
 An answer reads so much of a table before its newest row; tables that are not named it reads whole.
-After the comma stands a setting, and what one of it is: it counts where a snapshot stored it.
+After the comma is a setting, and what one of it is: it counts where a snapshot stored it.
 `expiry` is SQL for the time from which the rows differ though no input changed.
 """
 

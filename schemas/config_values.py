@@ -10,7 +10,7 @@ class NumberValue:
     """A number above `above` and at most `max`; `whole` ones are written without a fraction.
 
     `floor`: the least value that this pipeline sets by itself, because less stops clients; None:
-    it has none. A value that somebody else set may be lower, and is restored as it was.
+    it has none. A value that another login set may be lower, and is restored as it was.
     """
 
     unit: str
@@ -33,7 +33,7 @@ class NumberValue:
         return self.plain(value)
 
     def plain(self, value: str) -> str:
-        """The same text for the same number, whatever its bounds; other text as it is."""
+        """The same text for the same number, under any bounds; other text unchanged."""
         try:
             number = float(value)
         except ValueError:
@@ -51,7 +51,7 @@ class ListValue:
     max_chars: int = 30_000
 
     def canonical(self, key: str, value: str) -> str:
-        """The parts as they stand; ValueError names the one that is not of the form."""
+        """The parts unchanged; ValueError names the one that is not of the form."""
         wrong = [part for part in value.split(",") if not re.fullmatch(self.form, part)]
         if wrong:
             raise ValueError(f"{key} = {wrong[0][:60]!r} is not {self.means}")
@@ -60,7 +60,7 @@ class ListValue:
         return value
 
     def plain(self, value: str) -> str:
-        """The parts as they stand."""
+        """The parts unchanged."""
         return value
 
 

@@ -27,7 +27,7 @@ class Config:
         return self.values.canonical(self.key, value)
 
     def plain(self, value: str) -> str:
-        """A value that stands already, as it would be written: of others, so without bounds."""
+        """A value that another login set, as it would be written, without bounds."""
         return self.values.plain(value)
 
     def binds(self, entity_type: str) -> bool:

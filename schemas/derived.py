@@ -12,8 +12,8 @@
     --   from quota_usage: cluster_id, user
     --   until TIMESTAMP: start of its last window
 
-The table's comment is the grain and the description. Where `{per}` stands in the description, the
-grain follows there. A result is partitioned and an answer clustered, as Table says.
+The table's comment is the grain and the description. `{per}` in the description is replaced by
+the grain. A result is partitioned and an answer clustered, as Table says.
 """
 
 import re

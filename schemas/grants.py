@@ -1,7 +1,7 @@
 """Grants of Unity Catalog that keep the records of writes from jobs that parse hostile input.
 
 One identity reads topics and fills tables. Another plans, applies and restores, and alone may
-change the tables that say what was approved and what must be given back. MODIFY on the schema
+change the tables that say what was approved and what must be restored. MODIFY on the schema
 would pass to all its tables, so it is granted table by table.
 """
 

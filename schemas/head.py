@@ -26,7 +26,7 @@ Fields = Mapping[str, list[str]]
 
 
 class Named(Protocol):
-    """What is told apart by its name."""
+    """A thing that its name identifies."""
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 Neither the Java client nor librdkafka sends units, so they come from here. metrics.csv has one line
 per family: groups and quantities, and the statistics of each (`rate`, `total`, `avg`, `max`, `min`;
-`-` stands for the bare quantity, `sum` for one that Kafka sends as a sum). The list is open:
+`-` represents the bare quantity, `sum` for one that Kafka sends as a sum). The list is open:
 applications (KIP-1076) push names of their own through the same channel, and Java puts
 org.apache.kafka before them too. Units are UCUM, as OTLP asks for: By, ms, ns, s, 1 for counts and
 ratios.

@@ -98,7 +98,7 @@ class Column:
 class Table:
     """One Delta table: what a row is, its columns, the key of a row, and how files are laid out.
 
-    `key` names the columns that tell rows apart; a replay may never make two rows of one key.
+    `key` names the columns that identify a row; a replay may never make two rows of one key.
     `area` is one of schemas/areas.py, and `level` the first of schemas/levels.py at which it can
     have rows. `empty` says when it is rightly without rows, if it can be where all goes well.
     A table is either clustered (facts) or partitioned (results, which are replaced by date).
@@ -117,7 +117,7 @@ class Table:
 
     @property
     def column_names(self) -> list[str]:
-        """Names in the table's order: the final select of whatever fills the table."""
+        """Names in the table's order: the final select of the code that fills the table."""
         return [column.name for column in self.columns]
 
     def same(self, *names: str) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""The command adopt: takes over configs that nobody would give back."""
+"""The command adopt: takes over configs that nobody would restore."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,9 +52,9 @@ def adopt(
     line before --yes: from then on `restore` sets the value at the right. Nothing is written to
     configs.
 
-    A lease in the name of this deployment that no key verifies, as after the loss of the key, is
-    taken over only if you name its config: anyone who may write the topic can have written it.
-    Until then it stays, with the command that gives back its value by hand. --yes removes it once
+    A lease that no key verifies is taken over only if you name its config, because anyone who may
+    write the topic can have written it. Until then it stays, and the command that restores its
+    value by hand is printed. --yes removes it once
     its config has another value.
 
     Exit code 3: something waits for --yes. The login needs what `apply` needs.

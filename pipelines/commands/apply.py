@@ -106,20 +106,20 @@ def restore(
 ) -> None:
     """Restore configs whose lease is over to the values from before quotaflow wrote them.
 
-    A later change of somebody else is never overwritten; it is reported. A client-metrics resource
+    A later change of another login is never overwritten; it is reported. A client-metrics resource
     whose removal could crash a live client is blocked, and the command that removes it by hand is
     printed. Without --yes, nothing is written. Exit codes and --json are those of apply; exit code
     1 also if something is blocked or refused. Needs no JVM where the tables are in a folder. Run it
     on a schedule: without it no lease ends.
 
-    The guards of a plan apply here too, because only the table config_changes has the prior values:
-    a value out of bounds, an excluded principal or the default of all users is refused, and the
-    command that restores it by hand is printed. How many entities change at once has no limit.
+    The guards of a plan apply here too. A value out of bounds, an excluded principal or the default
+    of all users is refused, and the command that restores it by hand is printed. How many
+    entities change at once has no limit.
 
-    What verifies by the signing key counts, rows of config_changes and leases of the topic; each
-    other one is refused by name, and the exit code is 1. While another process writes the tables,
-    the leases of the topic say what is due. --panic needs the cluster, the key and nothing else: it
-    ignores the warehouse, its locks, the stop file and the clock.
+    Rows of config_changes and leases of the topic count if the signing key verifies them. Others
+    are refused by name, and the exit code is 1. While another process writes the tables,
+    the leases of the topic say what is due. --panic needs the cluster and the key alone: it ignores
+    the warehouse, its locks, the stop file and the clock.
 
     Example: quotaflow restore --yes
 

@@ -68,9 +68,9 @@ def completion(
 ) -> None:
     """Print a script with which a shell completes commands, options and names of tables.
 
-    The script is of this version, and calls nothing: print it again after an upgrade. bash: put
-    `source <(quotaflow completion bash)` into ~/.bashrc. zsh: write it to a file _quotaflow in a
-    folder of $fpath. fish: write it to ~/.config/fish/completions/quotaflow.fish.
+    The script is of this version: print it again after an upgrade. For bash, put the line
+    `source <(quotaflow completion bash)` into ~/.bashrc. For zsh, write it to a file _quotaflow in
+    a folder of $fpath. For fish, write it to ~/.config/fish/completions/quotaflow.fish.
 
     Example: quotaflow completion bash > ~/.local/share/bash-completion/completions/quotaflow
     """

@@ -42,10 +42,10 @@ def conf_command(
 ) -> None:
     """Check conf, show where each value comes from, or print its JSON Schema.
 
-    check reads no cluster and no secret, and names every problem; exit code 2: there is one. show
-    has the values that commands use, each from --set, from a variable of the environment, from a
-    line of the file, or by default; secrets stay references. schema is for editors of YAML: write
-    it to a file beside conf.yaml, and begin conf.yaml with the line
+    The action check reads no cluster and no secret, and names every problem. Exit code 2: there is
+    one. The action show prints each value with what gives it: --set, a variable of the environment,
+    a line of the file, or the default. Secrets stay references. The action schema is for editors of
+    YAML. Write its output to a file beside conf.yaml, and begin conf.yaml with the line
     `# yaml-language-server: $schema=quotaflow.schema.json`.
 
     Example: quotaflow conf check --conf setup/conf.yaml

@@ -84,8 +84,8 @@ def list_metrics(
     """List or search metrics: name, unit, kind, clients, meaning, and names of the KIPs.
 
     Needs no JVM and no tables. The search ignores case, and also finds names as JMX has them, such
-    as records-lag-max, and names that a KIP or its draft has: then it shows what is sent in place
-    of them, or that nobody sends it, and the column that has the values. Standard metrics are those
+    as records-lag-max. For a name of a KIP or its draft it shows what is sent instead, or that no
+    client sends it, and the column that has the values. Standard metrics are those
     of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came. With --rules or
     --grafana it prints files for the metrics of quotaflow itself, with the bounds of conf.
 

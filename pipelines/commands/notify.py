@@ -31,9 +31,9 @@ def notify(
     """Notify a webhook of alerts, waiting plans, failed changes and critical checks.
 
     Posts each as JSON to conf's alerts.webhook, at least once, with an Idempotency-Key; `text` is
-    what Slack shows. A file beside the checkpoints keeps what was sent. Run it on a schedule, after
-    run: a webhook that does not answer fails only this command, and what was not sent waits. Exit
-    code 1: something was refused, or waits. Needs no JVM.
+    what Slack shows. Run it on a schedule, after run: a webhook that does not answer fails only
+    this command, and the next run sends the rest. Exit code 1: something was refused, or waits.
+    Needs no JVM.
 
     Example: quotaflow notify --dry-run
     """

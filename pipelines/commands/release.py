@@ -1,4 +1,4 @@
-"""The command release: a person allows plans to change a config that somebody else set."""
+"""The command release: a person allows plans to change a config that another login set."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +43,7 @@ def release(
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
 ) -> None:
-    """Allow plans to change a config that somebody else set last, or to go on after a halt.
+    """Allow plans to change a config that another login set last, or to go on after a halt.
 
     A plan never changes such a config by itself: it prints who set it and when, and this command.
     The release is a row of config_changes, with who made it. Nothing is written to the cluster. A

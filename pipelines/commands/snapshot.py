@@ -27,12 +27,10 @@ def snapshot(
 ) -> None:
     """Read the cluster's state and configs, and write what changed since the last snapshot.
 
-    Fills brokers, topics, replicas, replica_sizes, moving_replicas (ongoing reassignments), configs
-    (of topics, brokers and client-metrics resources), client_quotas, active_producers,
-    transactional_ids, groups, group_assignments (their members), group_offsets, partition_offsets
-    (ends of the partitions that groups read), and client_subscriptions: which client each
-    client-metrics resource matches, and whether it got that subscription; and settings: values of
-    conf that views read.
+    Fills the tables of the cluster's state: brokers, topics, replicas, their sizes, ongoing moves,
+    configs, client quotas, producers, transactional ids, groups and their offsets. The table
+    client_subscriptions has which client each client-metrics resource matches, and what it got. The
+    table settings has values of conf that views read.
 
     What a broker refuses or does not answer is reported and counted in pipeline_progress, and its
     rows stay as they were; the rest is written. The login needs DESCRIBE and DESCRIBE_CONFIGS on

@@ -43,7 +43,7 @@ def sql(
 ) -> None:
     """Answer one SQL query over tables and views, or open a shell for many.
 
-    Without a query it reads one from stdin; on a terminal it is a shell with a history: a query
+    Without a query it reads one from stdin. On a terminal it is a shell with a history. A query
     ends with ;, Tab completes, Ctrl-C cancels a query, Ctrl-D ends, and \\? shows the rest.
 
     Needs no JVM, and cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES,

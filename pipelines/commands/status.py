@@ -50,8 +50,8 @@ def status(
     """Show the health of each job, who writes to the tables, and what waits for an operator.
 
     Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
-    something is past a bound of conf's section health, for cron. --json has all of it as one
-    object; --csv, --columns, --wide and -x have a row per job, with exact values.
+    something is past a bound of conf's section health. --json has all of it as one object. --csv,
+    --columns, --wide and -x have a row per job, with exact values.
 
     Example: quotaflow status --watch
     """

@@ -24,7 +24,7 @@ _EXACT = 1e-9
 
 
 def one_of(fraction: float) -> int:
-    """How many lines a kept line stands for."""
+    """How many lines a kept line represents."""
     return round(1 / fraction)
 
 

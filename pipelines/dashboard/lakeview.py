@@ -38,7 +38,7 @@ def within(time: str) -> str:
 class Dataset:
     """A question: its name, its query, and the columns of its table.
 
-    A query without a time range is about what is so now.
+    A query without a time range is about the present.
     """
 
     name: str

@@ -32,7 +32,7 @@ class SampledLine:
     waited to be sent. `has_time`: it states a time that can be read, or none at all. `has_numbers`:
     no number of it is unreadable. `has_unknown_name`: it names its broker by a name whose number is
     of none. `recorded_at`: null where the record has no time. `detail`: of
-    the reason, with the cure where there is one. `weight`: the requests that it stands for.
+    the reason, with the cure where there is one. `weight`: the requests that it represents.
     """
 
     form: str

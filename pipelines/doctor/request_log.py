@@ -69,7 +69,7 @@ def findings(read: Newest, conf: Conf, brokers: tuple[int, ...]) -> Iterator[Fin
 
 
 def stand_for_several(read: Newest, ingest: IngestSection) -> bool:
-    """Whether a record stands for several requests, as its broker says."""
+    """Whether a record represents several requests, as its broker says."""
     if not read or isinstance(read, QuotaflowError):
         return False
     return any(each.weight > 1 for each in sampled(read, ingest))

@@ -54,7 +54,7 @@ def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
 
 
 def _leases(probe: Probe, topic: Topic | None) -> Finding:
-    """Whether the topic of leases keeps each lease until it is given back."""
+    """Whether the topic of leases keeps each lease until it is restored."""
     subject, name = "feedback.lease_topic", probe.conf.feedback.lease_topic
     if topic is None:
         seen = f"topic {name} does not exist, or this login may not see it"

@@ -2,7 +2,7 @@
 
 kafka-python has no method for client quotas, and some of its methods raise at the first partition
 that is refused. So this module sends the requests itself, and alone uses the private names of
-kafka-python for that. A refusal for one thing stands beside the answers for others.
+kafka-python for that. A refusal for one thing does not hide the answers for others.
 """
 
 import time

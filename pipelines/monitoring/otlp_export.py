@@ -1,6 +1,6 @@
 """Sends what Prometheus would scrape to an OTLP endpoint over HTTP, while a run goes on.
 
-The endpoint may be slow, gone or hostile: a run never fails or waits for it, but for one last
+The endpoint may be slow, gone or hostile: a run never fails or waits for it, except for one last
 export at its end. Values of headers are secrets: no message contains one.
 """
 

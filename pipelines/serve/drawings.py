@@ -344,7 +344,7 @@ _COLUMNS = {PRINCIPAL: "principal", CLIENT: "client_id", GROUP: "group_id", TOPI
 
 
 def conditions(scope: Scope, kind: str, name: str) -> Mapping[str, str] | None:
-    """What stands for a name in queries; None if no name of this kind looks so."""
+    """The condition that selects a name in queries; None if no name of this kind looks so."""
     cluster, literal_name = literal(scope.cluster_id), literal(name)
     if kind == MOVE:
         topic, dash, partition = name.rpartition("-")

@@ -1,10 +1,15 @@
-"""Pages are in plain English: no riddles, no sentence and no paragraph that is too long."""
+"""Pages, help texts and docstrings are in plain English: no riddles, no long sentence."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
+
+from quotaflow.demo import command as demo
+from quotaflow.pipelines import __main__ as cli
 
 from ..cases import cases
 
@@ -12,7 +17,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in (
-        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+        *(
+            ROOT / name
+            for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
+        ),
         *(ROOT / folder / "README.md" for folder in ("bench", "broker")),
         *sorted((ROOT / "docs").glob("*.md")),
     )
@@ -101,6 +109,40 @@ def test_a_page_is_in_plain_english(name: str) -> None:
 
 def test_only_pages_are_allowed_problems() -> None:
     assert ALLOWED.keys() <= PAGES.keys()
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """The help texts of each command and of its options."""
+    made = cli.app()
+    demo.register(made)
+    group = typer.main.get_command(made)
+    assert isinstance(group, typer.core.TyperGroup)
+    for name, command in group.commands.items():
+        yield name, command.help or ""
+        for parameter in command.params:
+            yield f"{name} {parameter.name}", getattr(parameter, "help", None) or ""
+
+
+@pytest.mark.parametrize(("where", "text"), list(helps()))
+def test_a_help_text_is_in_plain_english(where: str, text: str) -> None:
+    assert problems(text) == [], where
+
+
+def riddles(docstring: str) -> list[str]:
+    """The phrases of a docstring that hide who does what; long sentences may stay."""
+    return [each for each in problems(docstring) if not each.startswith(("sentence", "paragraph"))]
+
+
+@pytest.mark.parametrize("folder", ["demo", "pipelines", "schemas", "udfs"])
+def test_docstrings_have_no_riddles(folder: str) -> None:
+    observed = [
+        f"{path.relative_to(ROOT)}:{node.body[0].lineno}: {riddle}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        for riddle in riddles(ast.get_docstring(node) or "")
+    ]
+    assert observed == []
 
 
 @cases(

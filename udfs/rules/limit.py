@@ -1,4 +1,4 @@
-"""Whether a value is set, stepped, kept or given back by its effect, and how long it lasts.
+"""Whether a value is set, stepped, kept or restored by its effect, and how long it lasts.
 
 One rule for each config whose effect shows in an offence:
 
@@ -9,14 +9,14 @@ One rule for each config whose effect shows in an offence:
 - a raised quota of a user: the part of its time in which it is throttled, per byte that it moves.
   So a raise helps a user who moves more, also one who takes all that a quota allows.
 
-All but the raise limit somebody:
+All except the raise limit a client:
 
 1. The first value is the one that results ask for, such as what the quota of producer ids allows.
    No value is less than the one before it divided by `max_step_factor`.
 2. The next decision comes a settle time after the last write, when its effect shows.
 3. The gain of a write is 1 - offence after / offence before. If all writes together have less than
-   `min_gain`, the limit is given back, and none follows for `pause`. If the last step alone has
-   less, that step is given back, and no other follows.
+   `min_gain`, the limit is reverted, and none follows for `pause`. If the last step alone has
+   less, that step is reverted, and no other follows.
 4. While the offence goes on although the limit helps, a step divides the value by
    `max_step_factor`, down to the floor. The floor is what others at the same entity need.
 5. Without an offence nothing changes until the lease ends. Then the limit goes, and an offence that

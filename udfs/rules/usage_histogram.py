@@ -24,5 +24,5 @@ def bucket_of(value: float) -> int | None:
 
 
 def value_of(bucket: int | None) -> float:
-    """The value that stands for a histogram bucket: as far from its least as from its greatest."""
+    """The value that represents a histogram bucket: as far from its least as from its greatest."""
     return 0.0 if bucket is None else math.exp((bucket + 1) / PER_LN) * MIDDLE

@@ -141,7 +141,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Why plans only give back: the cluster is worse since a run."""
+    """Why plans only restore: the cluster is worse since a run."""
 
     reason: str
     trial: Trial
@@ -171,7 +171,7 @@ class Plan:
 
 
 def purpose_of(row: DesiredConfig) -> str:
-    """What a plan writes a row for: to give back is to restore, in steps too."""
+    """The purpose of a plan's row: a revert is a restore, in steps too."""
     return RESTORE if row.direction == GIVE_BACK else APPLY
 
 

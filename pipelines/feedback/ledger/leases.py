@@ -30,7 +30,7 @@ _FIELDS = tuple(each.name for each in fields(Record) if each.name != "entity")
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a deployment has to give back of one config.
+    """What a deployment has to restore of one config.
 
     `open_records` have no end yet, each with its baseline and the time of the last record of its
     run. `last_write` is our last write that was read back. `unstored` are records that the tables
@@ -55,7 +55,7 @@ class Lease:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be given back."""
+        """Whether nothing is to be restored."""
         return self.owned is None and not self.open_records
 
     @property
@@ -107,12 +107,12 @@ class LeaseBook:
 
     @property
     def ledger(self) -> Ledger:
-        """What is to be given back, as the tables' ledger has it."""
+        """What is to be restored, as the tables' ledger has it."""
         return ledger(self.leases.values())
 
 
 def ledger(leases: Iterable[Lease]) -> Ledger:
-    """The part of a ledger that leases tell."""
+    """The part of a ledger that leases show."""
     of_keys = list(leases)
     started = [each for lease in of_keys for each in lease.open_records]
     last_at: dict[str, datetime] = {}

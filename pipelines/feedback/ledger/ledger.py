@@ -116,7 +116,7 @@ class Ledger:
 
     `done_at`: by plan id and change id, when the change was written last. `last_record_by_run`: by
     run id. `baselines`: by run id and change id of a write. `yielded`: the record by which we left
-    a config to somebody else, unless we wrote it since. `released`: the last release by a person.
+    a config to another login, unless we wrote it since. `released`: the last release by a person.
     `applied`: done or open writes of plans, without renewals. `halts`: the record of the halt of
     each cluster that is halted. `limits`: for each config that a plan limited or raised, the ends
     of our writes to it and of its leases, in time order.

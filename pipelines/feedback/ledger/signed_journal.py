@@ -109,7 +109,7 @@ class SignedJournal:
 
     def accept(self, removed: Iterable[Key]) -> None:
         """List the leases that are in the topic, forget those that are missing, and remove these,
-        of which nothing stands in the cluster.
+        whose values the cluster no longer has.
         """
         self._listed = {each.tag for each in self._leases.values() if not each.is_done}
         tombstones = [(topic_key(key), None) for key in removed if key not in self._leases]

@@ -2,7 +2,7 @@
 
 The first entity of a kind is a canary. The others follow when results are newer than its write and
 its dead time, and the cluster is not worse. A default changes all of its kind, so it is always a
-canary, and changes alone. To give back is never counted and never waits.
+canary, and changes alone. To restore is never counted and never waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Room:
         return why
 
     def beside_default(self, change: Change) -> str | None:
-        """A default changes with nothing else: nobody could tell what had which effect."""
+        """A default changes alone: else nothing would show which change had which effect."""
         first = next((entity for seen in self.seen.values() for entity in seen), None)
         if first is None or not (first.is_default or change.entity.is_default):
             return None
@@ -171,7 +171,7 @@ def written_in_a_day(ledger: Ledger, cluster_id: str, now: datetime) -> set[Conf
 
 
 def is_uncounted(change: Change, ledger: Ledger) -> bool:
-    """Whether a change only gives back, or renews what is in place."""
+    """Whether a change only restores, or renews what is in place."""
     if change.operation.name == RENEW or change.purpose != APPLY:
         return True
     removes_ours = change.value is None and change.desired.key in ledger.owned

@@ -78,13 +78,13 @@ class PlanPolicy:
     telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a
     measured lag may be. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
-    that somebody else set last, with who and when. `blast_radius` is None where nothing bounds how
-    much changes. With a `halt` a plan only gives back. `user_operator` is the program that writes
+    that another login set last, with who and when. `blast_radius` is None where nothing bounds how
+    much changes. With a `halt` a plan only restores. `user_operator` is the program that writes
     quotas of users from resources of its own.
     `limits`: how much a limit must help, and how long it lasts. `min_history`: how long usage must
     be known before a first quota; None: a first quota has no bound. `default_quotas`:
     producer_ids_rate of the default of all users may be written. `strangers`: limits of ours ->
-    somebody else who uses the entity since. `trusted`: bounds that no table can move, or None.
+    another login who uses the entity since. `trusted`: bounds that no table can move, or None.
     """
 
     excluded_principals: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The automatic halt: after a change that made the cluster worse, plans only give back. Pure.
+"""The automatic halt: after a change that made the cluster worse, plans only restore. Pure.
 
 A halt is a record of the journal, so it lasts when its windows are over. It ends when the cluster
 is well again, or when a person releases it.
@@ -30,8 +30,8 @@ def key(cluster_id: str) -> Key:
 def trial(ledger: Ledger, cluster_id: str, now: datetime, period: timedelta) -> Trial | None:
     """The newest run of plans that wrote to a cluster, if its effect still has to be watched.
 
-    That is so for `period` after its end, and while a halt lasts. None too if a person released a
-    halt after it.
+    Its effect is watched for `period` after its end, and while a halt lasts. None too if a person
+    released a halt after it.
     """
     halted = ledger.halts.get(cluster_id)
     writes = [record for record in ledger.applied if record.entity.cluster_id == cluster_id]
@@ -64,7 +64,7 @@ def _principal(record: Record) -> str | None:
 
 
 def reason(trial: Trial, why: str) -> str:
-    """Why nothing but giving back may be written."""
+    """Why nothing but restoring may be written."""
     names = ", ".join(sorted(map(str, trial.entities))) or trial.run_id
     return (
         f"halted: the cluster is worse since {trial.started_at:{_TIME}}, when this was changed: "
@@ -75,7 +75,7 @@ def reason(trial: Trial, why: str) -> str:
 def halted_plan(
     plan: Plan, halt: Halt, bounds: PlanPolicy, connection: Connection, ledger: Ledger
 ) -> Plan:
-    """The plan in which only what the last run wrote is given back, and all else is blocked."""
+    """The plan in which only what the last run wrote is restored, and all else is blocked."""
     owned = {
         key: config
         for key, config in ledger.owned.items()

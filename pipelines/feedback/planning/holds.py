@@ -1,4 +1,4 @@
-"""Why a config is left to the person or program that set it, until somebody releases it.
+"""Why a config is left to the person or program that set it, until a person releases it.
 
 A config is ours to change if its last alteration was ours, or if a person released it since. All
 other set configs are kept as they are. Pure: ledger, alterations and values are arguments.
@@ -127,7 +127,7 @@ def _yielded_reason(key: Key, ledger: Ledger) -> str | None:
 
 
 def _seen_reason(key: Key, seen: SeenConfig, last: Alteration | None, ledger: Ledger) -> str | None:
-    """Why a value that no log explains is somebody else's."""
+    """Why a value that no log explains is another login's."""
     owned, released = ledger.owned.get(key), ledger.released.get(key)
     if owned is not None:
         is_newer = seen.seen_at is not None and seen.seen_at > owned.since

@@ -159,7 +159,7 @@ def with_holds(
     *,
     ledger: Ledger,
 ) -> PlanPolicy:
-    """The policy with the configs of these rows that somebody else set last.
+    """The policy with the configs of these rows that another login set last.
 
     `seen_at`: when the prior values of the rows were seen. The ledger says what a person released,
     so what writes to the cluster passes one that is verified.

@@ -165,7 +165,7 @@ def _whole(change: Change) -> str:
 
 
 def blocked_lines(plan: Plan) -> Iterator[str]:
-    """Inputs never made, why plans only give back, and blocked changes with their reasons."""
+    """Inputs never made, why plans only restore, and blocked changes with their reasons."""
     yield from plan.unmade
     if plan.halt is not None:
         yield values.visible(plan.halt.reason)

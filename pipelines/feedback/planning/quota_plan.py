@@ -75,7 +75,7 @@ def decide(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger
 
 
 def for_others(bounds: PlanPolicy, ledger: Ledger) -> Iterator[DesiredConfig]:
-    """Rows that give back our limits of entities that somebody else uses since they were set."""
+    """Rows that restore our limits of entities that another login uses since they were set."""
     for key, stranger in bounds.strangers.items():
         owned = ledger.owned.get(key)
         if owned is not None and key[1] in LIMITS:
@@ -84,7 +84,7 @@ def for_others(bounds: PlanPolicy, ledger: Ledger) -> Iterator[DesiredConfig]:
 
 
 def is_last_step(row: DesiredConfig, owned: OwnedConfig | None) -> bool:
-    """Whether a row gives back the value from before our first write."""
+    """Whether a row restores the value from before our first write."""
     return owned is None or is_same_value(row.config_key, row.config_value, owned.prior_value)
 
 

@@ -42,7 +42,7 @@ class Recheck:
 def problem(changes: Sequence[Change], fresh: Plan) -> str | None:
     """Why results no longer ask for these changes; None if they do. Pure.
 
-    The plan of now must have a change of the same config in the same direction. What gives back
+    The plan of now must have a change of the same config in the same direction. What restores
     needs none.
     """
     by_key = {change.desired.key: change for change in fresh.changes}

@@ -1,6 +1,6 @@
 """The plan of a restore: set a config back to its baseline once its lease ended, or on request.
 
-A later change by somebody else is never overwritten: then the config is theirs, and we report the
+A later change by another login is never overwritten: then the config is theirs, and we report the
 writer. Pure: the values of the cluster and the time are arguments.
 """
 
@@ -250,7 +250,7 @@ def _is_over(owned: OwnedConfig, now: datetime) -> bool:
 
 
 def _ours(owned: OwnedConfig, setter: LaterWriter | None) -> OwnedConfig:
-    """The config without list entries that somebody else has set since."""
+    """The config without list entries that another login has set since."""
     if setter is None or not owned.entries:
         return owned
     theirs = setter.claimed_entries(owned.entries)

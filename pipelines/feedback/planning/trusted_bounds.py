@@ -163,7 +163,7 @@ def _lease_problem(change: Change, bounds: TrustedBounds) -> str | None:
 
 
 def _return_problem(change: Change, ledger: Ledger) -> str | None:
-    """Only what is ours is given back, to a value that it had before a write of ours."""
+    """Only what is ours is restored, to a value that it had before a write of ours."""
     key = change.desired.key
     owned = ledger.owned.get(key)
     if owned is None:
@@ -242,7 +242,7 @@ def _written_at(key: Key, ledger: Ledger) -> datetime | None:
 
 
 def _raised(key: Key, write: _Write) -> float:
-    """What all other quotas of this kind have that we raised and did not give back."""
+    """What all other quotas of this kind have that we raised and did not restore."""
     total = 0.0
     values = {
         other: (owned.prior_value, owned.value) for other, owned in write.ledger.owned.items()

@@ -1,4 +1,4 @@
-"""`quotaflow adopt`: takes over what nobody would give back, by a person's yes.
+"""`quotaflow adopt`: takes over what nobody would restore, by a person's yes.
 
 That is what a lost warehouse left in the topic of leases, rows of ours without a lease, rows that
 another deployment signed, and the leases of another deployment that is named.
@@ -34,7 +34,7 @@ PLAN_ID = "adopt"
 
 @dataclass(frozen=True, slots=True)
 class AdoptedConfig:
-    """A config that is taken over: what we would give back, and where that is known from."""
+    """A config that is taken over: what we would restore, and where that is known from."""
 
     key: Key
     owned: OwnedConfig
@@ -46,7 +46,7 @@ class LeftLease:
     """A lease in our name that no key verifies, while its config may still have our value.
 
     `value` is that of the cluster, null where it is not set. `why` has the command that takes it
-    over. `command` gives back by hand what the lease claims; null where it cannot be read, or the
+    over. `command` restores by hand what the lease claims; null where it cannot be read, or the
     entity does not answer.
     """
 
@@ -61,7 +61,7 @@ class Adoption:
     """What is taken over, and the ends of open records of other deployments.
 
     `distrusted` names rows and leases that are not believed. `left` are those of them that stay in
-    the topic until a person names them, and `over` those of which nothing stands in the cluster.
+    the topic until a person names them, and `over` those whose values the cluster no longer has.
     """
 
     configs: tuple[AdoptedConfig, ...] = ()
@@ -197,7 +197,7 @@ def _adoption(
 
 
 def _leases_of(other: str, book: LeaseBook) -> dict[Key, OwnedConfig]:
-    """What a deployment has to give back, as far as our keys verify it."""
+    """What a deployment has to restore, as far as our keys verify it."""
     names = sorted({each.deployment for each in book.others.values()})
     if other not in names:
         hint = nearest(other, names) if names else ""

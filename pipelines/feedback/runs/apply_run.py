@@ -181,7 +181,7 @@ def _plan(
 
 
 def _altered(conf: Conf, tables: Tables, approved_plan: FrozenPlan) -> Mapping[Key, LaterWriter]:
-    """Configs of the plan that somebody else altered since it was frozen."""
+    """Configs of the plan that another login altered since it was frozen."""
     since = dict.fromkeys(
         (c.desired.key for c in approved_plan.plan.changes), approved_plan.frozen_at
     )
@@ -205,7 +205,7 @@ def still_fitting(
 ) -> tuple[list[Change], list[Outcome]]:
     """The changes of a frozen plan that are still to be made, and the outcomes of the others.
 
-    `altered`: configs that somebody else altered since the freeze. Raises FeedbackError if any
+    `altered`: configs that another login altered since the freeze. Raises FeedbackError if any
     change no longer fits: then nothing of the plan may be written.
     """
     plan = approved_plan.plan
@@ -237,7 +237,7 @@ def still_fitting(
 
 
 def _unless_altered(outcome: Outcome, altered: Mapping[Key, LaterWriter]) -> Outcome:
-    """MOVED if somebody else altered the config, even back to the value that was planned on."""
+    """MOVED if another login altered the config, even back to the value that was planned on."""
     setter = altered.get(outcome.change.desired.key)
     if setter is None or outcome.step != STARTED:
         return outcome

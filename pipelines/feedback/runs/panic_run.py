@@ -1,4 +1,4 @@
-"""`quotaflow restore --panic`: gives back everything by the leases of the cluster alone.
+"""`quotaflow restore --panic`: restores everything by the leases of the cluster alone.
 
 It takes no lock and reads no table, and neither disk nor clock can keep it from that.
 """
@@ -29,7 +29,7 @@ class PanicRestore:
 
 
 def preview(conf: Conf, *, all_deployments: bool = False) -> list[PanicRestore]:
-    """What would be given back. Nothing is written."""
+    """What would be restored. Nothing is written."""
     return [
         PanicRestore(signer.deployment, _plan(conf, signer))
         for signer in _signers(conf, all_deployments=all_deployments)

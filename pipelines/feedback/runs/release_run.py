@@ -1,4 +1,4 @@
-"""`quotaflow release`: a person allows plans to change a config that somebody else set."""
+"""`quotaflow release`: a person allows plans to change a config that another login set."""
 
 import hashlib
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def release_halt(conf: Conf, report: Callable[[str], None]) -> str:
 
 
 def record(made: Release, run_id: str, now: datetime) -> Record:
-    """The record of a release. Its value is what somebody else set: the next baseline."""
+    """The record of a release. Its value is what another login set: the next baseline."""
     entity, config_key = made.key
     text = "\0".join((*entity.order, config_key))
     return Record(

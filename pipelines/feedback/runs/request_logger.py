@@ -53,7 +53,7 @@ class CaptureRequest:
 class Switch:
     """The level of each broker's request logger, null if it did not answer, and the changes.
 
-    A broker that logs already is left alone: somebody else switched it on. So is a broker whose
+    A broker that logs already is left alone: another login switched it on. So is a broker whose
     level could not be restored.
     """
 
@@ -112,7 +112,7 @@ def switched_on(
 def restore_levels(
     conf: Conf, keys: Collection[Key], report: Callable[[str], None]
 ) -> tuple[RestorePlan, list[Outcome]]:
-    """Restore the levels of these brokers; somebody else's later change is left alone.
+    """Restore the levels of these brokers; another login's later change is left alone.
 
     If another process writes tables now, a table cannot be written (a full disk, or a catalog whose
     Spark session ended), a broker must not go on logging. Then its level is restored without a

@@ -160,7 +160,7 @@ def plan_restore(
 ) -> RestorePlan:
     """The restore plan of a ledger, by what the cluster has now.
 
-    The guards of a plan apply, too. How many entities change at once has no limit: to give back is
+    The guards of a plan apply, too. How many entities change at once has no limit: to restore is
     the safe direction.
     """
     owned, unknown = restore_plan.writable(

@@ -100,7 +100,7 @@ class ChangeWriter:
         return ended
 
     def run(self, plan_id: str, changes: Sequence[Change]) -> list[Outcome]:
-        """Write changes in their order, but for those that are refused or no longer fit."""
+        """Write changes in their order, except for those that are refused or no longer fit."""
         outcomes: list[Outcome] = []
         writable: list[list[Change]] = []
         for _, changed in groupby(changes, key=lambda change: change.entity):

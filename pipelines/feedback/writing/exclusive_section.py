@@ -1,7 +1,7 @@
 """The exclusive section: one process at a time writes to conf's cluster, and records it.
 
 Its holder has the lock of the warehouse, a journal that stores records and leases, and an admin
-client. A stop file ends the section before the next write. A section without tables gives back by
+client. A stop file ends the section before the next write. A section without tables restores by
 the leases of the cluster alone.
 """
 
@@ -285,7 +285,7 @@ def leased_elsewhere(book: LeaseBook) -> dict[Key, str]:
 
 @contextmanager
 def sole_writer(conf: Conf) -> Iterator[None]:
-    """Be the only process that writes to the cluster from these tables, but for a catalog's.
+    """Be the only process that writes to the cluster from these tables, except for a catalog's.
 
     Raises LockedError. Giving back must work without the folder, so there a lock is no condition.
     """
@@ -380,7 +380,7 @@ def check_stop_file(conf: Conf) -> None:
 def check_clock(ledger: Ledger, now: datetime) -> None:
     """Raise FeedbackError if the clock went back since a lease began: it would never end.
 
-    Only new writes are refused: giving back needs no clock.
+    Only new writes are refused: restoring needs no clock.
     """
     times = [owned.since for owned in ledger.owned.values()]
     newest = max([*times, *(record.event_time for record in ledger.open_records)], default=now)

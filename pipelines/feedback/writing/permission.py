@@ -10,7 +10,7 @@ REFUSED = "feedback.may_write is false, nothing is written to brokers: another c
 
 
 def check(conf: Conf) -> None:
-    """Raise FeedbackError if nothing may be written to brokers, not even to give back."""
+    """Raise FeedbackError if nothing may be written to brokers, not even to restore."""
     if not conf.feedback.may_write:
         raise FeedbackError(REFUSED)
 
