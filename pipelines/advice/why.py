@@ -20,7 +20,7 @@ from quotaflow.pipelines.areas import (
     versions,
 )
 from quotaflow.pipelines.areas.about import Period, scope_about
-from quotaflow.pipelines.areas.finding import NOTHING, UNKNOWN, Finding
+from quotaflow.pipelines.areas.finding import FACT, NOTHING, UNKNOWN, Finding
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import Subject
 from quotaflow.pipelines.config import Conf
@@ -63,6 +63,7 @@ AREAS: tuple[Area, ...] = (
 )
 """Every area is asked about every name."""
 
+_MAX_FACTS = 3
 MAX_FINDINGS = 50
 """Findings of an area; a last one says that there are more."""
 
@@ -75,9 +76,29 @@ class AreaAnswer:
     findings: tuple[Finding, ...]
 
     @property
+    def title(self) -> str:
+        """Its name in words."""
+        return self.name.replace("_", " ")
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it was asked in vain."""
+        return [finding.state for finding in self.findings] == [NOTHING]
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        """All that is wrong or not known, and the first facts."""
+        return tuple(finding for finding in self.findings if finding not in self.folded)
+
+    @property
+    def folded(self) -> tuple[Finding, ...]:
+        """Facts that one screen has no room for."""
+        return tuple(finding for finding in self.findings if finding.state == FACT)[_MAX_FACTS:]
+
+    @property
     def is_problem(self) -> bool:
         """Whether something in it should change."""
-        return any(finding.is_problem for finding in self.findings)
+        return any(finding.problem is not None for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +110,19 @@ class Answer:
     start: datetime
     end: datetime
     areas: tuple[AreaAnswer, ...]
+
+    @property
+    def with_findings(self) -> tuple[AreaAnswer, ...]:
+        """Areas that have something to tell."""
+        return tuple(area for area in self.areas if not area.is_nothing)
+
+    @property
+    def nothing(self) -> str:
+        """Which areas and tables were asked in vain; empty if none was."""
+        empty = [area for area in self.areas if area.is_nothing]
+        names = ", ".join(area.title for area in empty)
+        tables = ", ".join(area.findings[0].evidence_table for area in empty)
+        return f"Nothing found about {names}: asked {tables}." if empty else ""
 
 
 def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf) -> Answer:
@@ -102,7 +136,7 @@ def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf:
 
 
 def _area_answer(area: Area, scope: Scope) -> AreaAnswer:
-    every = sorted(_findings(area, scope), key=lambda finding: not finding.is_problem)
+    every = sorted(_findings(area, scope), key=lambda finding: finding.problem is None)
     shown = every[:MAX_FINDINGS]
     tables = ", ".join(area.TABLES)
     if len(every) > len(shown):

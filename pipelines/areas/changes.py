@@ -1,9 +1,10 @@
 """What changed lately: configs and quotas of a name, its topics, and all brokers."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas.finding import Finding, Row, moment
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, Problem, moment
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import counted
 
@@ -36,8 +37,72 @@ _BY_IT = (
     " LIMIT {limit}"
 )
 
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
 
-def findings(scope: Scope) -> Iterator[Finding]:
+
+ENDS = Question(
+    "SELECT * FROM config_changes WHERE {of_cluster} AND {within:event_time} AND step <> 'begun'",
+    "event_time DESC, number DESC",
+)
+"""Changes of quotaflow by their end."""
+EVERY_STEP = Question(
+    "SELECT * FROM config_changes WHERE {of_cluster} AND {within:event_time}", "event_time DESC"
+)
+"""Changes of quotaflow, each step of each."""
+DESIRED = Question(
+    "SELECT * FROM desired_configs WHERE {of_cluster} AND (blocked_reason IS NOT NULL "
+    "OR config_value IS DISTINCT FROM prior_value)",
+    "priority, entity_type, entity_name",
+)
+"""What results ask to change."""
+FAILED = EVERY_STEP.where("step IN ('refused', 'moved', 'undone')")
+"""Changes that could not be made, or are not what was written."""
+WITHOUT_GAIN = EVERY_STEP.where(
+    "step = 'done' AND direction = 'give_back' AND observed IS NOT NULL"
+)
+"""Quotas that were given back while the offence goes on: they do not help."""
+SAVED = Question(
+    """
+SELECT cluster_id, plan_id, event_time, count(*) AS changes, min(planned_by) AS planned_by
+FROM plans
+WHERE {of_cluster} AND {within:event_time}
+GROUP BY cluster_id, plan_id, event_time
+""",
+    "event_time DESC, plan_id",
+)
+"""Plans that were saved, each time."""
+WRITTEN = Question(
+    "SELECT plan_id, max(event_time) AS written_at FROM config_changes "
+    "WHERE {of_cluster} AND {within:event_time} GROUP BY plan_id",
+    "plan_id",
+)
+"""When something of a plan was written last."""
+BATCHES = (
+    "SELECT max(event_time) AS at FROM config_changes "
+    "WHERE (purpose = 'apply' OR direction = 'give_back') AND plan_id = {plan_id}"
+)
+"""When a plan was applied or taken back last."""
+FROZEN = Question(
+    """
+SELECT plans.*
+FROM plans
+INNER JOIN (
+    SELECT plan_id, event_time, row_number() OVER (ORDER BY event_time DESC, plan_id) AS nth
+    FROM plans
+    WHERE {of_cluster}
+) AS newest ON plans.plan_id = newest.plan_id AND plans.event_time = newest.event_time
+WHERE {of_cluster} AND newest.nth = 1
+""",
+    "number",
+)
+"""The plan that was saved last."""
+UNENDED = Problem(code="change_unended", severity=NOW)
+LEASE_OVER = Problem(code="lease_over", severity=SOON)
+WAITING = Problem(code="change_waits", severity=SOON)
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Alterations that can concern it, the newest first, and how many it made itself."""
     for row in scope.rows(_ALTERED):
         yield _altered(row)

@@ -1,20 +1,57 @@
 """Limits of fetches (KIP-74): settings of a client that do not fit what it reads."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import PROBLEM, Finding, Row, client_text, last_day
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
+from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 
 NAME = "fetch_limits"
 TABLES = ("fetch_advice", "fetch_sizes")
 
-_ADVICE = (
-    "SELECT * FROM fetch_advice WHERE {of_cluster} AND {is_client} AND replica_id IS NULL "
-    "ORDER BY bytes_per_s DESC, advice, client_id"
-    " LIMIT {limit}"
+SETTINGS = Question(
+    "SELECT * FROM fetch_advice WHERE {of_cluster} AND {is_client}",
+    "bytes_per_s DESC, advice, principal, client_id",
 )
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+"""Settings of fetches to change."""
+# What bounds an answer, the best case first.
+BOUNDS = {
+    "all there was": "drained_fetches",
+    "empty: waited in vain": "wait_timeout_fetches",
+    "a limit of the client": "max_bytes_fetches + partition_max_bytes_fetches"
+    " + first_batch_fetches",
+    "a limit of the broker": "broker_cap_fetches",
+    "a quota": "quota_window_fetches + throttled_fetches",
+    "sent elsewhere or an error": "redirected_fetches + error_fetches",
+}
+"""What bounded an answer, in words; the n-th is the column part_n of SIZES."""
+SIZES = Question(
+    f"""
+SELECT
+    cluster_id,
+    principal,
+    client_id,
+    {", ".join(f"sum({sql}) AS part_{place}" for place, sql in enumerate(BOUNDS.values()))},
+    sum(fetches) AS fetches,
+    sum(bytes) AS bytes,
+    max(max_response_bytes) AS max_response_bytes,
+    CASE WHEN count(bound_bytes) = count(*) THEN max(bound_bytes) END AS bound_bytes,
+    sum(starved_fetches) AS starved_fetches
+FROM fetch_sizes
+WHERE {{of_cluster}} AND {{within:event_time}} AND replica_id IS NULL
+    AND {internal.not_in("fetch_sizes")}
+GROUP BY cluster_id, principal, client_id
+""",
+    "fetches DESC, principal, client_id",
+)
+"""Consumers by their number of fetches."""
 _LIMITED = (
     "SELECT principal, client_id, CAST(sum(fetches) AS BIGINT) AS fetches, "
     "CAST(sum(starved_fetches) AS BIGINT) AS starved_fetches, "
@@ -31,18 +68,36 @@ _LIMITED = (
 )
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def fetcher(row: Row) -> str:
+    """Who fetches: a follower or a client."""
+    if row["replica_id"] is not None:
+        return f"follower {row['replica_id']}"
+    return f"{texts.listed(row['client_id'])} of {texts.listed(row['principal'])}"
+
+
+FETCH_SETTING = RowProblem(
+    code="fetch_setting",
+    severity=SOMETIME,
+    subjects="fetch settings to change",
+    subject=("principal", "client_id", "replica_id", "advice", "setting"),
+    table="fetch_advice",
+    question=SETTINGS,
+    summary=lambda rows: f"{counted(rows[0][OF_ALL], 'fetch setting')} should be changed.",
+    action=lambda rows: f"Change the settings listed there, first of {fetcher(rows[0])}.",
+)
+PROBLEMS = (FETCH_SETTING,)
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Settings to change with their price, and what ended answers before all data was read."""
     if not scope.is_recent:
         yield last_day("fetch_advice")
-    for row in scope.rows(_ADVICE) if scope.is_recent else ():
+    for row in scope.ask(SETTINGS.where("replica_id IS NULL")) if scope.is_recent else ():
         price = reasons.trade_off(row)
-        yield Finding(
-            text=f"{client_text(row)}: {row['advice'].replace('_', ' ')}.",
-            state=PROBLEM,
-            next_step=reasons.fetch_step(row) + (f"; the price: {price}" if price else ""),
-            evidence_table="fetch_advice",
-            evidence=row,
+        yield FETCH_SETTING.of_row(
+            row,
+            f"{client_text(row)}: {row['advice'].replace('_', ' ')}.",
+            reasons.fetch_step(row) + (f"; the price: {price}" if price else ""),
         )
     for row in scope.rows(_LIMITED):
         yield _limited(row)

@@ -1,38 +1,102 @@
 """Groups that lag: how far, and the causes with their evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row, amount, last_day
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem, amount, last_day
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import noun
-from quotaflow.udfs.rules.lag_cause import UNKNOWN
 
 NAME = "groups"
 TABLES = ("why_groups_lag", "group_members")
 
-_CAUSES = (
-    "SELECT * FROM why_groups_lag WHERE {of_cluster} AND ({is_group} OR {is_named_topic}"
-    "%s) ORDER BY lag DESC NULLS LAST, group_id, topic, rank"
-    " LIMIT {limit}"
+CAUSES = Question(
+    "SELECT * FROM why_groups_lag WHERE {of_cluster} AND {is_own_group}",
+    "lag DESC NULLS LAST, group_id, topic, rank",
 )
-_OF_CLIENTS = (
-    " OR group_id IN (SELECT group_id FROM group_members "
-    "WHERE {of_cluster} AND {is_client} AND event_time >= {day})"
+"""Why groups lag by more than a minute, the surest cause first."""
+POSITIONS = Question(
+    "SELECT * FROM group_lag WHERE {of_cluster}", "lag DESC NULLS LAST, group_id, topic, partition"
+)
+"""Positions of groups, by partition."""
+MEMBERS = Question(
+    "SELECT * FROM group_membership WHERE {of_cluster}", "last_seen DESC NULLS LAST, member_id"
+)
+"""Members of groups, the newest first."""
+LAGS = Question(
+    """
+SELECT
+    cluster_id,
+    group_id,
+    topic,
+    max(group_type) AS group_type,
+    sum(lag) AS lag,
+    max(lag_s) AS lag_s,
+    sum(records_in_per_s) AS records_in_per_s,
+    sum(records_out_per_s) AS records_out_per_s,
+    max(caught_up_in_s) AS caught_up_in_s,
+    count(*) AS partitions,
+    sum(CASE WHEN members = 0 THEN 1 ELSE 0 END) AS unread_partitions
+FROM group_lag
+WHERE {of_cluster} AND {is_own_group} AND {within:position_known_at}
+GROUP BY cluster_id, group_id, topic
+""",
+    "lag DESC NULLS LAST, group_id, topic",
 )
 
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+"""How far groups are behind, by topic."""
 
-def findings(scope: Scope) -> Iterator[Finding]:
-    """Each cause of each group that is named, that reads a named topic, or has the client."""
+
+def first_causes(causes: Sequence[Row]) -> list[Row]:
+    """The surest cause of each lag."""
+    return [row for row in causes if row["rank"] == 1]
+
+
+def _summary(how: str, rows: Sequence[Row]) -> str:
+    groups = texts.names(row["group_id"] for row in rows)
+    why = texts.names(row["cause"].replace("_", " ") for row in rows)
+    return f"Groups {how}: {groups}; causes: {why}."
+
+
+FALLS_BEHIND = RowProblem(
+    code="group_falls_behind",
+    severity=NOW,
+    subjects="groups that fall behind",
+    subject=("group_id", "topic"),
+    table="why_groups_lag",
+    question=CAUSES.where("rank = 1 AND trend = 'growing'"),
+    summary=lambda rows: _summary("fall behind", rows),
+)
+BEHIND = RowProblem(
+    code="group_behind",
+    severity=SOON,
+    subjects="groups that are behind",
+    subject=("group_id", "topic"),
+    table="why_groups_lag",
+    question=CAUSES.where("rank = 1 AND trend IN ('steady', 'went_back', 'unknown')"),
+    summary=lambda rows: _summary("are behind", rows),
+)
+PROBLEMS = (FALLS_BEHIND, BEHIND)
+_BY_TREND = {"growing": FALLS_BEHIND, "steady": BEHIND, "went_back": BEHIND, "unknown": BEHIND}
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
+    """Each cause of each group that is named, that reads a named topic, or has the client.
+
+    A group that catches up is no problem.
+    """
     if not scope.is_recent:
         yield last_day("why_groups_lag")
         return
-    of_clients = _OF_CLIENTS if scope.reader.is_made("group_members") else ""
-    for row in scope.rows(_CAUSES % of_clients):
+    for row in scope.ask(CAUSES):
         yield Finding(
             text=f"{_lag(row)}. Cause {row['rank']}: {reasons.lag_cause(row)}.",
-            state=FACT if row["rank"] > 1 or row["cause"] == UNKNOWN else PROBLEM,
+            problem=_BY_TREND.get(row["trend"]) if row["rank"] == 1 else None,
             next_step=reasons.lag_step(row),
             evidence_table="why_groups_lag",
             evidence=row,

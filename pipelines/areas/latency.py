@@ -1,9 +1,10 @@
 """Latency as clients measure it: what part of it the broker and its quotas take."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas.finding import Finding, Row, client_text
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.finding import Finding, client_text
+from quotaflow.pipelines.areas.question import Row
 
 NAME = "latency"
 TABLES = ("client_latency",)
@@ -18,8 +19,11 @@ _LATENCY = (
     " LIMIT {limit}"
 )
 
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
 
-def findings(scope: Scope) -> Iterator[Finding]:
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """The slowest minute of each client and API, split where that is possible."""
     for row in scope.rows(_LATENCY):
         yield Finding(

@@ -1,49 +1,182 @@
-"""New producer ids (KIP-936): over the quota, and what caused them."""
+"""New producer ids (KIP-936): who is over the quota, what caused them, and what brokers keep."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem
+from quotaflow.pipelines.areas.question import Question, Row
 
 NAME = "producer_ids"
 TABLES = ("producer_id_rates", "producer_id_bursts")
 
-_OVER = (
-    "SELECT principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms, "
-    "count(*) OVER (PARTITION BY principal) AS seconds FROM producer_id_rates "
-    "WHERE {of_cluster} AND {is_principal} AND {within:event_time} AND is_violating "
-    "QUALIFY row_number() OVER (PARTITION BY principal ORDER BY throttle_time_ms DESC, "
-    "event_time, broker_id) = 1 ORDER BY throttle_time_ms DESC, principal"
-    " LIMIT {limit}"
-)
-_BURSTS = (
+_MAX_BURSTS = 5
+_BURSTS = Question(
     "SELECT * FROM producer_id_bursts WHERE {of_cluster} AND {is_principal} "
-    "AND ended_at >= {since} AND started_at < {until} "
-    "ORDER BY is_accused DESC, ids DESC, started_at LIMIT 5"
+    "AND {within:started_at:ended_at}",
+    "is_accused DESC, ids DESC, started_at",
 )
 
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+_OVER = """
+SELECT rates.*, coalesce(bursts.is_explained, false) AS is_explained
+FROM (
+    SELECT cluster_id, principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms,
+        count(*) OVER (PARTITION BY cluster_id, principal) AS seconds,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal
+            ORDER BY throttle_time_ms DESC, event_time, broker_id) AS nth
+    FROM producer_id_rates
+    WHERE {of_cluster} AND {is_principal} AND {within:event_time} AND is_violating
+) AS rates
+LEFT JOIN (
+    SELECT DISTINCT cluster_id, principal, true AS is_explained
+    FROM producer_id_bursts
+    WHERE {of_cluster} AND {is_principal} AND {within:started_at:ended_at}
+) AS bursts ON rates.cluster_id = bursts.cluster_id AND rates.principal = bursts.principal
+WHERE rates.nth = 1
+"""
+_OVER_QUOTA = Question(_OVER, "throttle_time_ms DESC, principal")
+_OFFENDERS = """
+WITH seen AS (
+    SELECT
+        cluster_id,
+        principal,
+        coalesce(sum(new_ids), 0) AS new_ids,
+        max(rate_per_s) AS rate_per_s,
+        max(quota_per_s) AS quota_per_s,
+        max(throttle_time_ms) AS throttle_time_ms,
+        max(CASE WHEN is_violating THEN 1 ELSE 0 END) = 1 AS is_violating
+    FROM producer_id_rates
+    WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
+    GROUP BY cluster_id, principal
+)
+SELECT
+    seen.*,
+    cause,
+    coalesce(is_accused, false) AS is_accused,
+    source,
+    started_at,
+    ended_at,
+    ids,
+    clients,
+    hosts,
+    source_ids,
+    source_clients,
+    median_gap_ms,
+    requests_per_id,
+    new_transactional_ids,
+    abandoned_ids,
+    recommended_rate_per_s,
+    recommended_by,
+    sum(seen.new_ids) OVER (PARTITION BY seen.cluster_id) AS all_new_ids,
+    count(CASE WHEN seen.is_violating THEN 1 END) OVER (PARTITION BY seen.cluster_id) AS violators,
+    count(seen.quota_per_s) OVER (PARTITION BY seen.cluster_id) AS limited
+FROM seen
+LEFT JOIN producer_id_advice AS advised
+    ON seen.cluster_id = advised.cluster_id AND seen.principal = advised.principal
+"""
+OFFENDERS = Question(_OFFENDERS, "is_accused DESC, throttle_time_ms DESC, new_ids DESC, principal")
+"""Who took new producer ids, with the worst burst of each in all of the tables."""
+HEAP = Question(
+    "SELECT cluster_id, broker_id, entries, heap_bytes, forecast_bytes, expiration_ms, "
+    "recommended_expiration_ms FROM producer_id_heap WHERE {of_cluster}",
+    "forecast_bytes DESC, broker_id",
+)
+"""What ids cost the heap of brokers."""
 
-def findings(scope: Scope) -> Iterator[Finding]:
+
+RATES = """
+WITH ranked AS (
+    SELECT principal, row_number() OVER (ORDER BY max(rate_per_s) DESC, principal) AS nth
+    FROM producer_id_rates
+    WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
+    GROUP BY principal
+)
+SELECT
+    rates.principal,
+    epoch_us(rates.event_time) // 1000000 // {step} * {step} AS second,
+    max(rates.rate_per_s) AS rate_per_s
+FROM producer_id_rates AS rates
+INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {series}
+WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
+GROUP BY 1, 2, ranked.nth
+ORDER BY ranked.nth, second
+"""
+"""Rates of the principals with the highest, in steps of a chart."""
+RATES_BY_MINUTE = Question(
+    """
+SELECT cluster_id, date_trunc('minute', event_time) AS minute, principal,
+    max(rate_per_s) AS rate_per_s
+FROM producer_id_rates
+WHERE {of_cluster} AND kind = 'allocation' AND {within:event_date}
+GROUP BY cluster_id, date_trunc('minute', event_time), principal
+""",
+    "minute",
+)
+BY_ADVICE = Question(
+    "SELECT * FROM producer_id_advice WHERE {of_cluster} AND {within:started_at:ended_at}",
+    "is_accused DESC, new_ids DESC",
+)
+"""Principals by the worst burst of each."""
+
+
+def _accused(rows: Sequence[Row]) -> str:
+    principals = texts.names(row["principal"] for row in rows)
+    causes = texts.names(row["cause"].replace("_", " ") for row in rows)
+    return f"Too many producer ids are taken, by {principals}. Why: {causes}."
+
+
+def _cure(rows: Sequence[Row]) -> str:
+    cure = reasons.cure(rows[0]["cause"])
+    return f"First {texts.listed(rows[0]['principal'])}: {cure}." if cure else ""
+
+
+ACCUSED = RowProblem(
+    code="producer_ids_accused",
+    severity=NOW,
+    subjects="principals accused over producer ids",
+    subject=("principal",),
+    table="producer_id_bursts",
+    question=_BURSTS.where("is_accused"),
+    summary=_accused,
+    action=_cure,
+)
+OVER = RowProblem(
+    code="producer_ids_over_quota",
+    severity=SOON,
+    subjects="principals over their quota of producer ids",
+    subject=("principal",),
+    table="producer_id_rates",
+    question=_OVER_QUOTA.where("NOT is_explained"),
+    summary=lambda rows: (
+        f"{texts.names(row['principal'] for row in rows)} took more ids than their quota."
+    ),
+)
+PROBLEMS = (ACCUSED, OVER)
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Principals over their quota, and bursts with their cause, which can be a deploy."""
-    bursts = scope.rows(_BURSTS)
-    innocent = {row["principal"] for row in bursts}
-    innocent -= {row["principal"] for row in bursts if row["is_accused"]}
-    for row in scope.rows(_OVER):
-        yield _over(row, is_innocent=row["principal"] in innocent)
+    bursts = scope.ask(_BURSTS)[:_MAX_BURSTS]
+    for row in scope.ask(_OVER_QUOTA):
+        yield _over(row)
     for row in bursts:
         yield _burst(row)
 
 
-def _over(row: Row, *, is_innocent: bool) -> Finding:
+def _over(row: Row) -> Finding:
     return Finding(
         text=(
             f"{row['principal']} took new producer ids at {row['rate_per_s']:.1f} per second at "
             f"broker {row['broker_id']}, and conf allows {row['quota_per_s']:g}: over it for "
             f"{row['seconds']} s. No stock broker throttles that (KIP-936)."
         ),
-        state=FACT if is_innocent else PROBLEM,
-        next_step=None if is_innocent else "see the view producer_id_advice",
+        # A burst says why, and accuses if somebody is to blame.
+        problem=None if row["is_explained"] else OVER,
+        next_step=None if row["is_explained"] else "see the view producer_id_advice",
         evidence_table="producer_id_rates",
         evidence=row,
     )
@@ -57,7 +190,7 @@ def _burst(row: Row) -> Finding:
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
         text=f"{row['principal']}: cause: {row['cause']}{is_normal}: {reasons.burst(row)}.",
-        state=PROBLEM if row["is_accused"] else FACT,
+        problem=ACCUSED if row["is_accused"] else None,
         next_step=f"{cure}; producer_id_offenders has what a plan may limit" if cure else None,
         evidence_table="producer_id_bursts",
         evidence=row,

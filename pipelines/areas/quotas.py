@@ -1,22 +1,27 @@
-"""Client quotas: what limits a client, what throttled it, and who shares its bucket."""
+"""Client quotas: whom they throttled, what is near its limit, what limits a name, who shares it."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
-    FACT,
     NOTHING,
-    PROBLEM,
+    NOW,
+    SOON,
     Finding,
-    Row,
+    Problem,
+    RowProblem,
     amount,
     client_text,
     moment,
 )
-from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quota_command
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "quotas"
 TABLES = ("quota_usage", "client_quotas")
@@ -75,27 +80,96 @@ _SHARERS = (
     "AND (quota_bucket_client_id IS NOT DISTINCT FROM {quota_bucket_client_id}) "
     "GROUP BY principal, client_id ORDER BY usage DESC, principal, client_id"
 )
-_SET = (
-    'SELECT "user", is_default_user, client_id, is_default_client_id, ip, config_key, quota, '
-    "set_by, valid_from FROM current_client_quotas "
-    "WHERE {of_cluster} AND ({is_user} OR {is_client_id} OR {is_ip}) "
-    'ORDER BY "user", client_id, ip, config_key'
+SET = Question(
+    'SELECT cluster_id, "user", is_default_user, client_id, is_default_client_id, ip, '
+    "is_default_ip, config_key, quota, set_by, valid_from FROM current_client_quotas "
+    "WHERE {of_cluster} AND ({is_user} OR {is_client_id} OR {is_ip})",
+    '"user" NULLS LAST, client_id NULLS LAST, ip NULLS LAST, config_key',
 )
+"""Client quotas that are set."""
+HEADROOM = Question(
+    "SELECT *, 100 * peak_share AS peak_percent, "
+    "count(CASE WHEN state = 'throttled' THEN 1 END) OVER (PARTITION BY cluster_id) "
+    "AS all_throttled, count(CASE WHEN state IN ('over', 'near') THEN 1 END) "
+    "OVER (PARTITION BY cluster_id) AS all_near FROM quota_headroom WHERE {of_cluster}",
+    "peak_share DESC, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id",
+)
+"""Quotas in use by how full they were in the last hour."""
+RAISES = Question(
+    "SELECT * FROM quota_advice WHERE {of_cluster} AND advice = 'raise'",
+    "throttled_windows DESC, user, quota_type",
+)
+"""Quotas that a plan may raise."""
+_THROTTLES = """
+SELECT
+    cluster_id,
+    principal,
+    client_id,
+    throttled_by,
+    sum(throttled_requests) AS throttled_requests,
+    sum(throttle_time_ms) AS throttle_time_ms,
+    sum(throttle_time_ms) / 1e3 AS throttled_s,
+    max(last_window) AS last_window,
+    sum(share_requests) AS share_requests,
+    sum(sum(throttle_time_ms)) OVER (PARTITION BY cluster_id) AS all_throttle_time_ms
+FROM throttled_clients
+WHERE {of_cluster} AND {within:hour:last_window}
+GROUP BY cluster_id, principal, client_id, throttled_by
+"""
+
+
+def _throttled_for(rows: Sequence[Row]) -> str:
+    total = texts.duration(rows[0]["all_throttle_time_ms"])
+    return f"Throttled for {total} in all: {texts.names(row['principal'] for row in rows)}."
+
+
+def bucket(row: Row) -> str:
+    """Who shares a quota, in words."""
+    user, client_id = row["quota_bucket_user"], row["quota_bucket_client_id"]
+    owner = "all users" if user is None else texts.listed(user)
+    return owner if client_id is None else f"{owner} as {texts.listed(client_id)}"
+
+
+def _near(rows: Sequence[Row]) -> str:
+    owners = texts.names(f"{bucket(row)} ({row['quota_type']})" for row in rows)
+    return f"Near a quota that did not throttle them yet: {owners}."
+
+
+THROTTLED = RowProblem(
+    code="client_throttled",
+    severity=NOW,
+    subjects="clients throttled",
+    subject=("principal", "client_id"),
+    table="throttled_clients",
+    question=Question(_THROTTLES, "throttle_time_ms DESC, principal, client_id, throttled_by"),
+    summary=_throttled_for,
+)
+NEAR = RowProblem(
+    code="quota_near",
+    severity=SOON,
+    subjects="quotas near their limit",
+    subject=("broker_id", "quota_type", "quota_bucket_user", "quota_bucket_client_id"),
+    table="quota_headroom",
+    question=HEADROOM.where("state IN ('over', 'near')"),
+    summary=_near,
+    action=lambda _: "`quotaflow show quota_headroom` says how near.",
+)
+PROBLEMS = (THROTTLED, NEAR)
 _SNAPSHOT = "SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def findings(scope: "Scope") -> Iterator[Finding]:
     """What throttled it, each limit that binds it, what is set for it, or that nothing is."""
     rows = scope.rows(_LIMITS)
     for row in rows:
         yield _limit(scope, row)
     if not any(row["all_throttled_requests"] for row in rows):
         yield _nothing(scope, rows)
-    for row in scope.rows(_SET):
+    for row in scope.ask(SET):
         yield _set(row)
 
 
-def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
+def _nothing(scope: "Scope", rows: Sequence[Row]) -> Finding:
     text = "Nothing throttled it in this time."
     if all(row["quota"] is None for row in rows):
         is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
@@ -107,18 +181,24 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
 
-def _limit(scope: Scope, row: Row) -> Finding:
+def _limit(scope: "Scope", row: Row) -> Finding:
     set_for = None if row["quota"] is None else entity_text(quota_entity(row))
-    texts = [_throttled(row)] if row["all_throttled_requests"] else []
-    texts += [_shares(row)] if row["all_share_requests"] else []
-    texts += _bound(scope, row) if set_for else [_unbound(row)]
+    sentences = [_throttled(row)] if row["all_throttled_requests"] else []
+    sentences += [_shares(row)] if row["all_share_requests"] else []
+    sentences += _bound(scope, row) if set_for else [_unbound(row)]
     return Finding(
-        text=" ".join(texts),
-        state=PROBLEM if row["all_throttled_requests"] else FACT,
-        next_step=_next_step(row, Connection.from_conf(scope.conf)),
+        text=" ".join(sentences),
+        problem=_problem(row),
+        next_step=_next_step(scope, row),
         evidence_table="quota_usage",
         evidence={name: row[column] for name, column in _EVIDENCE.items()} | {"set_for": set_for},
     )
+
+
+def _problem(row: Row) -> Problem | None:
+    if row["all_throttled_requests"]:
+        return THROTTLED
+    return NEAR if _limits_it(row) else None
 
 
 def quota_entity(row: Row) -> QuotaEntity:
@@ -167,7 +247,7 @@ def _shares(row: Row) -> str:
     )
 
 
-def _bound(scope: Scope, row: Row) -> Iterator[str]:
+def _bound(scope: "Scope", row: Row) -> Iterator[str]:
     share = row["quota_bucket_usage"] / row["quota"]
     about = _about(row)
     yield (
@@ -203,10 +283,16 @@ def _limits_it(row: Row) -> bool:
     return is_near or bool(row["mostly_throttled_by"] == row["quota_type"])
 
 
-def _next_step(row: Row, connection: Connection) -> str | None:
+def _next_step(scope: "Scope", row: Row) -> str | None:
+    from quotaflow.pipelines.feedback.configs.kafka_configs import (  # noqa: PLC0415  pydantic
+        Connection,
+        quota_command,
+    )
+
     if _limits_it(row):
         part = row["all_throttled_requests"] / max(row["all_requests"], 1)
         quota = raised(row["quota"], row["quota_bucket_usage"], part)
+        connection = Connection.from_conf(scope.conf)
         command = quota_command(quota_entity(row), row["quota_type"], quota, connection)
         return (
             "to let more through, send less at once, spread over more brokers (each has its own "
@@ -230,7 +316,7 @@ def _when(row: Row) -> str:
     return f"in the {unit} from {row['event_time']:%H:%M} UTC"
 
 
-def _shared(scope: Scope, row: Row) -> Iterator[str]:
+def _shared(scope: "Scope", row: Row) -> Iterator[str]:
     names = ("quota_type", "event_time", "broker_id", "quota_level", "quota_bucket_user")
     literals = {name: literal(row[name]) for name in (*names, "quota_bucket_client_id")}
     sharers = scope.rows(_SHARERS, **literals)

@@ -1,66 +1,132 @@
 """Reads across racks (KIP-392), and what producers send to other racks (KIP-1123)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import (
-    FACT,
-    PROBLEM,
-    Finding,
-    Row,
-    client_text,
-    last_day,
-)
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
+from quotaflow.pipelines.areas.question import Question, Row
 
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
-_RACKS = (
-    "SELECT * FROM client_racks WHERE {of_cluster} AND {is_client} "
-    "ORDER BY cross_rack_bytes DESC NULLS LAST, principal, client_id"
-    " LIMIT {limit}"
+_BY_SAVED = "saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
+PAIRS = """
+SELECT
+    flow,
+    client_rack,
+    broker_rack,
+    sum(bytes) AS bytes,
+    sum(cross_rack_bytes) AS cross_rack_bytes,
+    sum(avoidable_bytes) AS avoidable_bytes,
+    sum(avoidable_cost) AS avoidable_cost,
+    max(currency) AS currency
+FROM rack_traffic_by_hour
+WHERE {of_cluster} AND hour >= date_trunc('hour', {since})
+GROUP BY flow, client_rack, broker_rack
+ORDER BY bytes DESC, flow, client_rack, broker_rack
+"""
+"""Bytes by rack of the client and of the broker, and by flow."""
+OF_LAST_DAY = Question(
+    """
+SELECT cluster_id, coalesce(client_rack, 'not known') AS client_rack,
+    coalesce(broker_rack, 'not known') AS broker_rack, sum(bytes) AS bytes
+FROM rack_pairs
+WHERE {of_cluster} AND flow = 'consumed' AND {within:since:until}
+GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, 'not known')
+""",
+    "client_rack, broker_rack",
 )
-_STEPS = (
-    "SELECT * FROM replica_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
-    " LIMIT {limit}"
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+"""What consumers read in the last day, by rack."""
+_ALL_SAVED = "sum(saved_bytes_per_hour) OVER (PARTITION BY cluster_id) AS all_saved"
+STEPS = Question(
+    f"SELECT *, {_ALL_SAVED} FROM replica_advice "
+    "WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
+    _BY_SAVED,
 )
-_PRODUCER_STEPS = (
-    "SELECT * FROM producer_rack_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
-    " LIMIT {limit}"
+"""Steps that keep reads in their rack, by what they save."""
+PRODUCER_STEPS = Question(
+    f"SELECT *, {_ALL_SAVED} FROM producer_rack_advice "
+    "WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
+    _BY_SAVED,
 )
-_MEGABYTE = 1e6
+"""Steps that keep produced bytes in their rack."""
 _FEW = 0.1
 """As large a share may cross racks where client_racks says that a client followed."""
+_RACKS = Question(
+    "SELECT racks.*, "
+    f"NOT racks.is_internal AND coalesce(racks.cross_rack_share, 0) > {_FEW} "
+    "AND steps.principal IS NULL AS is_to_do "
+    "FROM (SELECT * FROM client_racks WHERE {of_cluster} AND {is_client}) AS racks "
+    "LEFT JOIN (SELECT DISTINCT cluster_id, principal, client_id FROM replica_advice "
+    "WHERE {of_cluster} AND principal IS NOT NULL) AS steps "
+    "ON racks.cluster_id = steps.cluster_id AND racks.principal = steps.principal "
+    "AND racks.client_id IS NOT DISTINCT FROM steps.client_id",
+    "cross_rack_bytes DESC NULLS LAST, principal, client_id",
+)
+CROSSING = _RACKS.where("NOT is_internal AND verdict <> 'followed' AND cross_rack_bytes > 0")
+"""Consumers whose reads cross racks."""
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def _all_saved(rows: Sequence[Row], what: str) -> str:
+    saved = rows[0]["all_saved"]
+    size = "An unknown number of bytes" if saved is None else texts.size(saved)
+    return f"{size} {what} need not cross racks."
+
+
+RACK_STEP = RowProblem(
+    code="reads_leave_rack",
+    severity=SOMETIME,
+    subjects="steps that keep reads in their rack",
+    subject=("advice", "client_rack", "principal", "client_id", "topic", "broker_id"),
+    table="replica_advice",
+    question=STEPS,
+    summary=lambda rows: _all_saved(rows, "that consumers read per hour"),
+    action=lambda rows: texts.step(reasons.replica_step(rows[0])),
+)
+PRODUCER_STEP = RowProblem(
+    code="writes_leave_rack",
+    severity=SOMETIME,
+    subjects="steps that keep produced bytes in their rack",
+    subject=("advice", "principal", "client_id", "topic"),
+    table="producer_rack_advice",
+    question=PRODUCER_STEPS,
+    summary=lambda rows: _all_saved(rows, "that is produced per hour"),
+    action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
+)
+NO_STEP = RowProblem(
+    code="reads_cross_racks",
+    severity=SOMETIME,
+    subjects="consumers that read in another rack",
+    subject=("principal", "client_id"),
+    table="client_racks",
+    question=_RACKS.where("is_to_do"),
+    summary=lambda rows: (
+        f"Consumers read in another rack: {texts.names(row['client_id'] for row in rows)}."
+    ),
+    action=lambda rows: texts.step(_next_step(rows[0]) or ""),
+)
+PROBLEMS = (RACK_STEP, PRODUCER_STEP, NO_STEP)
+_MEGABYTE = 1e6
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """In which rack each consumer is and reads, and each step that keeps bytes in a rack."""
     if not scope.is_recent:
         yield last_day(", ".join(TABLES))
         return
-    steps = scope.rows(_STEPS)
-    for row in steps:
-        yield Finding(
-            text=f"{_saved(row)} per hour need not cross racks.",
-            state=PROBLEM,
-            next_step=reasons.replica_step(row),
-            evidence_table="replica_advice",
-            evidence=row,
-        )
-    advised = {client_text(row) for row in steps}
-    for row in scope.rows(_RACKS):
-        yield _racks(row, is_advised=client_text(row) in advised)
-    for row in scope.rows(_PRODUCER_STEPS):
-        yield Finding(
-            text=f"{_saved(row)} that is produced per hour need not cross racks.",
-            state=PROBLEM,
-            next_step=reasons.producer_rack_step(row),
-            evidence_table="producer_rack_advice",
-            evidence=row,
-        )
+    for row in scope.ask(STEPS):
+        text = f"{_saved(row)} per hour need not cross racks."
+        yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
+    for row in scope.ask(_RACKS):
+        yield _racks(row)
+    for row in scope.ask(PRODUCER_STEPS):
+        text = f"{_saved(row)} that is produced per hour need not cross racks."
+        yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
 def _saved(row: Row) -> str:
@@ -70,17 +136,15 @@ def _saved(row: Row) -> str:
     return f"{owner}: {size}" if owner else size
 
 
-def _racks(row: Row, *, is_advised: bool) -> Finding:
-    is_wrong = (row["cross_rack_share"] or 0) > _FEW
-    is_to_do = is_wrong and not is_advised and not row["is_internal"]
+def _racks(row: Row) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)} {_own_rack(row)}, and read {row['bytes'] / _MEGABYTE:,.1f} MB, "
             f"the largest part in {row['read_rack'] or 'a rack that is not known'}: "
             f"{_crossed(row)} ({row['verdict']})."
         ),
-        state=PROBLEM if is_to_do else FACT,
-        next_step=_next_step(row) if is_to_do else None,
+        problem=NO_STEP if row["is_to_do"] else None,
+        next_step=_next_step(row) if row["is_to_do"] else None,
         evidence_table="client_racks",
         evidence=row,
     )

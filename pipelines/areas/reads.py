@@ -1,20 +1,45 @@
 """Reads that go wrong (KIP-392): faults, loops, resets, and followers that lag."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import FACT, PROBLEM, Finding, Row, client_text
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text
+from quotaflow.pipelines.areas.question import Question, Row
 
 NAME = "read_problems"
 TABLES = ("read_problems", "fetch_faults", "offset_resets", "lagging_reads")
 
-_PROBLEMS = (
-    "SELECT * FROM read_problems WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "AND first_seen < {until} AND last_seen >= {day} "
-    "ORDER BY advice IS NULL, last_seen DESC, principal, client_id, topic"
-    " LIMIT {limit}"
+READS = Question(
+    "SELECT *, coalesce(topic, unnamed_topic_id) AS shown_topic FROM read_problems "
+    "WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) AND {in_day:first_seen:last_seen}",
+    "CASE WHEN advice IS NULL THEN 1 ELSE 0 END, last_seen DESC, principal, client_id, topic",
 )
+"""Reads that went wrong; without advice they are to be watched."""
+
+
+def _failing(rows: Sequence[Row]) -> str:
+    what = texts.names(row["advice"].replace("_", " ") for row in rows)
+    return f"Reads go wrong for {texts.names(row['client_id'] for row in rows)}: {what}."
+
+
+READ_FAILS = RowProblem(
+    code="read_fails",
+    severity=NOW,
+    subjects="clients that cannot read as they should",
+    subject=("principal", "client_id", "shown_topic"),
+    table="read_problems",
+    question=READS.where("advice IS NOT NULL"),
+    summary=_failing,
+    action=lambda rows: (
+        f"`quotaflow why NAME` says more, first of {texts.listed(rows[0]['client_id'])}."
+    ),
+)
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+PROBLEMS = (READ_FAILS,)
 _COUNTS = {
     "uncommitted_answers": "past the high watermark",
     "unavailable_answers": "past the end of a follower",
@@ -32,13 +57,12 @@ _COUNTS = {
 }
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
-    for row in scope.rows(_PROBLEMS):
-        topic = row["topic"] or row["unnamed_topic_id"]
+    for row in scope.ask(READS):
         yield Finding(
-            text=f"{client_text(row)} reading {topic}: {_counts(row)}.",
-            state=FACT if row["advice"] is None else PROBLEM,
+            text=f"{client_text(row)} reading {row['shown_topic']}: {_counts(row)}.",
+            problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
             evidence=row,

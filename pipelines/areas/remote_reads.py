@@ -1,18 +1,19 @@
 """Reads from remote storage (KIP-405): how much, what waits, and what would spare them."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
+from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
-    FACT,
-    PROBLEM,
+    SOMETIME,
     Finding,
-    Row,
+    RowProblem,
     amount,
     client_text,
     last_day,
 )
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.udfs.counted import counted
 
 NAME = "remote_reads"
@@ -27,32 +28,43 @@ _READS = (
     "ORDER BY bytes DESC, principal, client_id, topic"
     " LIMIT {limit}"
 )
-_STEPS = (
-    "SELECT * FROM remote_read_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "ORDER BY bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
-    " LIMIT {limit}"
+_STEPS = Question(
+    "SELECT *, sum(bytes_per_hour) OVER (PARTITION BY cluster_id) AS all_bytes_per_hour "
+    "FROM remote_read_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
+    "bytes_per_hour DESC NULLS LAST, advice, client_id, topic",
 )
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+REMOTE_READ = RowProblem(
+    code="remote_reads",
+    severity=SOMETIME,
+    subjects="steps that spare reads from remote storage",
+    subject=("advice", "principal", "client_id", "topic", "broker_id"),
+    table="remote_read_advice",
+    question=_STEPS,
+    summary=lambda rows: (
+        f"{texts.size(rows[0]['all_bytes_per_hour'])} per hour are read from remote storage."
+    ),
+    action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
+)
+PROBLEMS = (REMOTE_READ,)
 _SECOND_MS, _MEGABYTE = 1e3, 1e6
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def findings(scope: "Scope") -> Iterator[Finding]:
     """What each client read there on the last day, and each step that spares such reads."""
     for row in scope.rows(_READS):
-        yield Finding(
-            text=_read(row), state=FACT, evidence_table="remote_reads_by_hour", evidence=row
-        )
+        yield Finding(text=_read(row), evidence_table="remote_reads_by_hour", evidence=row)
     if not scope.is_recent:
         yield last_day("remote_read_advice")
         return
-    for row in scope.rows(_STEPS):
-        yield Finding(
-            text=f"{_reader(row)}: {row['bytes_per_hour'] / _MEGABYTE:,.1f} MB per hour are read "
-            "from remote storage.",
-            state=PROBLEM,
-            next_step=reasons.remote_read_step(row),
-            evidence_table="remote_read_advice",
-            evidence=row,
+    for row in scope.ask(_STEPS):
+        text = (
+            f"{_reader(row)}: {row['bytes_per_hour'] / _MEGABYTE:,.1f} MB per hour are read "
+            "from remote storage."
         )
+        yield REMOTE_READ.of_row(row, text, reasons.remote_read_step(row))
 
 
 def _read(row: Row) -> str:

@@ -1,17 +1,19 @@
-"""Replication around the topics of a client: moves, throttles, and brokers whose clients wait."""
+"""Replication: moves, throttles, replicas out of sync, and brokers whose clients wait."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
-    FACT,
-    PROBLEM,
+    NOW,
+    SOON,
     Finding,
-    Row,
+    RowProblem,
     amount,
     last_day,
     moment,
 )
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
 from quotaflow.udfs.counted import counted, noun
 
 NAME = "replication"
@@ -23,66 +25,246 @@ TABLES = (
     "broker_degradation",
 )
 
-_MOVES = (
+_ENDED = {"done", "cancelled"}
+STUCK = {"never_converges", "stuck"}
+"""States of moves that do not come to an end."""
+_STALE = "stale_"
+_MOVES_OF_NAME = (
     "SELECT topic, state, CAST(count(*) AS BIGINT) AS replicas, min(partition) AS partition, "
     "max(requested_time) AS requested_time, min(requested_by) AS requested_by, "
     "max(joined_time) AS joined_time, CAST(sum(bytes_left) AS DOUBLE) AS bytes_left, "
     "max(eta_s) AS eta_s FROM reassignments WHERE {of_cluster} AND {is_topic} "
     "AND requested_time < {until} AND state NOT IN ('in_place') AND (state NOT IN "
     "('done', 'cancelled') OR coalesce(joined_time, requested_time) >= {day}) "
-    "GROUP BY topic, state ORDER BY topic, state"
-    " LIMIT {limit}"
+    "GROUP BY topic, state ORDER BY topic, state LIMIT {limit}"
 )
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
 _THROTTLES = (
     "SELECT topic, side, broker_id, max(rate) AS rate, max(event_time) AS event_time, "
     "max(rate_set_by) AS rate_set_by, CAST(sum(stalled_fetches) AS BIGINT) AS stalled_fetches "
-    "FROM replication_throttles WHERE {of_cluster} AND {is_topic} AND event_time >= {day} "
-    "AND event_time < {until} AND is_biting GROUP BY topic, side, broker_id "
-    "ORDER BY topic, side, broker_id"
-    " LIMIT {limit}"
+    "FROM replication_throttles WHERE {of_cluster} AND {is_topic} AND {in_day:event_time} "
+    "AND is_biting GROUP BY topic, side, broker_id ORDER BY topic, side, broker_id LIMIT {limit}"
 )
-_CHECKS = (
-    "SELECT finding, topic, side, broker_id, rate, set_by, set_at FROM throttle_checks "
-    "WHERE {of_cluster} AND {is_topic} ORDER BY finding, topic, broker_id"
-    " LIMIT {limit}"
+_SHRINKS = """
+SELECT cluster_id, topic, partition, event_time, in_sync, replicas, min_in_sync
+FROM (
+    SELECT *, row_number() OVER (
+        PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC) AS nth
+    FROM min_isr_shrinks
+    WHERE {of_cluster} AND {is_topic} AND {in_day:event_time}
+) AS shrinks
+WHERE nth = 1
+"""
+EVERY_MOVE = Question(
+    "SELECT * FROM reassignments WHERE {of_cluster}",
+    "requested_time DESC, topic, partition, replica_id",
 )
-_SHRINKS = (
-    "SELECT topic, partition, event_time, in_sync, replicas, min_in_sync FROM min_isr_shrinks "
-    "WHERE {of_cluster} AND {is_topic} AND event_time >= {day} AND event_time < {until} "
-    "QUALIFY row_number() OVER (PARTITION BY topic, partition ORDER BY event_time DESC) = 1 "
-    "ORDER BY event_time DESC, topic, partition"
-    " LIMIT {limit}"
+EVERY_STEP = Question(
+    "SELECT * FROM throttle_timeline WHERE {of_cluster}",
+    "event_time DESC, entity_type, entity_name, config_key, partition",
 )
-_DEGRADED = (
-    "SELECT * FROM broker_degradation WHERE {of_cluster} AND {within:event_time} AND is_slow "
-    "AND broker_id IN (SELECT broker_id FROM quota_usage WHERE {of_cluster} AND {is_client} "
-    "AND {within:event_time}) ORDER BY event_time DESC, broker_id"
-    " LIMIT {limit}"
+MOVES = Question(
+    "SELECT *, count(CASE WHEN state = 'done' THEN 1 END) OVER (PARTITION BY cluster_id) AS done "
+    "FROM reassignments WHERE {of_cluster} AND {is_topic} AND state <> 'in_place' "
+    "AND (state NOT IN ('done', 'cancelled') OR {within:requested_time})",
+    "CASE state WHEN 'never_converges' THEN 0 WHEN 'stuck' THEN 1 WHEN 'moving' THEN 2 "
+    "WHEN 'waiting' THEN 3 ELSE 4 END, requested_time DESC, topic, partition, replica_id",
 )
-_AT_WORK = {"moving", "waiting"}
-_ENDED = {"done", "cancelled"}
+"""Moves that go on, and those of the time that ended."""
+RATES = """
+WITH ranked AS (
+    SELECT broker_id, side,
+        row_number() OVER (ORDER BY max(throttled_rate) DESC, broker_id, side) AS nth
+    FROM replication_rates
+    WHERE {of_cluster} AND {within:event_time}
+    GROUP BY broker_id, side
+)
+SELECT
+    concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
+    epoch_us(rates.event_time) // 1000000 // {step} * {step} AS second,
+    max(rates.throttled_rate) / 1e6 AS rate
+FROM replication_rates AS rates
+INNER JOIN ranked
+    ON rates.broker_id = ranked.broker_id AND rates.side = ranked.side
+        AND ranked.nth <= {series}
+WHERE {of_cluster} AND {within:event_time}
+GROUP BY 1, 2, ranked.nth
+ORDER BY ranked.nth, second
+"""
+"""Throttled rates of the brokers with the highest, in steps of a chart."""
+THROTTLE_RATES = """
+SELECT DISTINCT quota / 1e6 AS quota
+FROM replication_rates
+WHERE {of_cluster} AND {within:event_time} AND quota IS NOT NULL
+LIMIT 2
+"""
+"""Rates that the throttles allow; two of them are as good as many."""
+THROTTLED_BY_MINUTE = Question(
+    "SELECT cluster_id, event_time AS minute, broker_id, leader_replication_throttled_rate AS rate "
+    "FROM replication_metrics WHERE {of_cluster} AND {within:event_time}",
+    "minute",
+)
+TIMELINE = EVERY_STEP.where("{within:event_time}")
+"""Who altered throttles and moves."""
+ONGOING = Question(
+    "SELECT *, count(CASE WHEN state = 'stalled' THEN 1 END) OVER (PARTITION BY cluster_id) "
+    "AS stalled FROM ongoing_moves WHERE {of_cluster} AND {is_topic}",
+    "state = 'stalled' DESC, bytes_left DESC NULLS LAST, topic, partition, replica_id",
+)
+"""Moves as snapshots see them."""
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def _is_stale(check: Row) -> bool:
+    """Whether a throttle stands that nothing needs: a plan may take it back."""
+    return bool(check["finding"].startswith(_STALE))
+
+
+def _partitions(rows: Sequence[Row]) -> str:
+    return texts.names(f"{row['topic']}-{row['partition']}" for row in rows)
+
+
+def _checked(rows: Sequence[Row]) -> str:
+    names = texts.names(row["finding"] for row in rows)
+    return f"{counted(rows[0][OF_ALL], 'finding')} about current throttles: {names}."
+
+
+def check_steps(checks: Sequence[Row]) -> Iterator[str]:
+    """What to do about throttles; each part has rows that call for it."""
+    if any(map(_is_stale, checks)):
+        yield "`quotaflow plan` says which left-over lists and rates it takes back"
+    others = [row["finding"] for row in checks if not _is_stale(row)]
+    if others:
+        yield f"see what docs/replication.md says of {texts.names(others)}"
+
+
+def _check_action(checks: Sequence[Row]) -> str:
+    others = [row for row in checks if not _is_stale(row)]
+    return texts.to_do(tuple(check_steps(others or checks)))
+
+
+OUT_OF_SYNC = RowProblem(
+    code="replicas_out_of_sync",
+    severity=NOW,
+    subjects="partitions with replicas out of sync",
+    subject=("topic_id", "partition"),
+    table="current_replicas",
+    question=Question(
+        "SELECT cluster_id, topic_id, topic, partition, "
+        "CAST(count(*) AS BIGINT) AS out_of_sync, min(valid_from) AS valid_from "
+        "FROM current_replicas WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync "
+        "GROUP BY cluster_id, topic_id, topic, partition",
+        "topic, partition",
+    ),
+    summary=lambda rows: (
+        f"{counted(rows[0][OF_ALL], 'partition')} had replicas out of sync at the "
+        "last snapshot that changed them."
+    ),
+    action=lambda _: (
+        "`quotaflow show current_replicas` names them: check the brokers that fall behind."
+    ),
+)
+AT_MIN_ISR = RowProblem(
+    code="partition_at_min_isr",
+    severity=NOW,
+    subjects="partitions with as few replicas in sync as they may have",
+    subject=("topic", "partition"),
+    table="min_isr_shrinks",
+    question=Question(_SHRINKS, "event_time DESC, topic, partition"),
+    summary=lambda rows: f"Down to min.insync.replicas: {_partitions(rows)}.",
+    action=lambda _: "`quotaflow show replica_lag` has the followers that are behind.",
+)
+BROKER_SLOW = RowProblem(
+    code="broker_slow",
+    severity=NOW,
+    subjects="brokers whose clients all waited",
+    subject=("broker_id",),
+    table="broker_degradation",
+    question=Question(
+        "SELECT * FROM broker_degradation WHERE {of_cluster} AND {within:event_time} AND is_slow "
+        "AND {is_own_broker}",
+        "event_time DESC, broker_id",
+    ),
+    summary=lambda rows: (
+        f"All clients waited at broker {texts.names(row['broker_id'] for row in rows)}."
+    ),
+    action=lambda _: "`quotaflow show broker_degradation --where is_slow` says when.",
+)
+MOVE_STUCK = RowProblem(
+    code="move_stuck",
+    severity=NOW,
+    subjects="moves that do not come to an end",
+    subject=("topic", "partition", "replica_id"),
+    table="reassignments",
+    question=MOVES.where("state IN ('never_converges', 'stuck')"),
+    summary=lambda rows: f"Moves that do not come to an end: {_partitions(rows)}.",
+)
+THROTTLE_WRONG = RowProblem(
+    code="throttle_wrong",
+    severity=SOON,
+    subjects="findings about replication throttles",
+    subject=("finding", "topic", "side", "broker_id"),
+    table="throttle_checks",
+    question=Question(
+        "SELECT * FROM throttle_checks WHERE {of_cluster} AND {is_topic}",
+        "finding, topic, side, broker_id",
+    ),
+    summary=_checked,
+    action=_check_action,
+)
+PROBLEMS = (AT_MIN_ISR, BROKER_SLOW, MOVE_STUCK, THROTTLE_WRONG)
+MOVE_STALLED = RowProblem(
+    code="move_stalled",
+    severity=SOON,
+    subjects="moves that did not go on",
+    subject=("topic", "partition", "replica_id"),
+    table="ongoing_moves",
+    question=ONGOING.where("state = 'stalled'"),
+    summary=lambda rows: f"Moves that did not go on: {_partitions(rows)}.",
+)
+THROTTLE_LEFT = RowProblem(
+    code="throttle_left_over",
+    severity=SOON,
+    subjects="replication throttles that are left over",
+    subject=("entity_type", "entity_name", "config_key"),
+    table="throttle_leftovers",
+    question=Question(
+        "SELECT * FROM throttle_leftovers WHERE {of_cluster} AND {is_entity_topic}",
+        "age_s DESC, entity_type, entity_name, config_key",
+    ),
+    summary=lambda rows: f"{counted(rows[0][OF_ALL], 'replication throttle')} left over.",
+)
+OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
+"""What snapshots alone show, where no request log says more."""
+
+
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Moves of its topics, what holds them back, and brokers that are slow for their clients."""
-    for row in scope.rows(_MOVES):
+    for row in scope.rows(_MOVES_OF_NAME):
         yield _move(row)
     for row in scope.rows(_THROTTLES):
         yield _throttled(row)
     if not scope.is_recent:
         yield last_day("throttle_checks")
-    for row in scope.rows(_CHECKS) if scope.is_recent else ():
-        yield Finding(
-            text=f"throttle of {row['topic']}: {row['finding']}.",
-            state=PROBLEM,
-            next_step="see docs/replication.md for what each finding means",
-            evidence_table="throttle_checks",
-            evidence=row,
+    for row in scope.ask(THROTTLE_WRONG.question) if scope.is_recent else ():
+        yield THROTTLE_WRONG.of_row(
+            row,
+            f"throttle of {row['topic']}: {row['finding']}.",
+            "see docs/replication.md for what each finding means",
         )
-    for row in scope.rows(_SHRINKS):
+    for row in scope.ask(AT_MIN_ISR.question):
         yield _shrink(row)
-    for row in scope.rows(_DEGRADED):
+    for row in scope.ask(BROKER_SLOW.question):
         yield _degraded(row)
+    for row in scope.ask_if_made(OUT_OF_SYNC.question) if scope.is_recent else ():
+        replicas = counted(row["out_of_sync"], "replica is", "replicas are")
+        yield OUT_OF_SYNC.of_row(
+            row,
+            f"{replicas} of {row['topic']}-{row['partition']} out of sync since "
+            f"{moment(row['valid_from'])}.",
+            "`quotaflow show current_replicas` names them: check the brokers that fall behind",
+        )
 
 
 def _move(row: Row) -> Finding:
@@ -96,7 +278,7 @@ def _move(row: Row) -> Finding:
             f"{noun(row['replicas'], 'is', 'are')} {state}: requested{by} at "
             f"{moment(row['requested_time'])}{left}{eta}."
         ),
-        state=FACT if state in _AT_WORK | _ENDED else PROBLEM,
+        problem=MOVE_STUCK if state in STUCK else None,
         next_step=None if state in _ENDED else "see reassignments and move_progress",
         evidence_table="reassignments",
         evidence=row,
@@ -118,16 +300,12 @@ def _throttled(row: Row) -> Finding:
 
 
 def _shrink(row: Row) -> Finding:
-    return Finding(
-        text=(
-            f"{row['topic']}-{row['partition']} had {row['in_sync']} of "
-            f"{counted(row['replicas'], 'replica')} in sync at {moment(row['event_time'])}, and "
-            f"min.insync.replicas is {row['min_in_sync']}: PRODUCE with acks=all may wait or fail."
-        ),
-        state=PROBLEM,
-        next_step="see replica_lag for the followers that are behind",
-        evidence_table="min_isr_shrinks",
-        evidence=row,
+    return AT_MIN_ISR.of_row(
+        row,
+        f"{row['topic']}-{row['partition']} had {row['in_sync']} of "
+        f"{counted(row['replicas'], 'replica')} in sync at {moment(row['event_time'])}, and "
+        f"min.insync.replicas is {row['min_in_sync']}: PRODUCE with acks=all may wait or fail.",
+        "see replica_lag for the followers that are behind",
     )
 
 
@@ -141,11 +319,9 @@ def _degraded(row: Row) -> Finding:
     if row["shrunk_partitions"]:
         shrunk = counted(row["shrunk_partitions"], "partition is", "partitions are")
         slow.append(f"{shrunk} down to min.insync.replicas")
-    return Finding(
-        text=f"all clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
+    return BROKER_SLOW.of_row(
+        row,
+        f"all clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
         f"{', '.join(slow)}.",
-        state=PROBLEM,
-        next_step="see slowest_brokers and replication_rates of that broker",
-        evidence_table="broker_degradation",
-        evidence=row,
+        "see slowest_brokers and replication_rates of that broker",
     )

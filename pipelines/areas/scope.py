@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from quotaflow.pipelines.areas import texts
-from quotaflow.pipelines.areas.question import Question, filled
+from quotaflow.pipelines.areas.question import IN_DAY, NO_NAME, WITHIN, Question, Row, filled
 from quotaflow.pipelines.areas.subject import Subject, any_of
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
@@ -21,7 +20,6 @@ from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.principal_name import bare
 
-Row = dict[str, Any]
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
 MAX_ROWS_OF_NAME = 200
@@ -87,9 +85,6 @@ class About:
         }
 
 
-_NO_NAME = dict.fromkeys(About(Subject("", ()), ()).conditions, "true")
-
-
 @dataclass(frozen=True, slots=True)
 class Scope:
     """A cluster's tables from `since`; `until` is the time of the cluster's newest event.
@@ -110,12 +105,18 @@ class Scope:
     )
 
     def ask(self, question: Question) -> list[Row]:
-        """The first rows of a question. Raises as `rows`."""
-        return self.rows(question.first_rows)
+        """The first rows of a question; about a cluster each has the number of all.
+
+        Raises as `rows`.
+        """
+        return self.rows(question.first_rows if self.about else question.counted_rows)
 
     def ask_if_made(self, question: Question) -> list[Row]:
         """The first rows; none if a table that the question needs was never made."""
-        return self.rows_if_made(question.first_rows)
+        try:
+            return self.ask(question)
+        except NeverMadeError:
+            return []
 
     def rows(self, sql: str, **parts: str) -> list[Row]:
         """The rows of a query with this scope's parts in it (question.py), asked once.
@@ -123,11 +124,15 @@ class Scope:
         `parts` are further ones. A time out of Python's range, which a client's clock may send,
         becomes None. Raises NeverMadeError, or QueryError for what the engine refuses.
         """
-        query = filled(sql, self._parts | parts, self._within)
+        query = self.filled(sql, **parts)
         if query not in self._answers:
             with engine_errors(query):
                 self._answers[query] = rows_of(self.reader.query(query).read_all())
         return self._answers[query]
+
+    def filled(self, sql: str, **parts: str) -> str:
+        """The query with this scope's parts in it; `parts` are further ones."""
+        return filled(sql, self._parts | parts, self._within)
 
     def rows_if_made(self, sql: str) -> list[Row]:
         """The rows; none if a table that the query needs was never made."""
@@ -143,22 +148,48 @@ class Scope:
 
     @property
     def _parts(self) -> dict[str, str]:
-        cluster = literal(self.cluster_id)
-        of_cluster = "true" if self.cluster_id is None else f"cluster_id = {cluster}"
         return {
-            "cluster": cluster,
-            "of_cluster": of_cluster,
+            "cluster": literal(self.cluster_id),
+            "of_cluster": self._of_cluster,
             "since": literal(self.since),
             "until": literal(self.until),
             "day": literal(self.until - DAY),
             "limit": str(MAX_ROWS_OF_NAME if self.about else MAX_ROWS),
-            **(self.about.conditions if self.about else _NO_NAME),
+            **(self._of_name(self.about) if self.about else NO_NAME),
         }
 
-    def _within(self, first: str, last: str) -> str:
-        """The condition that the time from one column to another touches this scope's."""
-        ends = f" AND {first} < {literal(self.until)}" if self.about else ""
-        return f"({last} >= {literal(self.since)}{ends})"
+    def _of_name(self, about: About) -> dict[str, str]:
+        """Conditions for rows of the name; among them brokers that answered its clients, and
+        groups that are named, read a named topic, or have its client."""
+        conditions = about.conditions
+        is_client = f"{self._of_cluster} AND {about.subject.is_client}"
+        own_groups = [conditions["is_group"], conditions["is_named_topic"]]
+        if self.reader.is_made("group_members"):
+            own_groups.append(
+                f"group_id IN (SELECT group_id FROM group_members WHERE {is_client} "
+                f"AND event_time >= {literal(self.until - DAY)})"
+            )
+        return conditions | {
+            "is_own_broker": (
+                f"broker_id IN (SELECT broker_id FROM quota_usage WHERE {is_client} "
+                f"AND {self._within(WITHIN, 'event_time', 'event_time')})"
+            ),
+            "is_own_group": f"({' OR '.join(own_groups)})",
+        }
+
+    @property
+    def _of_cluster(self) -> str:
+        return "true" if self.cluster_id is None else f"cluster_id = {literal(self.cluster_id)}"
+
+    def _within(self, kind: str, first: str, last: str) -> str:
+        """The condition that the time from one column to another touches this scope's.
+
+        What is `in_day` touches the last day of the scope of a name.
+        """
+        if self.about is None:
+            return f"{last} >= {literal(self.since)}"
+        start = self.until - DAY if kind == IN_DAY else self.since
+        return f"({last} >= {literal(start)} AND {first} < {literal(self.until)})"
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows; None if there are none."""
@@ -173,13 +204,13 @@ class Scope:
         steps = (step for step in _STEPS_S if step >= min_s and long_s / step <= MAX_POINTS)
         return next(steps, round(long_s / MAX_POINTS) + 1)
 
-    def steps(self, table: str, sql: str, min_s: int = 1) -> tuple[int, list[Row]]:
+    def steps(self, table: str, sql: str, min_s: int = 1, **parts: str) -> tuple[int, list[Row]]:
         """The length of a step in seconds, and the answer to a query in which {step} is that.
 
         Steps that this report's time cuts are left out: their numbers would be too low.
         """
         step_s = self.step_s(table, min_s)
-        return step_s, self.whole(self.rows(sql.replace("{step}", str(step_s))), step_s)
+        return step_s, self.whole(self.rows(sql, step=str(step_s), **parts), step_s)
 
     def whole(self, rows: list[Row], step_s: int) -> list[Row]:
         """The rows of steps that this report's time does not cut."""

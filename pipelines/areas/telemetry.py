@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
+from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
-    FACT,
-    PROBLEM,
+    NOW,
+    SOON,
     Finding,
-    Row,
+    RowProblem,
     amount,
     client_text,
     last_day,
     moment,
 )
-from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 
 NAME = "telemetry"
@@ -26,36 +29,148 @@ TABLES = (
     "clients_without_telemetry",
 )
 
-# An alert's times are of the client's clock.
-_ALERTS = (
-    "SELECT rule, is_open, first_breach, opened_at, closed_at, duration_ms, metric, bound, value, "
-    "peak_value, unit, client_instance_id, principal, client_id, broker_id FROM metric_alerts "
-    "WHERE {of_cluster} AND {is_client} AND opened_at IS NOT NULL AND opened_at < {until} "
-    "AND (closed_at IS NULL OR closed_at >= {since}) "
-    "ORDER BY is_open DESC, opened_at DESC, metric"
-    " LIMIT {limit}"
-)
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+
+STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
+"""States of client instances (client_coverage)."""
+_OF_USERS = internal.not_in("client_coverage")
 _ENDED = (
     "SELECT principal, client_id, state, CAST(count(*) AS BIGINT) AS instances, "
     "CAST(sum(missing_pushes) AS BIGINT) AS missing_pushes, max(last_seen) AS last_seen, "
     "min(client_instance_id) AS client_instance_id FROM client_coverage "
-    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {until} "
-    "AND state IN ('cut_off', 'vanished', 'never_pushed') "
-    "GROUP BY principal, client_id, state ORDER BY state, principal, client_id"
-    " LIMIT {limit}"
+    "WHERE {of_cluster} AND {is_client} AND {in_day:first_seen:last_seen} "
+    "AND state IN ('cut_off', 'vanished', 'never_pushed') GROUP BY principal, client_id, state "
+    "ORDER BY state, principal, client_id LIMIT {limit}"
 )
 _REJECTED = (
-    "SELECT principal, client_id, error_code, error_name, CAST(sum(pushes) AS BIGINT) AS pushes, "
-    "max(last_seen) AS last_seen FROM telemetry_rejections "
-    "WHERE {of_cluster} AND {is_client} AND last_seen >= {day} AND first_seen < {until} "
-    "GROUP BY principal, client_id, error_code, error_name ORDER BY pushes DESC, error_code"
-    " LIMIT {limit}"
+    "SELECT cluster_id, principal, client_id, error_code, error_name, "
+    "CAST(sum(pushes) AS BIGINT) AS pushes, max(last_seen) AS last_seen FROM telemetry_rejections "
+    "WHERE {of_cluster} AND {is_client} AND {in_day:first_seen:last_seen} "
+    "GROUP BY cluster_id, principal, client_id, error_code, error_name"
 )
-_SILENT = (
+_WITHOUT_OF_NAME = (
     "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_client} "
-    "ORDER BY requests DESC, principal, client_id"
-    " LIMIT {limit}"
+    "ORDER BY requests DESC, principal, client_id LIMIT {limit}"
 )
+SOFTWARE = f"""
+SELECT
+    coalesce(client_software_name, 'unknown') AS software,
+    coalesce(client_software_version, '') AS version,
+    {", ".join(f"count(CASE WHEN state = '{state}' THEN 1 END) AS {state}" for state in STATES)},
+    count(*) AS instances,
+    sum(missing_pushes) AS missing_pushes,
+    sum(expected_pushes) AS expected_pushes,
+    sum(rejected_pushes) AS rejected_pushes,
+    min(first_seen) AS first_seen,
+    max(last_seen) AS last_seen
+FROM client_coverage
+WHERE {{of_cluster}} AND {{within:first_seen:last_seen}} AND {_OF_USERS}
+GROUP BY 1, 2
+ORDER BY instances DESC, software, version
+"""
+"""Client instances by software."""
+BY_END = Question(
+    f"""
+SELECT cluster_id, coalesce(client_software_name, 'unknown') AS software, state,
+    count(*) AS instances, sum(missing_pushes) AS missing_pushes
+FROM client_coverage
+WHERE {{of_cluster}} AND {_OF_USERS} AND {{within:first_seen:last_seen}}
+GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
+""",
+    "instances DESC",
+)
+"""Client instances by software and how they ended."""
+# An alert's times are of the client's clock.
+EVERY_ALERT = Question(
+    "SELECT * FROM metric_alerts WHERE {of_cluster} AND {is_client}",
+    "is_open DESC, opened_at DESC, client_id, rule, metric",
+)
+_ALERTS_OF_TIME = EVERY_ALERT.where(
+    "opened_at < {until} AND (closed_at IS NULL OR closed_at >= {since})"
+)
+EVENTS = Question(
+    "SELECT * FROM metric_alert_events WHERE {of_cluster} AND {within:event_time} "
+    "AND state IN ('opened', 'closed')",
+    "event_time DESC",
+)
+"""Alerts that opened or closed."""
+SILENT = Question(
+    "SELECT * FROM client_coverage WHERE {of_cluster} AND {is_client} "
+    f"AND {{in_day:first_seen:last_seen}} AND {_OF_USERS} "
+    "AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)",
+    "state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id",
+)
+"""Instances that fell silent, were cut off, or lack pushes."""
+ALERTS = Question(
+    """
+SELECT cluster_id, is_open, rule, client_id, principal, metric, bound, unit,
+    count(*) AS alerts,
+    max(peak_value) AS peak_value,
+    max(duration_ms) AS duration_ms,
+    min(first_breach) AS first_breach,
+    sum(count(*)) OVER (PARTITION BY cluster_id) AS all_alerts,
+    sum(count(CASE WHEN is_open THEN 1 END)) OVER (PARTITION BY cluster_id) AS open_alerts
+FROM metric_alerts
+WHERE {of_cluster} AND (is_open OR {within:first_breach:closed_at})
+GROUP BY cluster_id, is_open, rule, client_id, principal, metric, bound, unit
+""",
+    "is_open DESC, first_breach DESC, client_id, rule",
+)
+"""Alerts by rule and client."""
+WITHOUT = Question(
+    """
+SELECT cluster_id, reason, client_software_name, client_software_version, count(*) AS clients,
+    sum(requests) AS requests,
+    sum(count(*)) OVER (PARTITION BY cluster_id) AS all_clients,
+    sum(sum(CASE WHEN reason = 'too_old' THEN 1 ELSE 0 END)) OVER (PARTITION BY cluster_id)
+        AS too_old,
+    sum(sum(CASE WHEN reason = 'switched_off' THEN 1 ELSE 0 END)) OVER (PARTITION BY cluster_id)
+        AS switched_off
+FROM clients_without_telemetry
+WHERE {of_cluster} AND last_seen >= {since}
+GROUP BY cluster_id, reason, client_software_name, client_software_version
+""",
+    "clients DESC, client_software_name, client_software_version",
+)
+"""Clients that never asked to push, by software."""
+ALERT_OPEN = RowProblem(
+    code="metric_alert_open",
+    severity=NOW,
+    subjects="alerts that are open",
+    subject=("alert_id",),
+    table="metric_alerts",
+    question=EVERY_ALERT.where("is_open"),
+    summary=lambda rows: (
+        f"Metrics of {texts.names(row['client_id'] for row in rows)} are past a bound."
+    ),
+    action=lambda _: "`quotaflow troubleshoot CLIENT` asks one client for more, for a while.",
+)
+CUT_OFF = RowProblem(
+    code="client_cut_off",
+    severity=SOON,
+    subjects="client instances that were cut off",
+    subject=("client_instance_id",),
+    table="client_coverage",
+    question=SILENT.where("state = 'cut_off'"),
+    summary=lambda rows: (
+        f"Cut off, and silent until restarted: {texts.names(row['client_id'] for row in rows)}."
+    ),
+    action=lambda _: "Restart them: they push no metrics until then.",
+)
+PUSH_REFUSED = RowProblem(
+    code="push_refused",
+    severity=SOON,
+    subjects="clients whose pushes were refused",
+    subject=("principal", "client_id"),
+    table="telemetry_rejections",
+    question=Question(_REJECTED, "pushes DESC, error_code"),
+    summary=lambda rows: (
+        f"Brokers refused pushes of metrics by {texts.names(row['client_id'] for row in rows)}."
+    ),
+    action=lambda _: "`quotaflow show telemetry_rejections` has the errors.",
+)
+PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
 _STATES = {
     "cut_off": "stopped for good, because a broker refused its push as invalid",
     "vanished": "ended without a last push",
@@ -63,26 +178,22 @@ _STATES = {
 }
 
 
-def findings(scope: Scope) -> Iterator[Finding]:
+def findings(scope: "Scope") -> Iterator[Finding]:
     """Alerts, instances that stopped, refused pushes, and clients that push nothing."""
-    for row in scope.rows(_ALERTS):
-        yield _alert(row)
+    for row in scope.ask(_ALERTS_OF_TIME):
+        yield _alert(row, scope)
     for row in scope.rows(_ENDED):
         yield _ended(row)
-    for row in scope.rows(_REJECTED):
-        yield Finding(
-            text=(
-                f"{client_text(row)}: {counted(row['pushes'], 'push was', 'pushes were')} refused "
-                f"with {row['error_name'] or row['error_code']}."
-            ),
-            state=PROBLEM,
-            next_step="see telemetry_rejections, and docs/telemetry.md for what each error means",
-            evidence_table="telemetry_rejections",
-            evidence=row,
+    for row in scope.ask(PUSH_REFUSED.question):
+        yield PUSH_REFUSED.of_row(
+            row,
+            f"{client_text(row)}: {counted(row['pushes'], 'push was', 'pushes were')} refused "
+            f"with {row['error_name'] or row['error_code']}.",
+            "see telemetry_rejections, and docs/telemetry.md for what each error means",
         )
     if not scope.is_recent:
         yield last_day("clients_without_telemetry")
-    for row in scope.rows(_SILENT) if scope.is_recent else ():
+    for row in scope.rows(_WITHOUT_OF_NAME) if scope.is_recent else ():
         yield Finding(
             text=f"{client_text(row)} pushes no metrics ({row['reason']}).",
             next_step=reasons.telemetry_step(row),
@@ -91,7 +202,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
 
 
-def _alert(row: Row) -> Finding:
+def _alert(row: Row, scope: "Scope") -> Finding:
+    was_open = row["is_open"] or row["closed_at"] >= scope.until
     unit = f" {row['unit']}" if row["unit"] else ""
     ended = "is open" if row["is_open"] else f"ended after {amount(row['duration_ms'])} ms"
     prefix = row["metric"].rpartition(".")[0]
@@ -101,7 +213,7 @@ def _alert(row: Row) -> Finding:
             f"and {ended}: {name(row, 'metric')} was {amount(row['peak_value'])}{unit}, and "
             f"its bound is {amount(row['bound'])}."
         ),
-        state=PROBLEM,
+        problem=ALERT_OPEN if was_open else None,
         next_step=(
             f"quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
             f"{quote(f'{prefix}.')} --yes shows more of it"
@@ -121,7 +233,7 @@ def _ended(row: Row) -> Finding:
             f"{_STATES[row['state']]} ({row['state']}, "
             f"{counted(row['missing_pushes'] or 0, 'push is', 'pushes are')} missing)."
         ),
-        state=PROBLEM if is_cut_off else FACT,
+        problem=CUT_OFF if is_cut_off else None,
         next_step="restart the client: it pushes nothing until then" if is_cut_off else None,
         evidence_table="client_coverage",
         evidence=row,

@@ -4,8 +4,6 @@ import html
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from rich.filesize import decimal
-
 NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
 _MAX_NAMES = 5
@@ -47,6 +45,12 @@ def to_do(parts: Sequence[str]) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
 
 
+def step(text: str) -> str:
+    """A step of an advice as a sentence of its own."""
+    shown = listed(text, SENTENCE_CHARS)
+    return f"{shown[:1].upper()}{shown[1:]}."
+
+
 def number(value: float | None) -> str:
     """A number with few digits; empty if unknown."""
     if value is None:
@@ -65,6 +69,8 @@ def share(value: float | None) -> str:
 
 def size(size_bytes: float | None) -> str:
     """Bytes in powers of ten: 1.2 MB."""
+    from rich.filesize import decimal  # noqa: PLC0415  a bundle builds without packages
+
     return NOT_KNOWN if size_bytes is None else decimal(round(size_bytes))
 
 

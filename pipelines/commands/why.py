@@ -15,8 +15,7 @@ from quotaflow.pipelines.warehouse import browsing
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why import Answer
-    from quotaflow.pipelines.areas.finding import Finding
+    from quotaflow.pipelines.advice.why import Answer, AreaAnswer
 
 COLUMNS = (
     "name",
@@ -25,6 +24,8 @@ COLUMNS = (
     "end",
     "area",
     "state",
+    "code",
+    "severity",
     "principal",
     "client_id",
     "topic",
@@ -36,9 +37,6 @@ COLUMNS = (
     "evidence",
 )
 """Columns of every row with --json and --csv."""
-
-_MAX_FACTS = 3
-"""Facts of an area that one screen has room for."""
 
 _OF_EVIDENCE = ("principal", "client_id", "topic", "broker_id", "event_time")
 
@@ -100,32 +98,20 @@ def _screen(answered: "Answer") -> Iterator[str]:
     subject = answered.subject
     time_range = f"{answered.start:%Y-%m-%d %H:%M:%S} to {answered.end:%H:%M:%S} UTC"
     yield f"{subject.name}, {time_range}: {', '.join(subject.meanings)}"
-    empty = [area for area in answered.areas if _is_nothing(area.findings)]
-    for area in answered.areas:
-        if area not in empty:
-            yield from ("", area.name.replace("_", " "))
-            yield from _area(area.findings)
-    if empty:
-        names = ", ".join(area.name.replace("_", " ") for area in empty)
-        tables = ", ".join(area.findings[0].evidence_table for area in empty)
-        yield from ("", f"Nothing found about {names}: asked {tables}.")
+    for area in answered.with_findings:
+        yield from ("", area.title)
+        yield from _area(area)
+    if answered.nothing:
+        yield from ("", answered.nothing)
 
 
-def _area(findings: tuple["Finding", ...]) -> Iterator[str]:
-    """All that is wrong or not known, and the first facts."""
-    left_out = [finding for finding in findings if finding.state == "fact"][_MAX_FACTS:]
-    for finding in findings:
-        if finding not in left_out:
-            yield f"- {finding.text} [{finding.evidence_table}]"
-            if finding.next_step:
-                yield f"  next: {finding.next_step}"
-    if left_out:
-        more = len(left_out)
+def _area(area: "AreaAnswer") -> Iterator[str]:
+    for finding in area.shown:
+        yield f"- {finding.text} [{finding.evidence_table}]"
+        if finding.next_step:
+            yield f"  next: {finding.next_step}"
+    if more := len(area.folded):
         yield f"- {counted(more, 'more fact')}: --json has {noun(more, 'it', 'them')}"
-
-
-def _is_nothing(findings: tuple["Finding", ...]) -> bool:
-    return [finding.state for finding in findings] == ["nothing"]
 
 
 def rows(answered: "Answer") -> Iterator[dict[str, Any]]:
@@ -141,6 +127,8 @@ def rows(answered: "Answer") -> Iterator[dict[str, Any]]:
             of_finding = {
                 "area": area.name,
                 "state": finding.state,
+                "code": finding.code,
+                "severity": finding.severity,
                 "finding": finding.text,
                 "next_step": finding.next_step,
                 "evidence_table": finding.evidence_table,

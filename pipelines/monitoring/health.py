@@ -7,6 +7,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from quotaflow.pipelines.areas.changes import BATCHES, SAVED
+from quotaflow.pipelines.areas.finding import RowProblem
+from quotaflow.pipelines.areas.pipeline import (
+    CHECK_FAILED,
+    CHECK_WARNS,
+    FAILED_ANSWERS,
+    JOBS,
+    USUAL_GAPS,
+)
+from quotaflow.pipelines.areas.question import everywhere, filled
+from quotaflow.pipelines.areas.telemetry import ALERT_OPEN
 from quotaflow.pipelines.config import Conf, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback.ledger import journal
@@ -17,7 +28,7 @@ from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
-from quotaflow.pipelines.warehouse import delta_log, views
+from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -25,32 +36,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
-_QUALITY = "current_quality"
-_OPEN_ALERTS = "SELECT count(*) AS n FROM metric_alerts WHERE is_open"
-_FAILED_CHECKS = (
-    f"SELECT severity, count(*) AS n FROM {_QUALITY} WHERE NOT success GROUP BY 1 ORDER BY 1"
-)
-_FAILED_ANSWERS = """
-    SELECT answer, event_time, error FROM answer_state WHERE error IS NOT NULL ORDER BY answer
-"""
-_NEWEST_PLAN = """
-    SELECT plan_id, event_time AS planned_at, count(*) AS changes
-    FROM plans GROUP BY plan_id, event_time ORDER BY planned_at DESC, plan_id LIMIT 1
-"""
-_USUAL_GAPS = """
-    SELECT job, quantile_cont(gap_s, 0.9) AS gap_s
-    FROM (
-        SELECT job, epoch(event_time - lag(event_time) OVER (PARTITION BY job ORDER BY event_time))
-            AS gap_s
-        FROM query_progress
-        WHERE event_time > {}
-    )
-    GROUP BY job
-"""
-_OPEN_BATCHES = (
-    "SELECT max(event_time) AS at FROM config_changes "
-    "WHERE (purpose = 'apply' OR direction = 'give_back') AND plan_id = {}"
-)
+_CHECKS = {"critical": CHECK_FAILED, "warning": CHECK_WARNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +77,10 @@ def read(conf: Conf, now: datetime) -> HealthReport:
     ledger = journal.read_ledger(reader)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
-    checks = _rows(reader, _FAILED_CHECKS) if _QUALITY in views.load() else []
-    failed = {row["severity"]: row["n"] for row in checks}
+    failed = _failed_checks(reader)
     answers = {
         row["answer"]: f"since {row['event_time']:%Y-%m-%d %H:%M} UTC: {row['error']}"
-        for row in _rows(reader, _FAILED_ANSWERS)
+        for row in _rows(reader, FAILED_ANSWERS)
     }
     free = free_shares(conf)
     jobs = tuple(
@@ -109,7 +94,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         stop_reason=stop_file.reason(conf),
         owned_configs=len(ledger.owned),
         overdue_configs=overdue,
-        open_alerts=sum(row["n"] for row in _rows(reader, _OPEN_ALERTS)),
+        open_alerts=_count(reader, ALERT_OPEN),
         plan_id=plan_id,
         pending_changes=pending,
         failed_checks=failed,
@@ -120,6 +105,15 @@ def read(conf: Conf, now: datetime) -> HealthReport:
             *(f"{name} is not up to date {reason}" for name, reason in answers.items()),
         ),
     )
+
+
+def _failed_checks(reader: Reader) -> dict[str, int]:
+    counts = {severity: _count(reader, check) for severity, check in _CHECKS.items()}
+    return {severity: n for severity, n in counts.items() if n}
+
+
+def _count(reader: Reader, problem: RowProblem) -> int:
+    return sum(row["found"] for row in _rows(reader, everywhere(problem.count)))
 
 
 def free_shares(conf: Conf) -> dict[str, float]:
@@ -156,7 +150,7 @@ def _problems(
         yield f"{configs} should be restored: quotaflow restore --yes, and on a schedule"
     if failed.get("critical"):
         checks = counted(failed["critical"], "critical check fails", "critical checks fail")
-        yield f"{checks}: quotaflow show {_QUALITY}"
+        yield f"{checks}: quotaflow show {CHECK_FAILED.table}"
     for name, share in free.items():
         if share < conf.health.min_free_share:
             bound = f"bound: {conf.health.min_free_share:.0%}"
@@ -165,10 +159,10 @@ def _problems(
 
 def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
-    gaps = _rows(reader, _USUAL_GAPS.format(literal(now - timedelta(days=1))))
+    gaps = _rows(reader, filled(USUAL_GAPS, {"since": literal(now - timedelta(days=1))}))
     usual = {row["job"]: row["gap_s"] for row in gaps}
     rows = {
-        row["job"]: row for row in _rows(reader, "SELECT * FROM job_health ORDER BY last_trigger")
+        row["job"]: row for row in _rows(reader, f"{everywhere(JOBS.sql)} ORDER BY last_trigger")
     }
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
     tables = _by_id(reader) if any(each.delta for each in by_job.values()) else {}
@@ -203,12 +197,12 @@ def _by_id(reader: Reader) -> dict[str, str]:
 
 
 def _pending_plan(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
-    plans = _rows(reader, _NEWEST_PLAN)
-    if not plans or plans[0]["planned_at"] < oldest:
+    plans = _rows(reader, filled(everywhere(SAVED.first_rows), {"limit": "1"}))
+    if not plans or plans[0]["event_time"] < oldest:
         return None, 0
     newest = plans[0]
-    started = _rows(reader, _OPEN_BATCHES.format(literal(newest["plan_id"])))
-    if started and started[0]["at"] is not None and started[0]["at"] >= newest["planned_at"]:
+    started = _rows(reader, filled(BATCHES, {"plan_id": literal(newest["plan_id"])}))
+    if started and started[0]["at"] is not None and started[0]["at"] >= newest["event_time"]:
         return None, 0
     return newest["plan_id"], newest["changes"]
 

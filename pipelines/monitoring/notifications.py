@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from quotaflow.pipelines.areas.changes import FAILED, SAVED, WITHOUT_GAIN, WRITTEN
+from quotaflow.pipelines.areas.pipeline import CRITICAL
+from quotaflow.pipelines.areas.producer_ids import ACCUSED
+from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
+from quotaflow.pipelines.areas.telemetry import EVENTS
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal.values import visible
@@ -22,7 +27,7 @@ from quotaflow.udfs.counted import counted
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
 QUOTA_WITHOUT_GAIN = "quota_without_gain"
-PRODUCER_IDS = "producer_ids_accused"
+PRODUCER_IDS = ACCUSED.code
 
 Row = Mapping[str, Any]
 _MAX_ROWS = 10_000
@@ -47,13 +52,13 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table with events: which rows, their key columns, further columns, kind and text.
+    """A table with events: the question for them, their key, further columns, kind and text.
 
     `time` is the column with the time of the event.
     """
 
     table: str
-    where: str
+    question: Question
     key: tuple[str, ...]
     columns: tuple[str, ...]
     kind: Callable[[Row], str]
@@ -77,12 +82,8 @@ def _from_source(
     if source.table not in TABLES or not tables.is_made(source.table):
         return
     time = source.time
-    chosen = ", ".join(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
-    sql = (
-        f"SELECT {chosen} FROM {source.table} "
-        f"WHERE {source.where} AND {_within(since, until, time)} "
-        f"ORDER BY {time} DESC LIMIT {_MAX_ROWS}"
-    )
+    chosen = tuple(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
+    sql = _between(source.question.select(chosen), since, until)
     for row in tables.rows(sql):
         key = [row[name] for name in source.key]
         yield _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
@@ -97,17 +98,9 @@ def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notific
         return
     written_at: dict[str, datetime] = {}
     if tables.is_made(CONFIG_CHANGES.name):
-        sql = (
-            "SELECT plan_id, max(event_time) AS at FROM config_changes "
-            f"WHERE {_within(since, until)} GROUP BY plan_id"
-        )
-        written_at = {row["plan_id"]: row["at"] for row in tables.rows(sql)}
-    sql = (
-        "SELECT cluster_id, plan_id, event_time, count(*) AS changes, "
-        f"min(planned_by) AS planned_by FROM plans WHERE {_within(since, until)} "
-        f"GROUP BY cluster_id, plan_id, event_time ORDER BY event_time DESC LIMIT {_MAX_ROWS}"
-    )
-    for row in tables.rows(sql):
+        rows = tables.rows(_between(WRITTEN.first_rows, since, until))
+        written_at = {row["plan_id"]: row["written_at"] for row in rows}
+    for row in tables.rows(_between(SAVED.first_rows, since, until)):
         frozen_at = row["event_time"]
         if written_at.get(row["plan_id"], since) < frozen_at:
             written_at[row["plan_id"]] = frozen_at
@@ -119,8 +112,11 @@ def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notific
             yield _notice(row, PLAN_WAITING, key, text)
 
 
-def _within(since: datetime, until: datetime, time: str = "event_time") -> str:
-    return f"{time} > {literal(since)} AND {time} <= {literal(until)}"
+def _between(sql: str, since: datetime, until: datetime) -> str:
+    """The query about events of a time range, the newest `_MAX_ROWS`."""
+    start, end = literal(since), literal(until)
+    parts = NO_NAME | {"of_cluster": "true", "limit": str(_MAX_ROWS)}
+    return filled(sql, parts, lambda _, __, last: f"({last} > {start} AND {last} <= {end})")
 
 
 def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
@@ -187,7 +183,7 @@ def _cut(text: str | None) -> str:
 SOURCES = (
     Source(
         table=METRIC_ALERT_EVENTS.name,
-        where="state IN ('opened', 'closed')",
+        question=EVENTS,
         key=("alert_id", "state"),
         columns=(
             *("rule", "reason", "metric", "value", "peak_value", "bound", "unit"),
@@ -198,7 +194,7 @@ SOURCES = (
     ),
     Source(
         table=CONFIG_CHANGES.name,
-        where="step IN ('refused', 'moved', 'undone')",
+        question=FAILED,
         key=("run_id", "change_id", "step"),
         columns=(
             *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
@@ -209,8 +205,7 @@ SOURCES = (
     ),
     Source(
         table=CONFIG_CHANGES.name,
-        # Given back while the offence goes on: the quota does not help.
-        where="step = 'done' AND direction = 'give_back' AND observed IS NOT NULL",
+        question=WITHOUT_GAIN,
         key=("run_id", "change_id", "step"),
         columns=(
             *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
@@ -221,7 +216,7 @@ SOURCES = (
     ),
     Source(
         table=_QUALITY,
-        where="success = false AND severity = 'critical'",
+        question=CRITICAL,
         key=("run_id", "suite", "expectation", "column_name", "kind"),
         columns=("checked_rows", "failed_rows"),
         kind=lambda _: CHECK_FAILED,
@@ -230,7 +225,7 @@ SOURCES = (
     # A burst that goes on is the same event: only its end moves.
     Source(
         table="producer_id_bursts",
-        where="is_accused",
+        question=ACCUSED.question,
         key=("principal", "started_at"),
         columns=("cause", "source", "source_address", "source_ids", "ids", "hosts"),
         kind=lambda _: PRODUCER_IDS,

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import extras
+from quotaflow.pipelines.areas.pipeline import ROWS_OF_TODAY
+from quotaflow.pipelines.areas.question import filled
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring import health
@@ -22,6 +24,7 @@ from quotaflow.pipelines.monitoring.job_health import JobHealth
 from quotaflow.pipelines.monitoring.own_metric import PREFIX, OwnMetric
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -33,14 +36,6 @@ _MAX_PORT = 65_535
 _FRESH_FOR = timedelta(seconds=15)
 _NEVER = datetime.fromtimestamp(0, UTC)
 _OUR_NAME = re.compile(r"[\w.-]{1,80}")
-_ROWS = """
-    SELECT counts.job, counts.target, counts.outcome, counts.reason, sum(counts.row_count) AS n
-    FROM pipeline_progress AS counts
-    INNER JOIN (
-        SELECT DISTINCT query_id, batch_id FROM query_progress WHERE event_time >= '{midnight}'
-    ) AS today ON counts.query_id = today.query_id AND counts.batch_id = today.batch_id
-    GROUP BY 1, 2, 3, 4
-"""
 
 
 @dataclass(slots=True, eq=False)
@@ -200,9 +195,11 @@ def _values(read: health.HealthReport) -> dict[str, float]:
 
 
 def _rows(conf: Conf, now: datetime) -> Iterator[Sample]:
-    midnight = f"{now.astimezone(UTC):%Y-%m-%d}T00:00:00Z"
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        rows = Reader(Warehouse(conf.warehouse)).rows(_ROWS.format(midnight=midnight))
+        rows = Reader(Warehouse(conf.warehouse)).rows(
+            filled(ROWS_OF_TODAY, {"since": literal(midnight)})
+        )
     except NeverMadeError:
         return
     for row in rows:

@@ -4,34 +4,17 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.changes import ENDS, LEASE_OVER, UNENDED
+from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.report.plan import config_value, entity, value
-from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
-    SOON,
-    TIME,
-    Alarm,
-    GridColumn,
-    ReportSection,
-    Row,
-    grid,
-    moment,
-    text,
-)
+from quotaflow.pipelines.report.section import TIME, GridColumn, ReportSection, grid, moment, text
 from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that were made"
-_TABLE = "config_changes"
-_ENDS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM {_TABLE}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND step <> 'begun'
-ORDER BY event_time DESC, number DESC
-LIMIT {MAX_ROWS}
-"""
 
 
 def _until(row: Row) -> str:
@@ -68,7 +51,7 @@ _OPEN_COLUMNS = (
 
 def section(scope: Scope) -> ReportSection:
     """Outcomes of changes, newest first; owned configs; and open changes."""
-    ends, ledger = scope.rows(_ENDS), _ledger(scope)
+    ends, ledger = scope.ask(ENDS), _ledger(scope)
     owned, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
     if not ends and not owned and not open_ones:
         sentence = "Nothing was written to the cluster in this time, and nothing of ours stands."
@@ -144,15 +127,16 @@ def _unended(open_ones: Sequence[Row]) -> str:
     return f"Changes without an end, because a run was cut off: {len(open_ones):,}."
 
 
-def _alarms(owned: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Alarm]:
+def _alarms(owned: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Finding]:
     if open_ones:
         sentence = (
             f"{_unended(open_ones)} The next `quotaflow apply` or `restore` looks at the cluster."
         )
-        yield Alarm(NOW, sentence)
+        yield Finding(text=sentence, problem=UNENDED)
     over = _over(owned, now)
     if over:
         owners = texts.names(entity(row) for row in over)
-        yield Alarm(
-            SOON, f"Leases are over, and not given back: {owners} (`quotaflow restore --yes`)."
+        yield Finding(
+            text=f"Leases are over, and not given back: {owners} (`quotaflow restore --yes`).",
+            problem=LEASE_OVER,
         )

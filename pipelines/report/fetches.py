@@ -3,80 +3,27 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas import fetches, reads, remote_reads, texts
+from quotaflow.pipelines.areas.fetches import BOUNDS, SETTINGS, SIZES, fetcher
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.reads import READS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
-    SOMETIME,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
     text,
 )
-from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 
 TITLE = "Fetch sizes and reads that fail"
 _TABLE = "fetch_sizes"
-# What bounds an answer, the best case first.
-_BOUNDS = {
-    "all there was": "drained_fetches",
-    "empty: waited in vain": "wait_timeout_fetches",
-    "a limit of the client": "max_bytes_fetches + partition_max_bytes_fetches"
-    " + first_batch_fetches",
-    "a limit of the broker": "broker_cap_fetches",
-    "a quota": "quota_window_fetches + throttled_fetches",
-    "sent elsewhere or an error": "redirected_fetches + error_fetches",
-}
-_PARTS = {f"part_{place}": name for place, name in enumerate(_BOUNDS)}
-_SIZES = f"""
-SELECT
-    principal,
-    client_id,
-    {", ".join(f"sum({sql}) AS part_{place}" for place, sql in enumerate(_BOUNDS.values()))},
-    sum(fetches) AS fetches,
-    sum(bytes) AS bytes,
-    max(max_response_bytes) AS max_response_bytes,
-    CASE WHEN count(bound_bytes) = count(*) THEN max(bound_bytes) END AS bound_bytes,
-    sum(starved_fetches) AS starved_fetches,
-    count(*) OVER () AS of_all
-FROM {_TABLE}
-WHERE
-    cluster_id = {{cluster}} AND event_time >= {{since}} AND replica_id IS NULL
-    AND {internal.not_in(_TABLE)}
-GROUP BY principal, client_id
-ORDER BY fetches DESC, principal, client_id
-LIMIT {MAX_ROWS}
-"""
-_ADVICE = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM fetch_advice
-WHERE cluster_id = {{cluster}}
-ORDER BY bytes_per_s DESC, advice, principal, client_id
-LIMIT {MAX_ROWS}
-"""
-_PROBLEMS = f"""
-SELECT *, coalesce(topic, unnamed_topic_id) AS shown_topic, count(*) OVER () AS of_all
-FROM read_problems
-WHERE cluster_id = {{cluster}}
-ORDER BY CASE WHEN advice IS NULL THEN 1 ELSE 0 END, last_seen DESC, principal, client_id, topic
-LIMIT {MAX_ROWS}
-"""
-
-
-def _reader(row: Row) -> str:
-    if row["replica_id"] is not None:
-        return f"follower {row['replica_id']}"
-    return f"{texts.listed(row['client_id'])} of {texts.listed(row['principal'])}"
-
-
+_PROBLEMS = (*reads.PROBLEMS, *fetches.PROBLEMS, *remote_reads.PROBLEMS)
 _READ = (
     text("principal", "principal"),
     text("client", "client_id"),
@@ -87,7 +34,7 @@ _READ = (
     number("left others waiting", "starved_fetches"),
 )
 _ADVISED = (
-    GridColumn("who", _reader),
+    GridColumn("who", fetcher),
     GridColumn("advice", lambda row: row["advice"].replace("_", " ")),
     text("setting", "setting"),
     number("now", "current_value"),
@@ -110,10 +57,11 @@ _FAILING = (
 
 def section(scope: Scope) -> ReportSection:
     """Consumers by what bounded their answers, settings to change, and failing reads."""
+    alarms = tuple(in_cluster(scope, _PROBLEMS))
     first, last = scope.extent(_TABLE)
     if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    sizes, advised, problems = (scope.rows(sql) for sql in (_SIZES, _ADVICE, _PROBLEMS))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+    sizes, advised, problems = (scope.ask(each) for each in (SIZES, SETTINGS, READS))
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
@@ -128,7 +76,7 @@ def section(scope: Scope) -> ReportSection:
             grid("Consumers by their number of fetches", sizes, _READ, "No consumer fetched."),
         ),
         left_out=("Followers and this pipeline are left out of chart and list of consumers.",),
-        alarms=tuple(_alarms(advised, problems)),
+        alarms=alarms,
     )
 
 
@@ -136,7 +84,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
     """What to do; each part has rows that call for it."""
     parts = []
     if advised:
-        clients = texts.names(map(_reader, advised))
+        clients = texts.names(map(fetcher, advised))
         parts.append(f"change the settings below, of {clients}")
     if problems:
         clients = texts.names(row["client_id"] for row in problems)
@@ -160,9 +108,9 @@ def _wrong(problems: Sequence[Row]) -> str:
 def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
     shown = sizes[:MAX_BARS]
     series = {
-        name: [row[part] for row in shown]
-        for part, name in _PARTS.items()
-        if any(row[part] for row in shown)
+        name: [row[f"part_{place}"] for row in shown]
+        for place, name in enumerate(BOUNDS)
+        if any(row[f"part_{place}"] for row in shown)
     }
     if not series:
         return ()
@@ -170,20 +118,3 @@ def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
     consumers = counted(len(shown), "consumer")
     caption = f"What bounded answers to fetches, of the {consumers} that fetched most"
     return (Chart(bars(names, series, "fetches"), caption),)
-
-
-def _alarms(advised: Sequence[Row], problems: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    failing = [row for row in problems if row["advice"] is not None]
-    if failing:
-        what = texts.names(row["advice"].replace("_", " ") for row in failing)
-        clients = texts.names(row["client_id"] for row in failing)
-        action = (
-            f"`quotaflow why NAME` says more, first of {texts.listed(failing[0]['client_id'])}."
-        )
-        alarms.append(Alarm(NOW, f"Reads go wrong for {clients}: {what}.", action))
-    if advised:
-        settings = counted(advised[0]["of_all"], "fetch setting")
-        action = f"Change the settings listed there, first of {_reader(advised[0])}."
-        alarms.append(Alarm(SOMETIME, f"{settings} should be changed.", action))
-    return alarms

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.finding import SOMETIME, Finding
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.traffic import BOTH, CHANGES_SEEN, EARLIER, RACK_COSTS, SNAPSHOTS
 from quotaflow.pipelines.report import rack_traffic
-from quotaflow.pipelines.report.costs import costs_of
-from quotaflow.pipelines.report.section import Alarm, ReportSection, Row
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG
@@ -35,7 +38,7 @@ class Block:
 class ToDo:
     """An alarm, the section that raised it, and the first thing to do about it."""
 
-    alarm: Alarm
+    alarm: Finding
     section: ReportSection
     action: str
 
@@ -111,50 +114,16 @@ _MEASURED_BY = {
     "telemetry_pushes": "alerts on what clients measure",
 }
 """What the measures of a witness say."""
-_SNAPSHOTS = """
-SELECT
-    count(DISTINCT CASE WHEN event_time >= {since} THEN batch_id END) AS now,
-    count(DISTINCT batch_id) AS every
-FROM pipeline_progress
-WHERE cluster_id = {cluster} AND job = 'snapshot'
-"""
-_CHANGES_SEEN = """
-SELECT count(*) AS changes
-FROM config_value_changes
-WHERE cluster_id = {cluster} AND changed_at >= {since} AND known_by = 'snapshot'
-"""
-_BOTH = """
-SELECT
-    coalesce(sum(CASE WHEN event_time >= {since} THEN {value} END), 0) AS now,
-    coalesce(sum(CASE WHEN event_time < {since} THEN {value} END), 0) AS before
-FROM {table}
-WHERE cluster_id = {cluster} AND event_time >= {before}
-"""
-_EARLIER = """
-SELECT 1 AS one FROM {table} WHERE cluster_id = {cluster} AND event_time < {before} LIMIT 1
-"""
-_COSTS = """
-SELECT
-    sum(bytes) AS bytes,
-    sum(cross_rack_bytes) AS cross_rack_bytes,
-    sum(CASE WHEN cross_rack_bytes IS NULL THEN bytes END) AS unknown_bytes,
-    sum(avoidable_bytes) AS avoidable_bytes,
-    sum(cross_rack_cost) AS cross_rack_cost,
-    sum(avoidable_cost) AS avoidable_cost,
-    max(currency) AS currency
-FROM rack_traffic_by_hour
-WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
-"""
 
 
 def to_dos(sections: Sequence[ReportSection]) -> tuple[ToDo, ...]:
     """Every alarm, the worst first, with its own action, else the first one of its section."""
     every = [
-        ToDo(alarm, section, alarm.action or _first(section.advice))
+        ToDo(alarm, section, alarm.next_step or _first(section.advice))
         for section in sections
         for alarm in section.alarms
     ]
-    return tuple(sorted(every, key=lambda to_do: to_do.alarm.rank))
+    return tuple(sorted(every, key=lambda to_do: to_do.alarm.severity or SOMETIME))
 
 
 def _first(advice: str) -> str:
@@ -198,14 +167,14 @@ def _changes(scope: Scope) -> Block:
 
 def _snapshots(scope: Scope) -> tuple[str, str]:
     """What snapshots alone say of changes, and what shows them; empty if there is none."""
-    (taken,) = scope.rows_if_made(_SNAPSHOTS) or ({"now": 0, "every": 0},)
+    (taken,) = scope.rows_if_made(SNAPSHOTS) or ({"now": 0, "every": 0},)
     if not taken["now"]:
         return "", ""
     if taken["every"] == 1:
         sentence = "Of one snapshot nothing can be compared: the next one shows what changes."
         return sentence, "Let `quotaflow snapshot` run on a schedule."
     snapshots = counted(taken["now"], "snapshot")
-    (row,) = scope.rows_if_made(_CHANGES_SEEN) or ({"changes": 0},)
+    (row,) = scope.rows_if_made(CHANGES_SEEN) or ({"changes": 0},)
     if not row["changes"]:
         return f"{snapshots} found no config or client quota changed.", ""
     changes = counted(row["changes"], "change")
@@ -237,7 +206,7 @@ def _witnesses(scope: Scope) -> list[str]:
 
 def _has_earlier(scope: Scope, table: str, start: datetime) -> bool:
     """Whether rows are older than the period before, so that the whole period can be compared."""
-    return bool(scope.rows(_filled(_EARLIER, table=table, before=literal(start))))
+    return bool(scope.rows(_filled(EARLIER, table=table, before=literal(start))))
 
 
 def _compared(
@@ -247,7 +216,7 @@ def _compared(
     for measure in _MEASURES:
         if measure.witness not in seen or not scope.reader.is_made(measure.table):
             continue
-        sql = _filled(_BOTH, table=measure.table, value=measure.value, before=literal(start))
+        sql = _filled(BOTH, table=measure.table, value=measure.value, before=literal(start))
         yield measure, scope.rows(sql)[0], seen[measure.witness]
 
 
@@ -304,7 +273,7 @@ def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:
 
 def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     title = "What it costs"
-    rows = scope.rows_if_made(_COSTS)
+    rows = scope.rows_if_made(RACK_COSTS)
     total = _total(costs_of(scope).total)
     if not rows or rows[0]["bytes"] is None:
         needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."

@@ -4,51 +4,16 @@ from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.groups import CAUSES, LAGS, PROBLEMS, first_causes
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
-    SOON,
-    Alarm,
-    Chart,
-    GridColumn,
-    ReportSection,
-    Row,
-    grid,
-    number,
-    text,
-)
+from quotaflow.pipelines.report.section import Chart, GridColumn, ReportSection, grid, number, text
 from quotaflow.udfs.counted import counted
 
 TITLE = "Groups"
 _TABLE = "group_lag"
-_CAUSES = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM why_groups_lag
-WHERE cluster_id = {{cluster}}
-ORDER BY lag DESC NULLS LAST, group_id, topic, rank
-LIMIT {MAX_ROWS}
-"""
-_LAGS = f"""
-SELECT
-    group_id,
-    topic,
-    max(group_type) AS group_type,
-    sum(lag) AS lag,
-    max(lag_s) * 1e3 AS lag_ms,
-    sum(records_in_per_s) AS records_in_per_s,
-    sum(records_out_per_s) AS records_out_per_s,
-    max(caught_up_in_s) * 1e3 AS caught_up_in_ms,
-    count(*) AS partitions,
-    sum(CASE WHEN members = 0 THEN 1 ELSE 0 END) AS unread_partitions,
-    count(*) OVER () AS of_all
-FROM {_TABLE}
-WHERE cluster_id = {{cluster}} AND position_known_at >= {{since}}
-GROUP BY group_id, topic
-ORDER BY lag DESC NULLS LAST, group_id, topic
-LIMIT {MAX_ROWS}
-"""
 _WHY = (
     text("group", "group_id"),
     text("topic", "topic"),
@@ -57,15 +22,21 @@ _WHY = (
     GridColumn("cause", lambda row: texts.listed(reasons.lag_cause(row), 200)),
     GridColumn("what helps", lambda row: texts.listed(reasons.lag_step(row), 300)),
 )
+
+
+def _duration(s: float | None) -> str:
+    return texts.duration(s and s * 1e3)
+
+
 _BEHIND = (
     text("group", "group_id"),
     text("type", "group_type"),
     text("topic", "topic"),
     number("records left", "lag"),
-    number("the oldest is", "lag_ms", texts.duration),
+    number("the oldest is", "lag_s", _duration),
     number("written per s", "records_in_per_s"),
     number("read per s", "records_out_per_s"),
-    number("caught up in", "caught_up_in_ms", texts.duration),
+    number("caught up in", "caught_up_in_s", _duration),
     number("partitions", "partitions"),
     number("read by nobody", "unread_partitions"),
 )
@@ -73,10 +44,11 @@ _BEHIND = (
 
 def section(scope: Scope) -> ReportSection:
     """Groups by their lag, and the causes of lags of more than a minute."""
+    alarms = tuple(in_cluster(scope, PROBLEMS))
     first, last = scope.extent(_TABLE)
     if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    lags, causes = scope.rows(_LAGS), scope.rows_if_made(_CAUSES)
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+    lags, causes = scope.ask(LAGS), scope.ask_if_made(CAUSES)
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
@@ -88,19 +60,15 @@ def section(scope: Scope) -> ReportSection:
             grid("Groups by the records that are left", lags, _BEHIND, "No group has offsets."),
         ),
         left_out=_left_out(scope),
-        alarms=tuple(_alarms(causes)),
+        alarms=alarms,
     )
-
-
-def _first(causes: Sequence[Row]) -> list[Row]:
-    return [row for row in causes if row["rank"] == 1]
 
 
 def _sentence(lags: Sequence[Row], causes: Sequence[Row]) -> str:
     pairs = counted(lags[0]["of_all"] if lags else 0, "pair")
     if not causes:
         return f"{pairs} of a group and a topic; none is more than a minute behind."
-    groups = texts.names(row["group_id"] for row in _first(causes))
+    groups = texts.names(row["group_id"] for row in first_causes(causes))
     return f"{pairs} of a group and a topic; more than a minute behind: {groups}."
 
 
@@ -108,7 +76,7 @@ def _advice(causes: Sequence[Row]) -> str:
     """What to do; each part has rows that call for it."""
     parts = []
     if causes:
-        groups = texts.names(row["group_id"] for row in _first(causes))
+        groups = texts.names(row["group_id"] for row in first_causes(causes))
         parts.append(f"do what helps {groups}, as below; `quotaflow why NAME` says more")
     return texts.to_do(parts)
 
@@ -134,17 +102,3 @@ def _left_out(scope: Scope) -> tuple[str, ...]:
         "Throttles, limits of fetches, slow brokers and rebalances show in a request log, sampled "
         "or whole: without one they are no cause here.",
     )
-
-
-def _alarms(causes: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    for rank, trends, how in (
-        (NOW, {"growing"}, "fall behind"),
-        (SOON, {"steady", "went_back", "unknown"}, "are behind"),
-    ):
-        rows = [row for row in _first(causes) if row["trend"] in trends]
-        if rows:
-            groups = texts.names(row["group_id"] for row in rows)
-            why = texts.names(row["cause"].replace("_", " ") for row in rows)
-            alarms.append(Alarm(rank, f"Groups {how}: {groups}; causes: {why}."))
-    return alarms

@@ -1,21 +1,28 @@
 """The section on the pipeline's health: rows by outcome and reason, and the age of the data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import Finding, in_cluster
+from quotaflow.pipelines.areas.pipeline import (
+    DATA_OLD,
+    DOCTOR,
+    FLOWS,
+    JOBS,
+    MAX_AGE_S,
+    OUTCOMES,
+    PROBLEMS,
+    UNUSED,
+)
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import bars
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
     NUMBER,
-    SOON,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
@@ -25,59 +32,6 @@ from quotaflow.udfs.counted import counted
 
 TITLE = "Health of the pipeline"
 _TABLE = "pipeline_progress"
-_OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
-# A row that is late, or whose rule fails, is counted once for each result it concerns.
-_COUNTED_BY_TARGET = {"in", "late", "failed"}
-_SUMS = ", ".join(
-    f"sum(CASE WHEN outcome = '{outcome}' THEN row_count ELSE 0 END) AS {outcome}_rows"
-    for outcome in _OUTCOMES
-)
-_TOTALS = ", ".join(
-    f"{'max' if outcome in _COUNTED_BY_TARGET else 'sum'}({outcome}_rows) AS {outcome}_rows"
-    for outcome in _OUTCOMES
-)
-_FLOWS = f"""
-WITH by_target AS (
-    SELECT job, target,
-        {_SUMS},
-        count(DISTINCT batch_id) AS batches,
-        max(event_time) AS newest
-    FROM {_TABLE}
-    WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-    GROUP BY job, target
-)
-SELECT
-    job,
-    {_TOTALS},
-    max(batches) AS batches,
-    max(newest) AS newest
-FROM by_target
-GROUP BY job
-ORDER BY newest, job
-"""
-_REASONS = f"""
-SELECT
-    job,
-    coalesce(target, '') AS target,
-    outcome,
-    coalesce(reason, 'no reason given') AS reason,
-    sum(row_count) AS row_count,
-    max(event_time) AS newest,
-    count(*) OVER () AS of_all
-FROM {_TABLE}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-    AND outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
-GROUP BY 1, 2, 3, 4
-ORDER BY
-    CASE outcome WHEN 'failed' THEN 0 WHEN 'quarantined' THEN 1 WHEN 'late' THEN 2 ELSE 3 END,
-    row_count DESC, job, target, reason
-LIMIT {MAX_ROWS}
-"""
-_STATES = """
-SELECT job, last_trigger, processed_rows_per_s, behind_offsets, behind_bytes
-FROM job_health
-WHERE cluster_id = {cluster}
-"""
 
 
 def _behind(row: Row) -> str:
@@ -106,13 +60,11 @@ _REASON_COLUMNS = (
     number("rows", "row_count"),
     moment("newest (UTC)", "newest"),
 )
-_DOCTOR = "`quotaflow doctor` says what keeps a job from running."
-_OLD_MS = 3_600_000
 
 
 def section(scope: Scope) -> ReportSection:
     """Jobs by rows read, written and not used."""
-    flows, reasons = _flows(scope), scope.rows(_REASONS)
+    flows, reasons = _flows(scope), scope.ask(UNUSED)
     if not flows:
         return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
     ages = _ages(scope, flows)
@@ -130,18 +82,20 @@ def section(scope: Scope) -> ReportSection:
             "What a job read counts once, though it may fill several tables from it; what it wrote "
             "counts for each, and again where it was computed anew.",
         ),
-        alarms=tuple(_alarms(scope, flows, reasons)),
+        alarms=(*in_cluster(scope, PROBLEMS), *_age_alarm(scope, flows)),
     )
 
 
 def _flows(scope: Scope) -> list[Row]:
     """Counts by job, with the state of its query if there is one."""
-    rows = scope.rows(_STATES) if scope.reader.is_made("query_progress") else []
+    rows = (
+        scope.rows(JOBS.first_rows, limit="1000") if scope.reader.is_made("query_progress") else []
+    )
     states = {row["job"]: row for row in rows}
     unknown = dict.fromkeys(
         ("last_trigger", "processed_rows_per_s", "behind_offsets", "behind_bytes")
     )
-    return [unknown | states.get(row["job"], {}) | row for row in scope.rows(_FLOWS)]
+    return [unknown | states.get(row["job"], {}) | row for row in scope.rows(FLOWS)]
 
 
 def _ages(scope: Scope, flows: Sequence[Row]) -> str:
@@ -156,7 +110,7 @@ def _ages(scope: Scope, flows: Sequence[Row]) -> str:
 
 
 def _lost(flows: Sequence[Row]) -> str:
-    counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in _OUTCOMES[2:]}
+    counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in OUTCOMES[2:]}
     parts = [
         f"{counted(rows, 'row')} {what.replace('_', ' ')}" for what, rows in counts.items() if rows
     ]
@@ -185,29 +139,21 @@ def _advice(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> str:
 
 def _is_old(scope: Scope, flows: Sequence[Row]) -> bool:
     newest: datetime = max(row["newest"] for row in flows)
-    return (scope.now - newest).total_seconds() * 1e3 > _OLD_MS
+    return (scope.now - newest).total_seconds() > MAX_AGE_S
 
 
-def _alarms(scope: Scope, flows: Sequence[Row], reasons: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    failed = [row["target"] for row in reasons if row["outcome"] == "failed"]
-    if failed:
-        sentence = f"Results could not be computed: {texts.names(failed)}."
-        alarms.append(Alarm(NOW, sentence, _DOCTOR))
-    bad = [row["reason"] for row in reasons if row["outcome"] in {"quarantined", "late"}]
-    if bad:
-        sentence = f"Rows could not be used: {texts.names(bad)}."
-        alarms.append(Alarm(SOON, sentence, "`quotaflow show quarantine` has them."))
+def _age_alarm(scope: Scope, flows: Sequence[Row]) -> Iterator[Finding]:
     if _is_old(scope, flows):
         newest = max(row["newest"] for row in flows)
         sentence = f"The newest event of all is {texts.age(newest, scope.now)} old"
-        alarms.append(Alarm(NOW, f"{sentence}{_last_triggers(scope, flows)}", _DOCTOR))
-    return alarms
+        yield Finding(
+            text=f"{sentence}{_last_triggers(scope, flows)}", problem=DATA_OLD, next_step=DOCTOR
+        )
 
 
 def _last_triggers(scope: Scope, flows: Sequence[Row]) -> str:
     looks = [row["last_trigger"] for row in flows if row["last_trigger"]]
-    if not looks or (scope.now - max(looks)).total_seconds() * 1e3 > _OLD_MS:
+    if not looks or (scope.now - max(looks)).total_seconds() > MAX_AGE_S:
         return ": is a job running?"
     return (
         f", though jobs looked {texts.age(max(looks), scope.now)} ago: do brokers ship their log?"

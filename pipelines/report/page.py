@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas.scope import MAX_POINTS
+from quotaflow.pipelines.areas.scope import MAX_POINTS, MAX_ROWS
 from quotaflow.pipelines.report import templates
 from quotaflow.pipelines.report.first_screen import MAX_SHOWN, to_dos
 from quotaflow.pipelines.report.head import head
-from quotaflow.pipelines.report.section import MAX_ROWS
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.scope import Scope

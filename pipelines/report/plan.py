@@ -4,39 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.changes import FROZEN, WAITING
+from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning import planning
-from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    SOON,
-    Alarm,
-    GridColumn,
-    ReportSection,
-    Row,
-    grid,
-    number,
-    text,
-)
+from quotaflow.pipelines.report.section import GridColumn, ReportSection, grid, number, text
 from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that wait"
-_FROZEN = f"""
-WITH newest AS (
-    SELECT plan_id, event_time
-    FROM plans
-    WHERE cluster_id = {{cluster}}
-    ORDER BY event_time DESC, plan_id
-    LIMIT 1
-)
-SELECT plans.*, count(*) OVER () AS of_all
-FROM plans
-INNER JOIN newest ON plans.plan_id = newest.plan_id AND plans.event_time = newest.event_time
-WHERE cluster_id = {{cluster}}
-ORDER BY number
-LIMIT {MAX_ROWS}
-"""
 
 
 def entity(row: Row) -> str:
@@ -87,7 +65,7 @@ def section(scope: Scope) -> ReportSection:
     plan = _plan(scope)
     planned = [_row(change.desired, change.value) for change in plan.changes]
     blocked = [_row(each.desired, each.desired.config_value, each.reason) for each in plan.blocked]
-    frozen = scope.rows(_FROZEN) if scope.reader.is_made("plans") else []
+    frozen = scope.ask(FROZEN) if scope.reader.is_made("plans") else []
     return ReportSection(
         TITLE,
         time_range=f"as of {texts.moment(scope.now)} UTC",
@@ -155,8 +133,8 @@ def _frozen(frozen: Sequence[Row]) -> str:
     )
 
 
-def _alarms(plan: Plan) -> tuple[Alarm, ...]:
+def _alarms(plan: Plan) -> tuple[Finding, ...]:
     if not plan.changes:
         return ()
     owners = texts.names(entity(_row(change.desired, change.value)) for change in plan.changes)
-    return (Alarm(SOON, f"{_waiting(plan).rstrip('.')}: {owners}."),)
+    return (Finding(text=f"{_waiting(plan).rstrip('.')}: {owners}.", problem=WAITING),)

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.producer_ids import HEAP, OFFENDERS, PROBLEMS, RATES
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_SERIES, by_name, lines
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
-    SOON,
-    Alarm,
     Chart,
     Grid,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     number,
     text,
@@ -24,78 +22,6 @@ from quotaflow.udfs.counted import counted
 
 TITLE = "Producer ids"
 _TABLE, _USES = "producer_id_rates", "producer_id_uses"
-_OFFENDERS = f"""
-WITH seen AS (
-    SELECT
-        principal,
-        coalesce(sum(new_ids), 0) AS new_ids,
-        max(rate_per_s) AS rate_per_s,
-        max(quota_per_s) AS quota_per_s,
-        max(throttle_time_ms) AS throttle_time_ms,
-        max(CASE WHEN is_violating THEN 1 ELSE 0 END) = 1 AS is_violating
-    FROM {_TABLE}
-    WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
-    GROUP BY principal
-),
-advised AS (
-    SELECT
-        principal, cause, is_accused, source, started_at, ended_at, ids, clients, hosts, source_ids,
-        source_clients, median_gap_ms, requests_per_id, new_transactional_ids, abandoned_ids,
-        recommended_rate_per_s, recommended_by
-    FROM producer_id_advice
-    WHERE cluster_id = {{cluster}}
-)
-SELECT
-    seen.*,
-    cause,
-    coalesce(is_accused, false) AS is_accused,
-    source,
-    started_at,
-    ended_at,
-    ids,
-    clients,
-    hosts,
-    source_ids,
-    source_clients,
-    median_gap_ms,
-    requests_per_id,
-    new_transactional_ids,
-    abandoned_ids,
-    recommended_rate_per_s,
-    recommended_by,
-    sum(new_ids) OVER () AS all_new_ids,
-    count(CASE WHEN is_violating THEN 1 END) OVER () AS violators,
-    count(quota_per_s) OVER () AS limited,
-    count(*) OVER () AS of_all
-FROM seen
-LEFT JOIN advised ON seen.principal = advised.principal
-ORDER BY is_accused DESC, throttle_time_ms DESC, new_ids DESC, seen.principal
-LIMIT {MAX_ROWS}
-"""
-_RATES = f"""
-WITH ranked AS (
-    SELECT principal, row_number() OVER (ORDER BY max(rate_per_s) DESC, principal) AS nth
-    FROM {_TABLE}
-    WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
-    GROUP BY principal
-)
-SELECT
-    rates.principal,
-    epoch_us(rates.event_time) // 1000000 // {{step}} * {{step}} AS second,
-    max(rates.rate_per_s) AS rate_per_s
-FROM {_TABLE} AS rates
-INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {MAX_SERIES}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND kind = 'allocation'
-GROUP BY 1, 2, ranked.nth
-ORDER BY ranked.nth, second
-"""
-_HEAP = """
-SELECT broker_id, entries, heap_bytes, forecast_bytes, expiration_ms, recommended_expiration_ms
-FROM producer_id_heap
-WHERE cluster_id = {cluster}
-ORDER BY forecast_bytes DESC, broker_id
-LIMIT 20
-"""
 
 
 def _recommendation(row: Row) -> str:
@@ -134,10 +60,11 @@ def _heap(rows: Sequence[Row]) -> Grid:
 
 def _of_snapshots(scope: Scope) -> ReportSection:
     """What ids cost brokers. Who took them only a request log shows."""
-    rows = scope.rows_if_made(_HEAP)
+    alarms = tuple(in_cluster(scope, PROBLEMS))
+    rows = scope.ask_if_made(HEAP)
     missing = scope.nothing(_USES)
     if not rows:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
     entries = sum(row["entries"] for row in rows)
     sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."
@@ -149,12 +76,13 @@ def _of_snapshots(scope: Scope) -> ReportSection:
         advice=advice,
         grids=(_heap(rows),),
         left_out=(f"Who took them, and why: {missing}",),
+        alarms=alarms,
     )
 
 
 def section(scope: Scope) -> ReportSection:
     """Principals by their new producer ids, those over their quota first."""
-    rows = scope.rows_if_made(_OFFENDERS)
+    rows = scope.ask_if_made(OFFENDERS)
     if not rows:
         return _of_snapshots(scope)
     accused = [row for row in rows if row["is_accused"]]
@@ -168,13 +96,13 @@ def section(scope: Scope) -> ReportSection:
         charts=(_chart(scope, rows),),
         grids=(
             grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
-            _heap(scope.rows_if_made(_HEAP)),
+            _heap(scope.ask_if_made(HEAP)),
         ),
         left_out=(
             "The rates are open loop: nobody was throttled. Causes are read off the worst burst in "
             "all of the tables; `quotaflow what-if --producer-ids-rate R` tells what a quota does.",
         ),
-        alarms=_alarms(rows, accused),
+        alarms=tuple(in_cluster(scope, PROBLEMS)),
     )
 
 
@@ -207,7 +135,7 @@ def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
-    step_s, rates = scope.steps(_TABLE, _RATES)
+    step_s, rates = scope.steps(_TABLE, RATES, series=str(MAX_SERIES))
     quotas = {row["quota_per_s"] for row in rows if row["quota_per_s"] is not None}
     limit = ("quota of all", quotas.pop()) if len(quotas) == 1 else None
     series = by_name(rates, "principal", "rate_per_s")
@@ -216,15 +144,3 @@ def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
         lines(series, "new ids per s", step_s, limit),
         f"New producer ids per second, {shown} in steps of {texts.duration(step_s * 1e3)}",
     )
-
-
-def _alarms(rows: Sequence[Row], accused: Sequence[Row]) -> tuple[Alarm, ...]:
-    if accused:
-        principals = texts.names(row["principal"] for row in accused)
-        causes = texts.names(row["cause"].replace("_", " ") for row in accused)
-        words = f"Too many producer ids are taken, by {principals}. Why: {causes}."
-        cure = reasons.cure(accused[0]["cause"])
-        principal = texts.listed(accused[0]["principal"])
-        return (Alarm(NOW, words, f"First {principal}: {cure}." if cure else ""),)
-    over = [row["principal"] for row in rows if row["is_violating"]]
-    return (Alarm(SOON, f"{texts.names(over)} took more ids than their quota."),) if over else ()

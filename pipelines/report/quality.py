@@ -1,16 +1,11 @@
 """The section on data quality: the last result of each check (`quotaflow check`)."""
 
-from collections.abc import Sequence
-
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.pipeline import CHECKS, QUALITY
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
-    SOON,
-    Alarm,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
@@ -20,17 +15,6 @@ from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
 
 TITLE = "Quality of the tables"
-_LAST = f"""
-SELECT
-    *,
-    count(*) OVER () AS checks,
-    max(event_time) OVER () AS last_run,
-    count(CASE WHEN NOT success THEN 1 END) OVER () AS of_all
-FROM current_quality
-WHERE cluster_id = {{cluster}} OR cluster_id IS NULL
-ORDER BY success, severity, suite, expectation
-LIMIT {MAX_ROWS}
-"""
 _FAILED = (
     text("table", "suite"),
     text("expectation", "expectation"),
@@ -45,7 +29,7 @@ _FAILED = (
 
 def section(scope: Scope) -> ReportSection:
     """Checks that failed in their last run."""
-    rows = scope.rows(_LAST) if scope.reader.is_made(QUALITY_RESULTS.name) else []
+    rows = scope.ask(CHECKS) if scope.reader.is_made(QUALITY_RESULTS.name) else []
     if not rows:
         return ReportSection(
             TITLE,
@@ -54,7 +38,9 @@ def section(scope: Scope) -> ReportSection:
         )
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
-    sentence = f"{first['of_all']:,} of {counted(first['checks'], 'check')} failed when last run."
+    sentence = (
+        f"{first['all_failed']:,} of {counted(first['checks'], 'check')} failed when last run."
+    )
     return ReportSection(
         TITLE,
         time_range=f"last run {texts.moment(first['last_run'])} UTC",
@@ -64,15 +50,5 @@ def section(scope: Scope) -> ReportSection:
         else "Nothing.",
         grids=(grid("Checks that fail, critical ones first", failed, _FAILED, "None fails."),),
         left_out=("Each check was run over what was new since the one before it.",),
-        alarms=_alarms(failed),
+        alarms=tuple(in_cluster(scope, QUALITY)),
     )
-
-
-def _alarms(failed: Sequence[Row]) -> tuple[Alarm, ...]:
-    critical = [row["suite"] for row in failed if row["severity"] == "critical"]
-    if critical:
-        return (
-            Alarm(NOW, f"Critical checks fail, so nothing is planned: {texts.names(critical)}."),
-        )
-    warned = texts.names(row["suite"] for row in failed)
-    return (Alarm(SOON, f"Checks fail on {warned}."),) if failed else ()

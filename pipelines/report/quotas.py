@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.quotas import HEADROOM, PROBLEMS, RAISES, THROTTLED, bucket
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
     NUMBER,
-    SOON,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     number,
     text,
@@ -24,45 +22,6 @@ from quotaflow.udfs.counted import counted
 
 TITLE = "Client quotas"
 _TABLE = "quota_usage"
-_HEADROOM = f"""
-SELECT *, count(*) OVER () AS of_all,
-    count(CASE WHEN state = 'throttled' THEN 1 END) OVER () AS all_throttled,
-    count(CASE WHEN state IN ('over', 'near') THEN 1 END) OVER () AS all_near
-FROM quota_headroom
-WHERE cluster_id = {{cluster}}
-ORDER BY peak_share DESC, broker_id, quota_type, quota_bucket_user, quota_bucket_client_id
-LIMIT {MAX_ROWS}
-"""
-_THROTTLED = f"""
-SELECT
-    principal,
-    client_id,
-    throttled_by,
-    sum(throttled_requests) AS throttled_requests,
-    sum(throttle_time_ms) AS throttle_time_ms,
-    max(last_window) AS last_window,
-    sum(share_requests) AS share_requests,
-    sum(sum(throttle_time_ms)) OVER () AS all_throttle_time_ms,
-    count(*) OVER () AS of_all
-FROM throttled_clients
-WHERE cluster_id = {{cluster}} AND last_window >= {{since}}
-GROUP BY principal, client_id, throttled_by
-ORDER BY throttle_time_ms DESC, principal, client_id, throttled_by
-LIMIT {MAX_ROWS}
-"""
-_ADVICE = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM quota_advice
-WHERE cluster_id = {{cluster}} AND advice = 'raise'
-ORDER BY throttled_windows DESC, user, quota_type
-LIMIT {MAX_ROWS}
-"""
-
-
-def _bucket(row: Row) -> str:
-    user, client_id = row["quota_bucket_user"], row["quota_bucket_client_id"]
-    name = "all users" if user is None else texts.listed(user)
-    return name if client_id is None else f"{name} as {texts.listed(client_id)}"
 
 
 def _measured(row: Row, name: str) -> str:
@@ -82,7 +41,7 @@ def _most_used(row: Row) -> str:
 
 
 _NEAREST = (
-    GridColumn("who shares it", _bucket),
+    GridColumn("who shares it", bucket),
     text("broker", "broker_id"),
     text("quota", "quota_type"),
     _value("limit", "quota"),
@@ -114,7 +73,8 @@ def section(scope: Scope) -> ReportSection:
     first, last = scope.extent(_TABLE) if scope.reader.is_made(_TABLE) else (None, None)
     if last is None:
         return snapshots.quotas(scope, TITLE, scope.nothing(_TABLE))
-    buckets, throttled, advised = (scope.rows(sql) for sql in (_HEADROOM, _THROTTLED, _ADVICE))
+    buckets, throttled = scope.ask(HEADROOM), scope.ask(THROTTLED.question)
+    advised = scope.ask(RAISES)
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
@@ -145,16 +105,14 @@ def section(scope: Scope) -> ReportSection:
             "Brokers log no cause of a throttle: it is inferred, as the fullest of the quotas that "
             "could have been it. Request time is estimated.",
         ),
-        alarms=tuple(_alarms(buckets, throttled)),
+        alarms=tuple(in_cluster(scope, PROBLEMS)),
     )
 
 
 def _throttles(throttled: Sequence[Row]) -> str:
     if not throttled:
         return "No client was throttled."
-    total = texts.duration(throttled[0]["all_throttle_time_ms"])
-    principals = texts.names(row["principal"] for row in throttled)
-    return f"Throttled for {total} in all: {principals}."
+    return THROTTLED.summary(throttled)
 
 
 def _shares(throttled: Sequence[Row]) -> Iterator[str]:
@@ -207,7 +165,7 @@ def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ..
         )
     if buckets:
         shown = buckets[:MAX_BARS]
-        names = [f"{_bucket(row)}, broker {row['broker_id']}" for row in shown]
+        names = [f"{bucket(row)}, broker {row['broker_id']}" for row in shown]
         share = [100 * row["peak_share"] for row in shown]
         figure = bars(names, {"% of the limit": share}, "% of the limit", limit=100)
         charts.append(Chart(figure, "How full quotas were at most; the dotted line is the limit"))
@@ -216,15 +174,3 @@ def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ..
 
 def _client(row: Row) -> object:
     return row["principal"] if row["client_id"] is None else row["client_id"]
-
-
-def _alarms(buckets: Sequence[Row], throttled: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    if throttled:
-        alarms.append(Alarm(NOW, _throttles(throttled)))
-    near = [row for row in buckets if row["state"] in {"over", "near"}]
-    if near:
-        names = texts.names(f"{_bucket(row)} ({row['quota_type']})" for row in near)
-        sentence = f"Near a quota that did not throttle them yet: {names}."
-        alarms.append(Alarm(SOON, sentence, "`quotaflow show quota_headroom` says how near."))
-    return alarms

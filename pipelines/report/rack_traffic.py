@@ -4,17 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.racks import CROSSING, PAIRS, PROBLEMS, PRODUCER_STEPS, STEPS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import Cells, heat_map, worst
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
     NUMBER,
-    SOMETIME,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     number,
     text,
@@ -28,43 +27,6 @@ _FLOWS = {
     "produced": "Sent by producers: their rack (down) and that of the leader",
     "replicated": "Read by followers: their rack (down) and that of the leader",
 }
-_PAIRS = """
-SELECT
-    flow,
-    client_rack,
-    broker_rack,
-    sum(bytes) AS bytes,
-    sum(cross_rack_bytes) AS cross_rack_bytes,
-    sum(avoidable_bytes) AS avoidable_bytes,
-    sum(avoidable_cost) AS avoidable_cost,
-    max(currency) AS currency
-FROM rack_traffic_by_hour
-WHERE cluster_id = {cluster} AND hour >= date_trunc('hour', {since})
-GROUP BY flow, client_rack, broker_rack
-ORDER BY bytes DESC, flow, client_rack, broker_rack
-"""
-_STEPS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM replica_advice
-WHERE cluster_id = {{cluster}}
-ORDER BY coalesce(saved_bytes_per_hour, 0) DESC, advice, client_id, topic
-LIMIT {MAX_ROWS}
-"""
-_PRODUCER_STEPS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM producer_rack_advice
-WHERE cluster_id = {{cluster}}
-ORDER BY saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic
-LIMIT {MAX_ROWS}
-"""
-_ASIDE = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM client_racks
-WHERE
-    cluster_id = {{cluster}} AND NOT is_internal AND verdict <> 'followed' AND cross_rack_bytes > 0
-ORDER BY cross_rack_bytes DESC, principal, client_id
-LIMIT {MAX_ROWS}
-"""
 
 
 def _step(row: Row) -> str:
@@ -113,11 +75,11 @@ _CROSSING = (
 
 def section(scope: Scope) -> ReportSection:
     """Heat maps of the report's hours, and steps by the bytes they would save."""
+    alarms = tuple(in_cluster(scope, PROBLEMS))
     first, last = scope.extent(_TABLE)
     if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    pairs, steps = scope.rows(_PAIRS), scope.rows(_STEPS)
-    alarms = _alarms(pairs, steps)
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+    pairs, steps = scope.rows(PAIRS), scope.ask(STEPS)
     return ReportSection(
         TITLE,
         time_range=texts.time_range(first, last),
@@ -133,13 +95,13 @@ def section(scope: Scope) -> ReportSection:
             ),
             grid(
                 "Consumers whose reads cross racks, of the last day of traffic",
-                scope.rows(_ASIDE),
+                scope.ask(CROSSING),
                 _CROSSING,
                 "No consumer is known to read in another rack.",
             ),
             grid(
                 "Steps that would keep produced bytes in their rack, by the last day of traffic",
-                scope.rows(_PRODUCER_STEPS),
+                scope.ask(PRODUCER_STEPS),
                 _PRODUCERS,
                 "Nothing that is known would keep more produced bytes in their rack.",
             ),
@@ -195,12 +157,3 @@ def _greatest(cells: Cells) -> Cells:
     """Cells of the racks with most bytes: clients choose names of racks. `cells` are sorted."""
     racks = list(dict.fromkeys(client_rack for client_rack, _ in cells))[:_MAX_RACKS]
     return {pair: size for pair, size in cells.items() if pair[0] in racks}
-
-
-def _alarms(pairs: Sequence[Row], steps: Sequence[Row]) -> tuple[Alarm, ...]:
-    avoidable = sum(row["avoidable_bytes"] or 0 for row in _read(pairs))
-    if not avoidable or not steps:
-        return ()
-    step = _step(steps[0])
-    sentence = f"{texts.size(avoidable)} crossed racks and need not have."
-    return (Alarm(SOMETIME, sentence, f"{step[0].upper()}{step[1:]}."),)

@@ -3,21 +3,27 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.names import BROKER, MOVE
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.replication import (
+    MOVES,
+    PROBLEMS,
+    RATES,
+    STUCK,
+    THROTTLE_RATES,
+    THROTTLE_WRONG,
+    TIMELINE,
+    check_steps,
+)
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
 from quotaflow.pipelines.report.section import (
-    BROKER,
-    MAX_ROWS,
-    MOVE,
-    NOW,
     NUMBER,
-    SOON,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
@@ -28,58 +34,6 @@ from quotaflow.udfs.counted import counted
 TITLE = "Replication throttles and moves"
 _TABLE, _THROTTLES = "replication_rates", "replication_throttles"
 _MAX_EVENTS, _MAX_LANES = 200, 12
-_CHECKS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM throttle_checks
-WHERE cluster_id = {{cluster}}
-ORDER BY finding, topic, side, broker_id
-LIMIT {MAX_ROWS}
-"""
-_MOVES = f"""
-SELECT *, count(*) OVER () AS of_all, count(CASE WHEN state = 'done' THEN 1 END) OVER () AS done
-FROM reassignments
-WHERE cluster_id = {{cluster}} AND state <> 'in_place'
-    AND (requested_time >= {{since}} OR state NOT IN ('done', 'cancelled'))
-ORDER BY
-    CASE state WHEN 'never_converges' THEN 0 WHEN 'stuck' THEN 1 WHEN 'moving' THEN 2
-        WHEN 'waiting' THEN 3 ELSE 4 END,
-    requested_time DESC, topic, partition, replica_id
-LIMIT {MAX_ROWS}
-"""
-_TIMELINE = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM throttle_timeline
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-ORDER BY event_time DESC, entity_type, entity_name, config_key, partition
-LIMIT {_MAX_EVENTS}
-"""
-_RATES = f"""
-WITH ranked AS (
-    SELECT broker_id, side,
-        row_number() OVER (ORDER BY max(throttled_rate) DESC, broker_id, side) AS nth
-    FROM {_TABLE}
-    WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-    GROUP BY broker_id, side
-)
-SELECT
-    concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
-    epoch_us(rates.event_time) // 1000000 // {{step}} * {{step}} AS second,
-    max(rates.throttled_rate) / 1e6 AS rate
-FROM {_TABLE} AS rates
-INNER JOIN ranked
-    ON rates.broker_id = ranked.broker_id AND rates.side = ranked.side
-        AND ranked.nth <= {MAX_SERIES}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}}
-GROUP BY 1, 2, ranked.nth
-ORDER BY ranked.nth, second
-"""
-_QUOTAS = f"""
-SELECT DISTINCT quota / 1e6 AS quota
-FROM {_TABLE}
-WHERE cluster_id = {{cluster}} AND event_time >= {{since}} AND quota IS NOT NULL
-LIMIT 2
-"""
-_WRONG = {"never_converges", "stuck"}
 CHECKED = (
     text("what is wrong", "finding"),
     text("topic", "topic"),
@@ -138,12 +92,18 @@ def section(scope: Scope) -> ReportSection:
     """Current throttles, moves, and the steps of both."""
     if not scope.has_log:
         return snapshots.replication(scope, TITLE, scope.nothing(_THROTTLES))
-    checks, moves, steps = (scope.rows(sql) for sql in (_CHECKS, _MOVES, _TIMELINE))
+    checks, moves = scope.ask(THROTTLE_WRONG.question), scope.ask(MOVES)
+    steps = scope.rows(TIMELINE.counted_rows, limit=str(_MAX_EVENTS))
     rates = _rates(scope)
+    alarms = tuple(in_cluster(scope, PROBLEMS))
     if not checks and not moves and not steps and not rates:
         sentence = "Nothing was moved or throttled: no request did that, and no list has a replica."
         return ReportSection(
-            TITLE, time_range=_since(scope), sentences=(sentence,), advice="Nothing."
+            TITLE,
+            time_range=_since(scope),
+            sentences=(sentence,),
+            advice="Nothing.",
+            alarms=alarms,
         )
     return ReportSection(
         TITLE,
@@ -162,23 +122,18 @@ def section(scope: Scope) -> ReportSection:
             grid("Steps, the newest first", steps, ALTERED, "Nobody altered a throttle."),
         ),
         left_out=(_cut(steps),) if steps else (),
-        alarms=tuple(_alarms(checks, moves)),
+        alarms=alarms,
     )
 
 
 def _advice(checks: Sequence[Row], moves: Sequence[Row]) -> str:
     """What to do; each part has rows that call for it."""
     parts = []
-    wrong = [row for row in moves if row["state"] in _WRONG]
+    wrong = [row for row in moves if row["state"] in STUCK]
     if wrong:
         topics = texts.names(row["topic"] for row in wrong)
         parts.append(f"raise the throttle of {topics} or move less at once")
-    if any(row["finding"].startswith("stale_") for row in checks):
-        parts.append("`quotaflow plan` says which left-over lists and rates it takes back")
-    others = [row["finding"] for row in checks if not row["finding"].startswith("stale_")]
-    if others:
-        parts.append(f"see what docs/replication.md says of {texts.names(others)}")
-    return texts.to_do(parts)
+    return texts.to_do([*parts, *check_steps(checks)])
 
 
 def _since(scope: Scope) -> str:
@@ -195,16 +150,15 @@ def _moves(moves: Sequence[Row]) -> str:
 def _checks(checks: Sequence[Row]) -> str:
     if not checks:
         return "Nothing is wrong with current throttles."
-    findings = texts.names(row["finding"] for row in checks)
-    return f"{counted(checks[0]['of_all'], 'finding')} about current throttles: {findings}."
+    return THROTTLE_WRONG.summary(checks)
 
 
 def _rates(scope: Scope) -> tuple[Chart, ...]:
-    step_s, rates = scope.steps(_TABLE, _RATES)
+    step_s, rates = scope.steps(_TABLE, RATES, series=str(MAX_SERIES))
     series = by_name(rates, "name", "rate")
     if not series:
         return ()
-    quotas = scope.rows(_QUOTAS)
+    quotas = scope.rows(THROTTLE_RATES)
     limit = ("rate of the throttles", quotas[0]["quota"]) if len(quotas) == 1 else None
     caption = "Throttled replication in MB/s, as brokers measure it: the highest in steps of "
     return (Chart(lines(series, "MB/s", step_s, limit), caption + texts.duration(step_s * 1e3)),)
@@ -230,15 +184,3 @@ def _event(row: Row) -> TimelineEvent:
 def _cut(steps: Sequence[Row]) -> str:
     every = counted(steps[0]["of_all"], "step")
     return f"The chart has the last {len(steps):,} of {every}, in {_MAX_LANES} lanes at most."
-
-
-def _alarms(checks: Sequence[Row], moves: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    wrong = [row for row in moves if row["state"] in _WRONG]
-    if wrong:
-        what = texts.names(f"{row['topic']}-{row['partition']}" for row in wrong)
-        alarms.append(Alarm(NOW, f"Moves that do not come to an end: {what}."))
-    if checks:
-        others = [check for check in checks if not check["finding"].startswith("stale_")]
-        alarms.append(Alarm(SOON, _checks(checks), _advice(others or checks, ())))
-    return alarms

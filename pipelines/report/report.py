@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.pipeline import SECTION_FAILED
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
@@ -22,7 +24,7 @@ from quotaflow.pipelines.report import (
 )
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.page import page
-from quotaflow.pipelines.report.section import NOW, Alarm, ReportSection
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.schemas.levels import IN_WORDS
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -64,4 +66,5 @@ def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -
         return ReportSection(title, sentences=(sentence,))
     except QueryError as error:
         failure = f"It could not be computed: {error}"
-        return ReportSection(title, sentences=(failure,), alarms=(Alarm(NOW, failure),))
+        alarm = Finding(text=failure, problem=SECTION_FAILED)
+        return ReportSection(title, sentences=(failure,), alarms=(alarm,))

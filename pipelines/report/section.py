@@ -6,25 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, PRINCIPAL, TOPIC
+from quotaflow.pipelines.areas.question import OF_ALL, Row
+from quotaflow.pipelines.areas.scope import MAX_ROWS
 from quotaflow.udfs.counted import counted
-
-MAX_ROWS = 20
-"""A grid shows at most this many rows, the most important first, and the number of the others."""
-OF_ALL = "of_all"
-"""The column of a query with the number of rows before its LIMIT."""
 
 NUMBER, TIME = "number", "time"
 """Kinds of columns beside words: aligned right; without line breaks."""
 
-PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = (
-    "principal",
-    "client",
-    "group",
-    "topic",
-    "broker",
-    "move",
-)
-"""Kinds of names that have a page each."""
 _PAGE_KINDS = {
     "principal": PRINCIPAL,
     "client_id": CLIENT,
@@ -35,8 +25,6 @@ _PAGE_KINDS = {
     "set_by": PRINCIPAL,
     "user": PRINCIPAL,
 }
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +59,6 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
-    """What a person must act on, in words; a lower rank is more urgent (NOW, SOON, SOMETIME).
-
-    `action` is one thing to do about it; empty: the first one of the section's advice.
-    """
-
-    rank: int
-    text: str
-    action: str = ""
-
-
-NOW, SOON, SOMETIME = 1, 2, 3
-"""Ranks: clients or data suffer; a limit is near or a state is wrong; an improvement."""
-
-
-@dataclass(frozen=True, slots=True)
 class ReportSection:
     """One question and its answer from the tables.
 
@@ -103,7 +75,7 @@ class ReportSection:
     charts: tuple[Chart, ...] = ()
     grids: tuple[Grid, ...] = ()
     left_out: tuple[str, ...] = ()
-    alarms: tuple[Alarm, ...] = ()
+    alarms: tuple[Finding, ...] = ()
 
     @property
     def anchor(self) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.quotas import SET
+from quotaflow.pipelines.areas.replication import OF_SNAPSHOTS, ONGOING, THROTTLE_LEFT
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
     NUMBER,
-    SOON,
-    Alarm,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
@@ -19,28 +19,6 @@ from quotaflow.pipelines.report.section import (
 )
 from quotaflow.udfs.counted import counted
 
-_QUOTAS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM current_client_quotas
-WHERE cluster_id = {{cluster}}
-ORDER BY user NULLS LAST, client_id NULLS LAST, ip NULLS LAST, config_key
-LIMIT {MAX_ROWS}
-"""
-_MOVES = f"""
-SELECT *, count(*) OVER () AS of_all,
-    count(CASE WHEN state = 'stalled' THEN 1 END) OVER () AS stalled
-FROM ongoing_moves
-WHERE cluster_id = {{cluster}}
-ORDER BY state = 'stalled' DESC, bytes_left DESC NULLS LAST, topic, partition, replica_id
-LIMIT {MAX_ROWS}
-"""
-_LEFTOVERS = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM throttle_leftovers
-WHERE cluster_id = {{cluster}}
-ORDER BY age_s DESC, entity_type, entity_name, config_key
-LIMIT {MAX_ROWS}
-"""
 _PARTS = (("user", "is_default_user"), ("client_id", "is_default_client_id"))
 _IP = (("ip", "is_default_ip"),)
 
@@ -94,7 +72,7 @@ _LEFTOVER_COLUMNS = (
 
 def quotas(scope: Scope, title: str, missing: str) -> ReportSection:
     """The client quotas that are set. How full they are only a request log shows."""
-    rows = scope.rows_if_made(_QUOTAS)
+    rows = scope.ask_if_made(SET)
     if not rows:
         return ReportSection(title, sentences=(missing,))
     return ReportSection(
@@ -111,7 +89,7 @@ def replication(scope: Scope, title: str, missing: str) -> ReportSection:
     """Ongoing moves and left-over throttles, as snapshots see them."""
     if not scope.reader.is_made("moving_replicas"):
         return ReportSection(title, sentences=(missing,))
-    moves, leftovers = scope.rows_if_made(_MOVES), scope.rows_if_made(_LEFTOVERS)
+    moves, leftovers = scope.ask_if_made(ONGOING), scope.ask_if_made(THROTTLE_LEFT.question)
     return ReportSection(
         title,
         time_range="as of the last snapshot",
@@ -122,7 +100,7 @@ def replication(scope: Scope, title: str, missing: str) -> ReportSection:
             grid("Throttles that are left over", leftovers, _LEFTOVER_COLUMNS, "None."),
         ),
         left_out=(f"Who moved and throttled, and what happens between two snapshots: {missing}",),
-        alarms=tuple(_alarms(moves, leftovers)),
+        alarms=tuple(in_cluster(scope, OF_SNAPSHOTS)),
     )
 
 
@@ -136,7 +114,7 @@ def _moving(moves: Sequence[Row]) -> str:
 def _left(leftovers: Sequence[Row]) -> str:
     if not leftovers:
         return "No replication throttle is known to be left over."
-    return f"{counted(leftovers[0]['of_all'], 'replication throttle')} left over."
+    return THROTTLE_LEFT.summary(leftovers)
 
 
 def _advice(moves: Sequence[Row], leftovers: Sequence[Row]) -> str:
@@ -147,14 +125,3 @@ def _advice(moves: Sequence[Row], leftovers: Sequence[Row]) -> str:
         names = texts.names(row["entity_name"] for row in leftovers)
         parts.append(f"remove what is left over at {names}, if nobody needs it any more")
     return texts.to_do(parts)
-
-
-def _alarms(moves: Sequence[Row], leftovers: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    stalled = [row for row in moves if row["state"] == "stalled"]
-    if stalled:
-        what = texts.names(f"{row['topic']}-{row['partition']}" for row in stalled)
-        alarms.append(Alarm(SOON, f"Moves that did not go on: {what}."))
-    if leftovers:
-        alarms.append(Alarm(SOON, _left(leftovers)))
-    return alarms

@@ -5,18 +5,11 @@ from datetime import timedelta
 from functools import partial
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.costs import costs_of
-from quotaflow.pipelines.report.section import (
-    NUMBER,
-    Chart,
-    Grid,
-    GridColumn,
-    ReportSection,
-    Row,
-    grid,
-)
+from quotaflow.pipelines.report.section import NUMBER, Chart, Grid, GridColumn, ReportSection, grid
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.udfs.counted import counted
 

@@ -3,83 +3,27 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.finding import in_cluster
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.telemetry import ALERTS, PROBLEMS, SILENT, SOFTWARE, STATES, WITHOUT
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
-    MAX_ROWS,
-    NOW,
     NUMBER,
-    SOON,
-    Alarm,
     Chart,
     GridColumn,
     ReportSection,
-    Row,
     grid,
     moment,
     number,
     text,
 )
-from quotaflow.pipelines.warehouse import internal
 from quotaflow.schemas.levels import SAMPLED_LOG, WHOLE_LOG
 from quotaflow.udfs.counted import counted, noun
 
 TITLE = "Client telemetry and alerts"
-_OF_USERS = internal.not_in("client_coverage")
 _TABLE = "telemetry_pushes"
 _SUBSCRIPTIONS = "telemetry_subscriptions"
-_STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
-_SOFTWARE = f"""
-SELECT
-    coalesce(client_software_name, 'unknown') AS software,
-    coalesce(client_software_version, '') AS version,
-    {", ".join(f"count(CASE WHEN state = '{name}' THEN 1 END) AS {name}" for name in _STATES)},
-    count(*) AS instances,
-    sum(missing_pushes) AS missing_pushes,
-    sum(expected_pushes) AS expected_pushes,
-    sum(rejected_pushes) AS rejected_pushes,
-    min(first_seen) AS first_seen,
-    max(last_seen) AS last_seen
-FROM client_coverage
-WHERE cluster_id = {{cluster}} AND last_seen >= {{since}} AND {_OF_USERS}
-GROUP BY 1, 2
-ORDER BY instances DESC, software, version
-"""
-_SILENT = f"""
-SELECT *, count(*) OVER () AS of_all
-FROM client_coverage
-WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
-    AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)
-    AND {_OF_USERS}
-ORDER BY state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id
-LIMIT {MAX_ROWS}
-"""
-_ALERTS = f"""
-SELECT is_open, rule, client_id, principal, metric, bound, unit,
-    count(*) AS alerts,
-    max(peak_value) AS peak_value,
-    max(duration_ms) AS duration_ms,
-    min(first_breach) AS first_breach,
-    sum(count(*)) OVER () AS all_alerts,
-    sum(count(CASE WHEN is_open THEN 1 END)) OVER () AS open_alerts,
-    count(*) OVER () AS of_all
-FROM metric_alerts
-WHERE cluster_id = {{cluster}} AND (is_open OR closed_at >= {{since}})
-GROUP BY is_open, rule, client_id, principal, metric, bound, unit
-ORDER BY is_open DESC, first_breach DESC, client_id, rule
-LIMIT {MAX_ROWS}
-"""
-_WITHOUT = f"""
-SELECT reason, client_software_name, client_software_version, count(*) AS clients,
-    sum(requests) AS requests, count(*) OVER () AS of_all, sum(count(*)) OVER () AS all_clients,
-    sum(sum(CASE WHEN reason = 'too_old' THEN 1 ELSE 0 END)) OVER () AS too_old,
-    sum(sum(CASE WHEN reason = 'switched_off' THEN 1 ELSE 0 END)) OVER () AS switched_off
-FROM clients_without_telemetry
-WHERE cluster_id = {{cluster}} AND last_seen >= {{since}}
-GROUP BY reason, client_software_name, client_software_version
-ORDER BY clients DESC, client_software_name, client_software_version
-LIMIT {MAX_ROWS}
-"""
 _BREACHED = (
     GridColumn("state", lambda row: "open" if row["is_open"] else "closed"),
     text("rule", "rule"),
@@ -118,10 +62,12 @@ _NO_CLIENTS = {
 
 def section(scope: Scope) -> ReportSection:
     """Client instances by state, alerts, and clients without a subscription."""
-    kinds, alerts, without = (scope.rows_if_made(sql) for sql in (_SOFTWARE, _ALERTS, _WITHOUT))
+    alarms = tuple(in_cluster(scope, PROBLEMS))
+    kinds = scope.rows_if_made(SOFTWARE)
+    alerts, without = scope.ask_if_made(ALERTS), scope.ask_if_made(WITHOUT)
     if not kinds and not without:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
-    silent = scope.rows(_SILENT)
+        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+    silent = scope.ask(SILENT)
     open_alerts = alerts[0]["open_alerts"] if alerts else 0
     seen = [row[name] for row in kinds for name in ("first_seen", "last_seen")]
     return ReportSection(
@@ -146,7 +92,7 @@ def section(scope: Scope) -> ReportSection:
             ),
         ),
         left_out=tuple(_left_out(scope, alerts)),
-        alarms=tuple(_alarms(alerts, silent)),
+        alarms=alarms,
     )
 
 
@@ -220,23 +166,9 @@ def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:
         return ()
     series = {
         name.replace("_", " "): [row[name] for row in shown]
-        for name in _STATES
+        for name in STATES
         if any(row[name] for row in shown)
     }
     figure = bars([f"{r['software']} {r['version']}" for r in shown], series, "client instances")
     cut = "" if len(kinds) == len(shown) else f" (the first {len(shown)} of {len(kinds)})"
     return (Chart(figure, f"How client instances ended, by their software{cut}"),)
-
-
-def _alarms(alerts: Sequence[Row], silent: Sequence[Row]) -> list[Alarm]:
-    alarms = []
-    still_open = [row for row in alerts if row["is_open"]]
-    if still_open:
-        clients = texts.names(row["client_id"] for row in still_open)
-        action = "`quotaflow troubleshoot CLIENT` asks one client for more, for a while."
-        alarms.append(Alarm(NOW, f"Metrics of {clients} are past a bound.", action))
-    cut_off = [row["client_id"] for row in silent if row["state"] == "cut_off"]
-    if cut_off:
-        sentence = f"Cut off, and silent until restarted: {texts.names(cut_off)}."
-        alarms.append(Alarm(SOON, sentence, "Restart them: they push no metrics until then."))
-    return alarms

@@ -6,8 +6,8 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import extras
+from quotaflow.pipelines.areas.finding import NOW, SOMETIME, SOON
 from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.report.section import NOW, SOMETIME, SOON
 
 if TYPE_CHECKING:
     from jinja2 import Environment

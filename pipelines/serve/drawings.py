@@ -4,25 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas import pages, texts
+from quotaflow.pipelines.areas.costs import costs_of_name
+from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
+from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import any_of
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
-from quotaflow.pipelines.report.costs import costs_of_name
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.section import (
-    BROKER,
-    CLIENT,
-    GROUP,
-    MAX_ROWS,
-    MOVE,
     NUMBER,
-    PRINCIPAL,
-    TOPIC,
     Chart,
     Grid,
     GridColumn,
-    Row,
     grid,
     moment,
     number,
@@ -81,7 +75,7 @@ class Bars:
 
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | None:
         """The chart; None without rows. Raises as Scope.rows."""
-        rows = scope.rows(self.sql, **parts)[:MAX_BARS]
+        rows = scope.rows(self.sql, **parts, limit=str(MAX_BARS))
         if not rows:
             return None
         values = {self.axis: [row["value"] for row in rows]}
@@ -120,115 +114,61 @@ class CostList:
         return grid(self.caption, rows, columns, "Nothing.") if rows else None
 
 
-def _lines(
-    table: str, time: str, name: str, value: str, *, more: str = "true", rows: str = "{is}"
-) -> str:
-    return (
-        f"SELECT {name} AS name, epoch_us({time}) // 1000000 // {{step}} * {{step}} AS second, "
-        f"{value} AS value FROM {table} WHERE cluster_id = {{cluster}} AND {time} >= {{since}} "
-        f"AND {rows} AND {more} GROUP BY 1, 2 ORDER BY name DESC, second"
-    )
-
-
-def _most(columns: str, table: str, since: str, rows: str = "{is}") -> str:
-    """The rows with most bytes, by names that clients choose."""
-    return (
-        f"SELECT {columns}, sum(bytes) AS bytes, count(*) OVER () AS of_all FROM {table} "
-        f"WHERE cluster_id = {{cluster}} AND {since} AND {rows} "
-        f"GROUP BY ALL ORDER BY bytes DESC, {columns} LIMIT {MAX_ROWS}"
-    )
-
-
 _TRAFFIC = Lines(
     "What was produced and consumed, in MB/s",
     "MB/s",
     "traffic",
-    _lines(
-        "traffic", "event_time", "direction", "sum(bytes) / 1e6 / {step}", rows="{is_in_traffic}"
-    ),
+    pages.TRAFFIC,
 )
 _FULLNESS = Lines(
     "How full the quotas were, in % of the limit: the highest of all brokers",
     "% of the limit",
     "quota_usage",
-    _lines(
-        "quota_usage",
-        "event_time",
-        "quota_type",
-        "100 * max(quota_bucket_usage / quota)",
-        more="quota > 0 AND quota_bucket_usage IS NOT NULL",
-    ),
+    pages.FULLNESS,
     min_step_s=10,
 )
 _THROTTLED = Lines(
     "Seconds for which answers were delayed by a quota",
     "seconds",
     "quota_usage",
-    _lines(
-        "quota_usage",
-        "event_time",
-        "coalesce(throttled_by, quota_type)",
-        "sum(throttle_time_ms) / 1e3",
-        more="throttle_time_ms > 0",
-    ),
+    pages.THROTTLED,
     min_step_s=10,
 )
 _LATENCY = Lines(
     "The slowest request of each API as the client measured it, in ms",
     "ms",
     "requests",
-    _lines(
-        "client_latency",
-        "minute",
-        "api",
-        "max(latency_max_ms)",
-        more="latency_max_ms IS NOT NULL",
-    ),
+    pages.LATENCY,
 )
 _DEGRADATION = Lines(
     "The 99th percentile of the broker's own time, in ms",
     "ms",
     "broker_degradation",
-    "SELECT name, second, max(value) AS value FROM ("
-    + " UNION ALL ".join(
-        f"SELECT '{api}' AS name, epoch_us(event_time) // 1000000 // {{step}} * {{step}} AS second,"
-        f" {column} AS value FROM broker_degradation WHERE cluster_id = {{cluster}} "
-        f"AND event_time >= {{since}} AND {{is}} AND {column} IS NOT NULL"
-        for api, column in (("produce", "produce_p99_ms"), ("fetch", "fetch_p99_ms"))
-    )
-    + ") AS measured GROUP BY 1, 2 ORDER BY name DESC, second",
+    pages.DEGRADATION,
 )
 _REPLICATION = Lines(
     "What the broker replicated, in MB/s",
     "MB/s",
     "replication_rates",
-    _lines("replication_rates", "event_time", "side", "sum(bytes) / 1e6 / {step}"),
+    pages.REPLICATION,
     min_step_s=10,
 )
 _COMMITS = Lines(
     "Commits of offsets",
     "commits",
     "group_commits",
-    _lines("group_commits", "event_time", "coalesce(topic, topic_id)", "sum(commits)"),
+    pages.COMMITS,
 )
 _LAG = Bars(
     "Records that the group has not read, by partition, now",
     "records",
-    "SELECT concat(topic, '-', CAST(partition AS STRING)) AS name, lag AS value FROM group_lag "
-    f"WHERE cluster_id = {{cluster}} AND {{is}} AND lag > 0 ORDER BY lag DESC, name "
-    f"LIMIT {MAX_BARS}",
+    pages.LAG,
 )
 _LEFT = Lines(
     "What a move still has to copy, in MB",
     "MB",
     "replica_lag",
-    _lines(
-        "move_progress",
-        "event_time",
-        "concat('to broker ', CAST(replica_id AS STRING))",
-        "max(bytes_left) / 1e6",
-        more="bytes_left IS NOT NULL",
-    ),
+    pages.LEFT,
     min_step_s=10,
 )
 _BYTES = number("bytes", "bytes", texts.size)
@@ -240,17 +180,12 @@ _CLIENTS_BY_BYTES = Listing(
         text("direction", "direction"),
         _BYTES,
     ),
-    _most(
-        "principal, client_id, direction",
-        "traffic",
-        "event_time >= {since}",
-        "{is_in_traffic}",
-    ),
+    pages.CLIENTS_BY_BYTES,
 )
 _TOPICS_BY_BYTES = Listing(
     "Topics by bytes",
     (text("topic", "topic"), text("client", "client_id"), text("direction", "direction"), _BYTES),
-    _most("topic, client_id, direction", "traffic_by_hour", "hour >= date_trunc('hour', {since})"),
+    pages.TOPICS_BY_BYTES,
 )
 _LAGS = Listing(
     "Positions of groups, the furthest behind first",
@@ -264,8 +199,7 @@ _LAGS = Listing(
         text("read by", "client_id"),
         moment("as of (UTC)", "position_known_at"),
     ),
-    "SELECT *, count(*) OVER () AS of_all FROM group_lag WHERE cluster_id = {cluster} AND {is} "
-    f"ORDER BY lag DESC NULLS LAST, group_id, topic, partition LIMIT {MAX_ROWS}",
+    pages.LAGS,
 )
 _MEMBERS = Listing(
     "Members that a request log or a snapshot showed, the newest first",
@@ -277,21 +211,17 @@ _MEMBERS = Listing(
         number("commits", "commits"),
         moment("last seen (UTC)", "last_seen"),
     ),
-    "SELECT *, count(*) OVER () AS of_all FROM group_membership WHERE cluster_id = {cluster} "
-    f"AND {{is}} ORDER BY last_seen DESC NULLS LAST, member_id LIMIT {MAX_ROWS}",
+    pages.MEMBERS_OF,
 )
 _MOVES = Listing(
     "Moves of replicas, the newest first",
     MOVED,
-    "SELECT *, count(*) OVER () AS of_all FROM reassignments WHERE cluster_id = {cluster} AND {is} "
-    f"ORDER BY requested_time DESC, topic, partition, replica_id LIMIT {MAX_ROWS}",
+    pages.MOVES,
 )
 _MOVES_OF_BROKER = Listing(
     "Moves of replicas to this broker, the newest first",
     MOVED,
-    "SELECT *, count(*) OVER () AS of_all FROM reassignments WHERE cluster_id = {cluster} "
-    "AND replica_id = {name} ORDER BY requested_time DESC, topic, partition, replica_id "
-    f"LIMIT {MAX_ROWS}",
+    pages.MOVES_TO,
 )
 _DEGRADED = Listing(
     "When all clients of this broker waited, the newest first",
@@ -303,21 +233,17 @@ _DEGRADED = Listing(
         number("usually", "usual_fetch_p99_ms"),
         number("partitions at min.insync.replicas", "shrunk_partitions"),
     ),
-    "SELECT *, count(*) OVER () AS of_all FROM broker_degradation WHERE cluster_id = {cluster} "
-    "AND {is} AND is_slow AND event_time >= {since} ORDER BY event_time DESC "
-    f"LIMIT {MAX_ROWS}",
+    pages.SLOW,
 )
 _CHECKS = Listing(
     "What is wrong with its throttles",
     CHECKED,
-    "SELECT *, count(*) OVER () AS of_all FROM throttle_checks WHERE cluster_id = {cluster} "
-    f"AND {{is_in_checks}} ORDER BY finding, topic, side, broker_id LIMIT {MAX_ROWS}",
+    pages.CHECKS,
 )
 _STEPS = Listing(
     "Who altered throttles and replicas, the newest first",
     ALTERED,
-    "SELECT *, count(*) OVER () AS of_all FROM throttle_timeline WHERE cluster_id = {cluster} "
-    f"AND entity_name = {{topic}} ORDER BY event_time DESC, config_key LIMIT {MAX_ROWS}",
+    pages.STEPS,
 )
 
 _COSTS = CostList("What it costs at the prices of conf")
@@ -345,7 +271,7 @@ _COLUMNS = {PRINCIPAL: "principal", CLIENT: "client_id", GROUP: "group_id", TOPI
 
 def conditions(scope: Scope, kind: str, name: str) -> Mapping[str, str] | None:
     """The condition that selects a name in queries; None if no name of this kind looks so."""
-    cluster, literal_name = literal(scope.cluster_id), literal(name)
+    literal_name = literal(name)
     if kind == MOVE:
         topic, dash, partition = name.rpartition("-")
         if not dash or not _is_number(partition):
@@ -364,7 +290,7 @@ def conditions(scope: Scope, kind: str, name: str) -> Mapping[str, str] | None:
         of_name = any_of("principal", (name, f"User:{name}"))
     if kind != TOPIC or not all(map(scope.reader.is_made, ("topics", "topic_names"))):
         return {"is": of_name, "is_in_traffic": of_name, "name": literal_name}
-    of_ids = f"SELECT topic_id FROM topic_ids WHERE cluster_id = {cluster} AND {of_name}"
+    of_ids = scope.filled(pages.TOPIC_IDS, of_name=of_name)
     return {
         "is": of_name,
         "is_in_traffic": f"({of_name} OR topic_id IN ({of_ids}))",

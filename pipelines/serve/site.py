@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas import names, texts
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
@@ -21,7 +21,7 @@ from quotaflow.pipelines.report import templates
 from quotaflow.pipelines.report.first_screen import MAX_SHOWN, blocks, to_dos
 from quotaflow.pipelines.report.head import head
 from quotaflow.pipelines.report.report import sections
-from quotaflow.pipelines.serve import names, subjects
+from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
 from quotaflow.pipelines.serve.tables import BusyError, Tables, Versions
 

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.finding import Finding, Problem
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -72,6 +73,12 @@ def hostile(row: Row, place: int) -> Row:
     """The row with a hostile value in each column that a client can choose."""
     name = NAMES[place % len(NAMES)]
     return {key: name if key in _NAMED and value else value for key, value in row.items()}
+
+
+def alarm(severity: int, text: str, action: str = "") -> Finding:
+    """A problem of a kind of its own."""
+    problem = Problem(code="made_up", severity=severity)
+    return Finding(text=text, problem=problem, next_step=action)
 
 
 class Page(HTMLParser):

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from quotaflow.pipelines.areas.finding import NOW, SOON
 from quotaflow.pipelines.report import changes
-from quotaflow.pipelines.report.section import NOW, SOON, ReportSection
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
@@ -41,7 +42,7 @@ def test_what_is_held_is_told_with_its_end(warehouse: Warehouse) -> None:
 
 def test_a_lease_that_is_over_is_an_alarm(warehouse: Warehouse) -> None:
     (alarm,) = changes_section(warehouse, step(0, "begun"), step(1, "done")).alarms
-    assert alarm.rank == SOON
+    assert alarm.severity == SOON
     assert alarm.text.startswith("Leases are over, and not given back: user a")
 
 
@@ -54,7 +55,7 @@ def test_what_was_given_back_is_held_no_more(warehouse: Warehouse) -> None:
 
 def test_a_change_without_an_end_is_an_alarm(warehouse: Warehouse) -> None:
     (alarm,) = changes_section(warehouse, step(0, "begun")).alarms
-    assert alarm.rank == NOW
+    assert alarm.severity == NOW
     assert "because a run was cut off: 1." in alarm.text
 
 

@@ -6,11 +6,11 @@ from datetime import date
 import pytest
 
 from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.names import TOPIC
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
-from quotaflow.pipelines.report.costs import costs_of
 from quotaflow.pipelines.report.first_screen import blocks
-from quotaflow.pipelines.report.section import TOPIC
 from quotaflow.pipelines.report.teams import section
 from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS

@@ -4,16 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.finding import NOW as AT_ONCE
+from quotaflow.pipelines.areas.finding import SOON
 from quotaflow.pipelines.report import rack_traffic
 from quotaflow.pipelines.report.first_screen import Block, blocks, to_dos
 from quotaflow.pipelines.report.page import page
-from quotaflow.pipelines.report.section import NOW as AT_ONCE
-from quotaflow.pipelines.report.section import SOON, Alarm, ReportSection
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.view_rows import Row, altered, at, moved, setting
 from ...schemas.views.view_tables import make_tables
-from .pages import Page, scope
+from .pages import Page, alarm, scope
 
 _DAY_S = 86_400
 ALERTS = "Not known: alerts on what clients measure. That needs client telemetry."
@@ -100,9 +101,9 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
 
 
 def test_each_alarm_has_one_action_and_the_worst_comes_first() -> None:
-    own = ReportSection("Own", alarms=(Alarm(SOON, "Near.", "Do this."),), advice="That; more.")
-    other = ReportSection("Other", alarms=(Alarm(AT_ONCE, "Bad."),), advice="Do one; do two.")
-    quiet = ReportSection("Quiet", alarms=(Alarm(SOON, "Odd."),), advice="Nothing.")
+    own = ReportSection("Own", alarms=(alarm(SOON, "Near.", "Do this."),), advice="That; more.")
+    other = ReportSection("Other", alarms=(alarm(AT_ONCE, "Bad."),), advice="Do one; do two.")
+    quiet = ReportSection("Quiet", alarms=(alarm(SOON, "Odd."),), advice="Nothing.")
     actions = [(each.alarm.text, each.action) for each in to_dos([own, other, quiet])]
     assert actions == [("Bad.", "Do one."), ("Near.", "Do this."), ("Odd.", "")]
 
@@ -110,7 +111,7 @@ def test_each_alarm_has_one_action_and_the_worst_comes_first() -> None:
 def test_the_first_screen_folds_what_is_less_urgent_and_names_no_folder(
     warehouse: Warehouse,
 ) -> None:
-    alarms = tuple(Alarm(SOON, f"Alarm {n}.") for n in range(7))
+    alarms = tuple(alarm(SOON, f"Alarm {n}.") for n in range(7))
     shown = scope(warehouse, now=at(_DAY_S) + timedelta(days=1))
     text = page([ReportSection("Late", alarms=alarms)], shown, (Block("Cost", ("Much.",)),))
     read = Page(text)

@@ -1,7 +1,7 @@
 """The report's section on groups: causes with what helps, and alarms by how a lag changes."""
 
+from quotaflow.pipelines.areas.groups import BEHIND, FALLS_BEHIND
 from quotaflow.pipelines.report import groups
-from quotaflow.pipelines.report.section import NOW, SOON, Alarm
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
@@ -15,7 +15,11 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehou
     make_tables_and_answers(warehouse, tables)
     section = groups.section(scope(warehouse))
     assert section.sentences == ("1 pair of a group and a topic; more than a minute behind: g.",)
-    assert section.alarms == (Alarm(NOW, "Groups fall behind: g; causes: throttled."),)
+    (alarm,) = section.alarms
+    assert (alarm.problem, alarm.text) == (
+        FALLS_BEHIND,
+        "Groups fall behind: g; causes: throttled.",
+    )
     causes, lags = section.grids
     assert causes.rows[0][:4] == ("g", "t", "1,100", "growing")
     assert causes.rows[0][4].startswith("throttled (consumer_byte_rate), confidence 0.95: ")
@@ -28,7 +32,7 @@ def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
 ) -> None:
     make_tables_and_answers(warehouse, lagging(0, 0, 1_000))
     (alarm,) = groups.section(scope(warehouse)).alarms
-    assert alarm == Alarm(SOON, "Groups are behind: g; causes: unknown.")
+    assert (alarm.problem, alarm.text) == (BEHIND, "Groups are behind: g; causes: unknown.")
 
 
 def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import plan, producer_ids
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.report import SECTIONS, sections
-from quotaflow.pipelines.report.section import Alarm, Chart, ReportSection, grid, number, text
+from quotaflow.pipelines.report.section import Chart, ReportSection, grid, number, text
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .pages import NOW, Page, scope
+from .pages import NOW, Page, alarm, scope
 
 _TITLES = [
     "Overview",
@@ -113,8 +113,8 @@ def test_what_clients_named_stays_text(
 
 
 def test_alarms_come_first_and_lead_to_their_section(warehouse: Warehouse) -> None:
-    late = ReportSection("Late", alarms=(Alarm(3, "One day."),))
-    now = ReportSection("Now", alarms=(Alarm(1, "At once: `quotaflow why`."),))
+    late = ReportSection("Late", alarms=(alarm(3, "One day."),))
+    now = ReportSection("Now", alarms=(alarm(1, "At once: `quotaflow why`."),))
     read = Page(page([ReportSection("Overview"), late, now], scope(warehouse)))
     assert read.text.index("At once") < read.text.index("One day")
     assert read.addresses[:2] == ["#now", "#late"]

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.finding import NOW as AT_ONCE
 from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.report import fetches, health, plan, producer_ids, quotas, telemetry
 from quotaflow.pipelines.report.report import SECTIONS
-from quotaflow.pipelines.report.section import NOW as AT_ONCE
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -63,7 +63,7 @@ def test_where_nothing_is_wrong_nothing_is_to_do(quiet: Warehouse, title: str) -
 
 
 def alarms(section: ReportSection, rank: int) -> str:
-    return " ".join(alarm.text for alarm in section.alarms if alarm.rank == rank)
+    return " ".join(alarm.text for alarm in section.alarms if alarm.severity == rank)
 
 
 DAVE = {"quota": 20_000.0, "quota_bucket_user": "dave", "principal": "User:dave"}

@@ -9,10 +9,11 @@ import pytest
 
 from quotaflow.pipelines.advice import why as answer
 from quotaflow.pipelines.areas import changes, quotas
+from quotaflow.pipelines.areas.names import BROKER, GROUP, MOVE, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection
 from quotaflow.pipelines.errors import QueryError
-from quotaflow.pipelines.report.section import BROKER, GROUP, MOVE, TOPIC, ReportSection
+from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.serve import site as site_module
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve import tables as tables_module

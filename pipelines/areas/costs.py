@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.config.cluster import Team
-from quotaflow.pipelines.report.section import Row
-from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS
 from quotaflow.pipelines.warehouse.sql_literals import literal
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.scope import Scope
+    from quotaflow.pipelines.config.cluster import Team
 
 _IN_TIME = "cluster_id = {cluster} AND hour >= date_trunc('hour', {since})"
 _BYTES = "* 1073741824e0"
@@ -47,6 +49,25 @@ GROUP BY GROUPING SETS ((team, topic), (team), ())
 ORDER BY
     cost DESC NULLS LAST, coalesce(produced, 0) + coalesce(consumed, 0) DESC, team, topic
 """
+BY_HOUR = Question(
+    f"""
+SELECT cluster_id, hour, item, sum(cost) AS cost
+FROM ({COST_ITEMS}) AS costs
+WHERE {{of_cluster}} AND {{within:hour}}
+GROUP BY cluster_id, hour, item
+""",
+    "hour",
+)
+OF_TOPICS = Question(
+    f"""
+SELECT cluster_id, topic, item, sum(amount) AS amount, unit, sum(cost) AS cost,
+    max(currency) AS currency
+FROM ({COST_ITEMS}) AS costs
+WHERE {{of_cluster}} AND {{within:hour}}
+GROUP BY cluster_id, topic, item, unit
+""",
+    "cost DESC NULLS LAST, amount DESC NULLS LAST",
+)
 _OF_NAME = f"""
 SELECT item, unit, sum(amount) AS amount, sum(cost) AS cost, max(currency) AS currency,
     count(*) OVER () AS of_all
@@ -71,7 +92,7 @@ class Costs:
     topics: list[Row]
 
 
-def costs_of(scope: Scope) -> Costs:
+def costs_of(scope: "Scope") -> Costs:
     """The costs of a scope; a table that was never made has no rows."""
     owners = scope.conf.teams
     rows = _with_all_tables(scope).rows(
@@ -84,18 +105,20 @@ def costs_of(scope: Scope) -> Costs:
     return Costs(total, teams, [row for row in rows if not row["is_team"]])
 
 
-def costs_of_name(scope: Scope, condition: str) -> list[Row]:
+def costs_of_name(scope: "Scope", condition: str) -> list[Row]:
     """The amount and the cost of each item of rows for which a condition is true."""
     return _with_all_tables(scope).rows(_OF_NAME, condition=condition)
 
 
-def _with_all_tables(scope: Scope) -> Scope:
+def _with_all_tables(scope: "Scope") -> "Scope":
+    from quotaflow.pipelines.warehouse import views  # noqa: PLC0415  imports pyarrow
+
     reader = scope.reader
     unmade = frozenset(name for name in views.required(VIEWS) if not reader.is_made(name))
     return replace(scope, reader=reader.with_empty(unmade)) if unmade else scope
 
 
-def team_sql(teams: Sequence[Team], **columns: str) -> str:
+def team_sql(teams: Sequence["Team"], **columns: str) -> str:
     """SQL of the first team that owns a name; `columns` are the names' columns by kind of pattern.
 
     A pattern becomes a LIKE, whose cost is bounded; the text of it is a literal.

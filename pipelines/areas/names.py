@@ -6,9 +6,17 @@ from dataclasses import dataclass
 from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
-from quotaflow.pipelines.report.section import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
+PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = (
+    "principal",
+    "client",
+    "group",
+    "topic",
+    "broker",
+    "move",
+)
+"""Kinds of names that have a page each."""
 MAX_NAMES = 25
 """Names of a kind on a page."""
 
@@ -20,7 +28,7 @@ _HEADS = {
     BROKER: "Brokers",
     MOVE: "Moves",
 }
-_OF_TABLE = "SELECT {column} AS name FROM {table} WHERE cluster_id = {{cluster}}"
+_OF_TABLE = "SELECT {column} AS name FROM {table} WHERE {{of_cluster}}"
 _MOVE = "concat(topic, '-', CAST(partition AS STRING))"
 _SOURCES: dict[str, tuple[tuple[str, str], ...]] = {
     PRINCIPAL: (

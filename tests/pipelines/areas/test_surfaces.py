@@ -1,0 +1,251 @@
+"""Every surface names the same problems by the same codes, and none where all is well.
+
+One warehouse has a cluster for each case. There `bad` is the name of a principal, client, group and
+topic with the planted problem, and `fine` that of a twin that looks alike and has none.
+"""
+
+import ast
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.advice.why import why
+from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.problems import PROBLEMS
+from quotaflow.pipelines.dashboard.questions import QUESTIONS
+from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.monitoring.notifications import (
+    ALERT_CLOSED,
+    ALERT_OPENED,
+    CHECK_FAILED,
+    PRODUCER_IDS,
+    read_notifications,
+)
+from quotaflow.pipelines.report import plan
+from quotaflow.pipelines.report.report import SECTIONS
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...cases import cases
+from ...delta_tables import violation
+from ...schemas.views.view_rows import Row, alert, at, fetched, moved, request, used
+from ...schemas.views.view_tables import make_tables
+from ..report.pages import PROGRESS, scope
+
+Tables = dict[str, list[Row]]
+BAD, FINE = "bad", "fine"
+HOUR = Period(None, timedelta(hours=1))
+THROTTLED = {"throttled_requests": 9, "throttle_time_ms": 900.0}
+THROTTLED |= {"throttled_by": "producer_byte_rate"}
+
+
+def client(name: str) -> Row:
+    return {"principal": f"User:{name}", "client_id": name}
+
+
+def usage(name: str, bytes_per_s: float = 10.0, **others: Any) -> Row:
+    row = used(60, "producer_byte_rate", bytes_per_s, **client(name), quota_bucket_user=name)
+    return row | others
+
+
+def burst(name: str, cause: str, *, is_accused: bool) -> Row:
+    row = client(name) | {"started_at": at(30), "ended_at": at(50), "ids": 40, "cause": cause}
+    return row | {"is_accused": is_accused, "clients": 1, "hosts": 1}
+
+
+def lag(name: str, trend: str) -> Row:
+    row: Row = {"group_id": name, "topic": name, "lag": 5_000, "lag_s": 300.0, "trend": trend}
+    return row | {"rank": 1, "cause": "unknown", "confidence": 1.0, "evidence": []}
+
+
+def read(name: str, advice: str | None) -> Row:
+    seen = {"first_seen": at(20), "last_seen": at(50), "resets": 4}
+    return client(name) | seen | {"topic": name, "advice": advice}
+
+
+def move(name: str, state: str) -> Row:
+    row: Row = {"topic": name, "partition": 0, "replica_id": 2, "state": state}
+    return row | {"requested_time": at(10), "requested_by": "User:op"}
+
+
+def slow(broker_id: int, *, is_slow: bool) -> Row:
+    row: Row = {"event_time": at(60), "event_date": at(60).date(), "broker_id": broker_id}
+    return row | {"is_slow": is_slow, "produce_p99_ms": 900.0, "usual_produce_p99_ms": 5.0}
+
+
+def instance(name: str, state: str) -> Row:
+    seen = {"first_seen": at(5), "last_seen": at(60), "missing_pushes": 0, "expected_pushes": 4}
+    row = client(name) | seen | {"client_instance_id": f"i-{name}", "state": state}
+    return row | {"missing_share": 0.0, "rejected_pushes": 0}
+
+
+def opened(name: str, state: str = "opened", second: float = 5) -> Row:
+    row = alert(second, state, **client(name), client_instance_id=f"i-{name}", alert_id=name)
+    times = {"event_time": at(second), "event_date": at(second).date(), "first_breach": at(1)}
+    return row | times | {"bound": 1.0, "unit": "ms"}
+
+
+def checked(suite: str, *, success: bool, severity: str = "critical") -> Row:
+    row: Row = {"suite": suite, "expectation": "is_there", "severity": severity, "run_id": "r"}
+    counts = {"checked_rows": 9, "failed_rows": 0 if success else 1}
+    return row | counts | {"success": success, "event_time": at(60), "event_date": at(60).date()}
+
+
+CASES: dict[str, Tables] = {
+    "client_throttled": {"quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)]},
+    "quota_near": {"quota_usage": [usage(BAD, 900.0), usage(FINE, 700.0)]},
+    "producer_ids_accused": {
+        "producer_id_bursts": [
+            burst(BAD, "producer_per_batch", is_accused=True),
+            burst(FINE, "deploy_burst", is_accused=False),
+        ]
+    },
+    "producer_ids_over_quota": {
+        "producer_id_rates": [violation(f"User:{name}", at(60)) for name in (BAD, FINE)],
+        "producer_id_bursts": [burst(FINE, "deploy_burst", is_accused=False)],
+    },
+    "group_falls_behind": {"why_groups_lag": [lag(BAD, "growing"), lag(FINE, "shrinking")]},
+    "group_behind": {"why_groups_lag": [lag(BAD, "steady"), lag(FINE, "shrinking")]},
+    "read_fails": {"read_problems": [read(BAD, "raise_retention"), read(FINE, None)]},
+    "move_stuck": {"reassignments": [move(BAD, "stuck"), move(FINE, "moving")]},
+    "throttle_wrong": {
+        "throttle_checks": [{"finding": "stale_list", "topic": BAD, "side": "leader"}]
+    },
+    "broker_slow": {
+        "broker_degradation": [slow(1, is_slow=True), slow(2, is_slow=False)],
+        "quota_usage": [usage(BAD), usage(FINE, broker_id=2)],
+    },
+    "metric_alert_open": {
+        "metric_alert_events": [opened(BAD), opened(FINE), opened(FINE, "closed", 9)]
+    },
+    "client_cut_off": {"client_coverage": [instance(BAD, "cut_off"), instance(FINE, "terminated")]},
+    "check_failed": {"quality_results": [checked(BAD, success=False), checked(FINE, success=True)]},
+}
+"""By the code that every surface is to name."""
+OF_NO_NAME = {"check_failed"}
+
+
+def base(cluster: str) -> Tables:
+    """What a cluster has besides: both clients are well, and sections have rows to begin with."""
+    names = (BAD, FINE)
+    tables: Tables = {
+        "pipeline_progress": [row for row in PROGRESS if row["outcome"] in {"in", "out"}],
+        "quota_usage": [usage(name) for name in names],
+        "requests": [request(60, "PRODUCE", **client(name)) for name in names],
+        "traffic": [moved(60, 10, **client(name)) for name in names],
+        "topics": [{"topic_id": n, "topic": n, "is_removed": False} for n in names],
+        "groups": [{"group_id": name, "event_time": at(0), "is_removed": False} for name in names],
+        "fetch_sizes": [fetched(60, 5, 100, **client(name)) for name in names],
+        "client_coverage": [instance(name, "active") for name in names],
+        "group_lag": [
+            {"group_id": name, "topic": name, "partition": 0, "lag": 0, "members": 1}
+            | {"position_known_at": at(60)}
+            for name in names
+        ],
+    }
+    tables |= CASES[cluster]
+    return {
+        table: [row | {"cluster_id": cluster} for row in rows] for table, rows in tables.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A cluster for each case, of the case's name."""
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("planted"))))
+    content: Tables = {}
+    for cluster in CASES:
+        for table, rows in base(cluster).items():
+            content.setdefault(table, []).extend(rows)
+    make_tables(warehouse, content)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def reader(planted: Warehouse) -> Reader:
+    return Reader(planted)
+
+
+EVERY_CASE = cases("code", *((code, code) for code in CASES))
+
+
+@EVERY_CASE
+def test_the_report_names_the_problem_and_not_its_twin(planted: Warehouse, code: str) -> None:
+    one = scope(planted, code, until=at(65), now=at(120))
+    alarms = [
+        alarm
+        for _, section in SECTIONS
+        if section is not plan.section
+        for alarm in section(one).alarms
+    ]
+    assert [alarm.code for alarm in alarms] == [code], alarms
+    assert FINE not in alarms[0].text
+
+
+@EVERY_CASE
+def test_why_names_the_problem_of_one_name_and_none_of_its_twin(reader: Reader, code: str) -> None:
+    assert named_by_why(reader, BAD, code) == (set() if code in OF_NO_NAME else {code})
+    assert named_by_why(reader, FINE, code) == set()
+
+
+def named_by_why(reader: Reader, name: str, cluster: str) -> set[str | None]:
+    areas = why(reader, name, HOUR, cluster, config.Conf()).areas
+    return {finding.code for area in areas for finding in area.findings if finding.problem}
+
+
+def test_the_dashboard_counts_each_problem_once(reader: Reader) -> None:
+    question = QUESTIONS["attention"].between(at(0).date(), at(0).date())
+    rows = [(row["cluster_id"], row["code"], row["found"]) for row in reader.rows(question)]
+    assert sorted(rows) == sorted((code, code, 1) for code in CASES)
+
+
+def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
+    conf = config.Conf(warehouse=planted.conf)
+    notices = read_notifications(conf, at(0), at(120))
+    kinds = [(each.cluster_id, each.kind) for each in notices]
+    assert kinds.count(("producer_ids_accused", PRODUCER_IDS)) == 1
+    assert kinds.count(("check_failed", CHECK_FAILED)) == 1
+    opened_at = [each.details["client_id"] for each in notices if each.kind == ALERT_OPENED]
+    closed_at = [each.details["client_id"] for each in notices if each.kind == ALERT_CLOSED]
+    assert set(opened_at) - set(closed_at) == {BAD}
+    state = health.read(conf, at(120))
+    assert state.open_alerts == 1
+    assert state.failed_checks == {"critical": 1}
+
+
+def test_codes_are_unique() -> None:
+    codes = [problem.code for problem in PROBLEMS]
+    assert len(set(codes)) == len(codes)
+    assert set(CASES) <= set(codes)
+
+
+SURFACES = ("report", "serve", "dashboard", "monitoring", "advice/why.py", "commands/why.py")
+
+
+def modules() -> Iterator[Path]:
+    root = Path(config.__file__).parents[1]
+    for surface in SURFACES:
+        path = root / surface
+        yield from sorted(path.glob("*.py")) if path.is_dir() else [path]
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Each string of a module that is not a docstring; an f-string in its parts."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_no_surface_has_sql_of_its_own() -> None:
+    with_sql = {
+        (path.parent.name, path.name)
+        for path in modules()
+        for text in texts(path)
+        # What a person is told to run is no question of ours.
+        if "SELECT" in text and "`quotaflow sql" not in text
+    }
+    assert with_sql == set()
