@@ -6,6 +6,7 @@ In an expression `$name` is a bound of conf's section health.
 from dataclasses import dataclass
 from string import Template
 
+from quotaflow.pipelines.areas.finding import Problem
 from quotaflow.pipelines.config import HealthSection
 
 PREFIX = "quotaflow_"
@@ -31,6 +32,8 @@ class Alert:
     summary: str
     description: str
     steps: tuple[str, ...]
+    problem: Problem | None = None
+    """The problem of the tables that it is about, which other surfaces show by its code."""
 
     def expression(self, bounds: HealthSection) -> str:
         """The expression with the bounds of conf."""

@@ -6,6 +6,14 @@ the docs are made from these.
 
 from collections.abc import Iterator
 
+from quotaflow.pipelines.areas.changes import LEASE_OVER
+from quotaflow.pipelines.areas.pipeline import (
+    CHECK_FAILED,
+    DATA_OLD,
+    MAX_AGE_S,
+    RESULT_FAILED,
+    ROWS_UNUSED,
+)
 from quotaflow.pipelines.monitoring.own_metric import (
     BY_JOB,
     CRITICAL,
@@ -124,7 +132,7 @@ _EVERY = (
             Alert(
                 "QuotaflowRequestLogSilent",
                 "time() - quotaflow_job_newest_event_timestamp_seconds"
-                f'{{{JOB}="ingest_request_log"}} > 3600',
+                f'{{{JOB}="ingest_request_log"}} > {MAX_AGE_S}',
                 "10m",
                 WARNING,
                 "No line of the request log for {{ $value | humanizeDuration }}",
@@ -134,6 +142,7 @@ _EVERY = (
                     "`log lines` how old the newest record is.",
                     "Restart the shipper of the brokers that are missing.",
                 ),
+                problem=DATA_OLD,
             ),
         ),
         chart=Chart(
@@ -236,6 +245,7 @@ _EVERY = (
                     "`quotaflow show quarantine` has the first 4 KiB of each, and why.",
                     "[Quarantine grows](../operate.md#quarantine-grows) has a remedy by reason.",
                 ),
+                problem=ROWS_UNUSED,
             ),
             Alert(
                 "QuotaflowRowsFailed",
@@ -249,6 +259,7 @@ _EVERY = (
                     "does not fit.",
                     "[Results are not up to date](../operate.md#results-are-not-up-to-date).",
                 ),
+                problem=RESULT_FAILED,
             ),
             Alert(
                 "QuotaflowRowsLost",
@@ -291,6 +302,7 @@ _EVERY = (
                     "Schedule it.",
                     "Where tables are lost or locked: `quotaflow restore --panic`.",
                 ),
+                problem=LEASE_OVER,
             ),
         ),
         chart=Chart("Configs overdue", "none", STAT, bad="1"),
@@ -343,6 +355,7 @@ _EVERY = (
                     "of `quotaflow check` explain each.",
                     "[Checks](../quality.md) says what lets plans go on.",
                 ),
+                problem=CHECK_FAILED,
             ),
         ),
         chart=Chart("Checks that fail", "none", legend="{{severity}}", bad="1"),

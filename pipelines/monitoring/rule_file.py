@@ -21,12 +21,17 @@ def text(bounds: HealthSection, runbooks: str = "") -> str:
     return _HEAD + yaml.safe_dump({"groups": [group]}, sort_keys=False, width=100)
 
 
+def _code(alert: Alert) -> dict[str, str]:
+    """The code by which other surfaces show the problem."""
+    return {} if alert.problem is None else {"code": alert.problem.code}
+
+
 def _rule(alert: Alert, bounds: HealthSection, page: str) -> dict[str, Any]:
     return {
         "alert": alert.name,
         "expr": alert.expression(bounds),
         "for": alert.for_,
-        "labels": {"severity": alert.severity},
+        "labels": {"severity": alert.severity} | _code(alert),
         "annotations": {
             "summary": alert.summary,
             "description": alert.description,

@@ -15,9 +15,10 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.advice.why import why
 from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.pipeline import DATA_OLD, MAX_AGE_S
 from quotaflow.pipelines.areas.problems import PROBLEMS
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
-from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.monitoring import health, own_metrics
 from quotaflow.pipelines.monitoring.notifications import (
     ALERT_CLOSED,
     ALERT_OPENED,
@@ -215,6 +216,16 @@ def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
     state = health.read(conf, at(120))
     assert state.open_alerts == 1
     assert state.failed_checks == {"critical": 1}
+
+
+def test_alerts_of_prometheus_have_the_codes_of_problems() -> None:
+    problems = {alert.problem for alert in own_metrics.alerts() if alert.problem}
+    assert {problem.code for problem in problems} == {
+        *("check_failed", "result_failed", "rows_unused", "data_old", "lease_over"),
+    }
+    assert str(MAX_AGE_S) in next(
+        alert.expr for alert in own_metrics.alerts() if alert.problem is DATA_OLD
+    )
 
 
 def test_codes_are_unique() -> None:
