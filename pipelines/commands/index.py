@@ -105,7 +105,7 @@ SECTIONS: Mapping[str, Mapping[str, Listed]] = {
         ),
         "release": Listed(
             "release",
-            "Allow plans to change a config that somebody else set last, or to go on after a halt.",
+            "Allow plans to change a config that another login set last, or to go on after a halt.",
         ),
         "throttle-advice": Listed(
             "throttle_advice",
