@@ -8,8 +8,8 @@ from deltalake import write_deltalake
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.rules.replica import RACK_AWARE
 
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RACKS = ("az-a", "az-b", "az-c")
 _FILLED = ("brokers", "topics", "replicas", "configs", "client_quotas")
 

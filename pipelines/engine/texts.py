@@ -9,15 +9,11 @@ from importlib.resources import files
 import pyarrow as pa
 
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.rule import Rule, Walk
 
 _RESULTS = "quotaflow.pipelines.results"
 _SHARED = "shared"
-_COMMENT = re.compile(r"--[^\n]*")
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
-# Fields may have the names of tables, so only what is read counts.
-_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)(\([^()]*\))?")
 
 
 def rule(
@@ -56,15 +52,6 @@ def read(path: str) -> str:
 def words(sql: str) -> set[str]:
     """The names in a text, without those in comments and in strings."""
     return set(re.findall(r"\w+", _COMMENT_OR_TEXT.sub(" ", sql)))
-
-
-def tables_of(rule: Rule) -> list[str]:
-    """The tables that a rule reads by name, facts included, also as arguments of table macros."""
-    read = set[str]()
-    for sql in texts_of(rule):
-        for name, arguments in _READ.findall(_COMMENT.sub(" ", sql)):
-            read |= {name, *re.findall(r"\w+", arguments)}
-    return [name for name in TABLES if name in read]
 
 
 def texts_of(rule: Rule) -> list[str]:

@@ -1,7 +1,7 @@
 """Caches frames that are read more than once; nothing else calls Spark's persist()."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,10 +27,3 @@ def cached(frame: "DataFrame") -> Iterator["DataFrame"]:
         yield kept
     finally:
         kept.unpersist()
-
-
-@contextmanager
-def caching() -> "Iterator[Callable[[DataFrame], DataFrame]]":
-    """A function that caches any number of frames, as `cached` does, until the block ends."""
-    with ExitStack() as kept:
-        yield lambda frame: kept.enter_context(cached(frame))

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from quotaflow.demo import traffic_reads
-from quotaflow.udfs.rules.replica import (
+
+from ..cases import cases
+from ..oracle.rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,
     NO_REPLICA_IN_RACK,
     NOT_ELIGIBLE_IN_RACK,
     RACK_AWARE,
 )
-
-from ..cases import cases
 from . import replay, replay_tables
 from .drive import Run
 from .replay import Answer, Cluster, Partition, Position, TimeRange, verdict

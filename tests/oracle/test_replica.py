@@ -11,16 +11,17 @@ from typing import Any
 
 from quotaflow.pipelines.spark.jars import kafka_jars
 from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
-from quotaflow.udfs.rules.replica import (
+
+from .rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,
     NO_CLIENT_RACK,
     NO_REPLICA_IN_RACK,
     NOT_ELIGIBLE_IN_RACK,
     RACK_AWARE,
+    Replica,
+    preferred,
 )
-
-from .rules.replica import Replica, preferred
 
 SOURCE = Path(__file__).with_name("ReplicaChoice.java")
 # Few racks and offsets, so that replicas tie; an empty rack, and one of two words beyond ASCII.

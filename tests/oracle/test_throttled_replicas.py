@@ -12,9 +12,8 @@ import pytest
 
 from quotaflow.pipelines.spark.jars import kafka_jars
 from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
-from quotaflow.udfs.rules.throttled_replicas import APPEND, SUBTRACT
 
-from .rules.throttled_replicas import altered, parse
+from .rules.throttled_replicas import APPEND, SUBTRACT, altered, parse
 
 SOURCE = Path(__file__).with_name("ThrottledReplicas.java")
 BROKERS = [0, 1, 12, 2**31 - 1]

@@ -13,7 +13,7 @@ from quotaflow.udfs.rules.throttle_rate import (
     Demand,
     RateAdvice,
     RatePolicy,
-    advise,
+    first_rate,
 )
 
 LEADER, FOLLOWER = "leader", "follower"
@@ -129,7 +129,7 @@ def move_throttle(
     after = _shifted(moving)
     demands = {key: _demand(brokers, key, floors[key], after[key]) for key in sorted(sizes)}
     sides = tuple(
-        SideDemand(*key, sizes[key], demand.floor, demand.other, advise(demand, None, bounds))
+        SideDemand(*key, sizes[key], demand.floor, demand.other, first_rate(demand, bounds))
         for key, demand in demands.items()
     )
     rates = [side.advised.rate for side in sides]

@@ -138,7 +138,7 @@ CREATE MACRO in_rack(replicas, rack) AS
     list_filter(replicas, lambda r: NOT r.is_leader AND r.rack = rack);
 CREATE MACRO eligible_in(replicas, rack) AS
     [r.broker_id FOR r IN in_rack(replicas, rack) IF r.is_in_sync AND NOT r.is_offline];
--- The reason, in the words of udfs/rules/replica.py; null: not known. To Kafka an empty class, or
+-- The reason, in the words of tests/oracle/rules/replica.py; null: not known. To Kafka an empty class, or
 -- rack, is none.
 CREATE MACRO choice_reason(leader, replicas, selector, rack) AS CASE
     WHEN leader IS NULL THEN NULL
@@ -192,7 +192,7 @@ CREATE MACRO lists_replica(list, partition_id, broker_id) AS coalesce(
 CREATE MACRO or_null(l) AS if(len(l) > 0, l, [NULL]);
 
 -- Why a replication throttle does not limit one side of a replication, or what is not known of it;
--- null if it bites (KIP-73). Reasons and sides are those of udfs/rules/replication_throttle.py.
+-- null if it bites (KIP-73). Reasons and sides are those of tests/oracle/rules/replication_throttle.py.
 CREATE MACRO throttle_reason(
     side, is_listed, rate_source, is_broker_removed, is_replicating, has_other_leader, is_in_sync,
     is_lagging, peak_rate, rate, stalled_fetches

@@ -1,10 +1,8 @@
 """The replica that a consumer is sent to: by racks, and of several the most caught up."""
 
-from quotaflow.udfs.rules import replica as rule
-from quotaflow.udfs.rules.replica import RACK_AWARE
-
 from ...cases import cases
-from .replica import Preferred, Replica, preferred
+from . import replica as rule
+from .replica import RACK_AWARE, Preferred, Replica, preferred
 
 
 def in_sync(broker_id: int, rack: str | None, end: int = 100, ago_ms: int = 0) -> Replica:

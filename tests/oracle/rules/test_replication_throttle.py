@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 
-from quotaflow.udfs.rules.replication_throttle import (
+from ...cases import cases
+from .replication_throttle import (
     DYNAMIC_BROKER,
     DYNAMIC_DEFAULT,
     FOLLOWER,
     LEADER,
     STATIC,
     UNSET,
+    ReplicationSide,
+    ThrottleState,
+    state,
 )
-
-from ...cases import cases
-from .replication_throttle import ReplicationSide, ThrottleState, state
 
 BITING: dict[str, Any] = {
     "is_listed": True,

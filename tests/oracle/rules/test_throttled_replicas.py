@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.throttled_replicas import APPEND, DELETE, SET, SUBTRACT
-
 from ...cases import cases
-from .throttled_replicas import ThrottledReplicas, altered, parse
+from .throttled_replicas import APPEND, DELETE, SET, SUBTRACT, ThrottledReplicas, altered, parse
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)), unique=True)
 

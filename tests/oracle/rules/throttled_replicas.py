@@ -8,7 +8,10 @@ ConfigurationControlManager makes of one that is altered. In the product: `throt
 import re
 from dataclasses import dataclass
 
-from quotaflow.udfs.rules.throttled_replicas import ALL, APPEND, DELETE, OPERATIONS, SET, SUBTRACT
+ALL = "*"
+SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
+OPERATIONS = (SET, DELETE, APPEND, SUBTRACT)
+"""By the number Kafka gives them (AlterConfigOp.OpType)."""
 
 _ENTRY = re.compile(r"([0-9]+):([0-9]+)")
 

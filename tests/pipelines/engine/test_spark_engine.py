@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.engine.computation import Computation
 from quotaflow.pipelines.engine.engine import Engine, spark_engine
-from quotaflow.pipelines.engine.local import LocalTasks
 from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.warehouse import folder_tables
@@ -25,6 +24,8 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import BROKERS, TOPICS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 from quotaflow.udfs.engine.rule import Rule
+
+from .local_tasks import LocalTasks
 
 pytestmark = pytest.mark.spark
 

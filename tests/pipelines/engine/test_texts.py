@@ -12,6 +12,8 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.tables.catalog import TABLES
 
+from .rule_tables import tables_of
+
 CARRIED = "carried_rows"
 RACKS = {"10.1.0.0/16": "az-1", "fd00::/8": "az-2"}
 RULE = {"name": "slow", "metric": "*.queue.time", "above": 10, "for_s": 20, "stale_s": 60}
@@ -49,7 +51,7 @@ def test_a_text_yields_the_columns_of_its_table(result: Result) -> None:
 @pytest.mark.parametrize("result", RESULTS)
 def test_a_declaration_names_what_its_text_reads(result: Result) -> None:
     declared = {lookup.table.name for lookup in result.lookups}
-    read = set(texts.tables_of(result.rule))
+    read = set(tables_of(result.rule))
     own = {result.facts.name} if result.facts.name not in declared else set()
     assert read == declared | own
     carried = CARRIED in set().union(*map(texts.words, all_texts(result)))

@@ -11,7 +11,6 @@ from deltalake import DeltaTable, write_deltalake
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.engine.engine import Engine
-from quotaflow.pipelines.engine.local import LocalTasks
 from quotaflow.pipelines.incremental.affected import by_result, counting
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
@@ -22,6 +21,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.udfs.engine.arrivals import ARRIVALS
+
+from ..engine.local_tasks import LocalTasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -24,9 +24,9 @@ from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.quotas import QUOTA_USAGE
-from quotaflow.udfs.rules.usage_histogram import MAX_ERROR
 
 from ...examples import EXPENSIVE
+from ...oracle.rules.usage_histogram import MAX_ERROR
 from ...rule_rows import database
 from ...schemas.views import view_tables
 from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, Row, days, in_order, table, window

@@ -8,8 +8,8 @@ import pytest
 
 from quotaflow.pipelines.results import config_alterations
 from quotaflow.schemas import configs
-from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
+from ...oracle.rules.throttled_replicas import OPERATIONS
 from ...rule_rows import compute
 from .alter_rows import (
     APPEND,

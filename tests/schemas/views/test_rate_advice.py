@@ -12,8 +12,9 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RatePolicy, advise
+from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
+from ...oracle.rules.throttle_rate import CurrentRate, Demand, advise
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
 from .view_rows import Row, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows

@@ -6,7 +6,7 @@
 -- description: The rate that each replication throttle should have now (KIP-73), and the numbers behind
 --   it (replication_demand). What a broker carried so far is no capacity: without one in conf no rate
 --   is advised but as much as is written, and less while clients are degraded. A rate is never below 1 MB/s, because brokers do not measure well below
---   it, and never below floor_bytes_per_s. The rule is udfs/rules/throttle_rate.py.
+--   it, and never below floor_bytes_per_s. tests/oracle/rules/throttle_rate.py is a reference of the rule.
 -- columns:
 --   from replication_demand: cluster_id, broker_id, side
 --   recommended: rate to set, in bytes per second; null: none can be advised

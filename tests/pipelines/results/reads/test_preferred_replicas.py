@@ -3,8 +3,8 @@
 import pytest
 
 from quotaflow.pipelines.results.reads import preferred_replicas
-from quotaflow.udfs.rules.replica import RACK_AWARE
 
+from ....oracle.rules.replica import RACK_AWARE
 from .replica_rows import (
     BEFORE,
     RACKS,

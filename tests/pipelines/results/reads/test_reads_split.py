@@ -17,9 +17,9 @@ from quotaflow.pipelines.results.reads import (
     remote_reads,
     replica_offsets,
 )
-from quotaflow.udfs.rules.replica import RACK_AWARE
 
 from ....examples import EXPENSIVE
+from ....oracle.rules.replica import RACK_AWARE
 from ..splits import assert_same_however_split
 from .replica_rows import (
     RACKS,

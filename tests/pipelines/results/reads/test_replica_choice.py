@@ -5,10 +5,10 @@ from collections import Counter
 from typing import Any
 
 from quotaflow.pipelines.results.reads import preferred_replicas
-from quotaflow.udfs.rules import client_rack, replica
-from quotaflow.udfs.rules.replica import RACK_AWARE
+from quotaflow.udfs.rules import client_rack
 
-from ....oracle.rules.replica import Preferred, Replica, preferred
+from ....oracle.rules import replica
+from ....oracle.rules.replica import RACK_AWARE, Preferred, Replica, preferred
 from ....rule_rows import Rows, compute
 from .replica_rows import BEFORE, answered, broker, fetch, seen, selector
 from .replica_rows import replica as replica_row

@@ -8,6 +8,7 @@ from quotaflow.udfs.engine.database import Selection, opened
 from quotaflow.udfs.engine.rule import Rule
 
 from ....rule_rows import Rows
+from ...engine.rule_tables import tables_of
 
 
 def rows_of_text(sql: str, schema: pa.Schema, **rows: Rows | pa.Table) -> Rows:
@@ -26,7 +27,7 @@ def rows_of_text(sql: str, schema: pa.Schema, **rows: Rows | pa.Table) -> Rows:
     relations = {name: table for name, table in rows.items() if isinstance(table, pa.Table)}
     relations |= {
         name: pa.Table.from_pylist(rows.get(name, []), schema=TABLES[name].arrow)
-        for name in texts.tables_of(rule)
+        for name in tables_of(rule)
     }
     with opened(relations) as database:
         selections = {name: Selection() for name in relations}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.results.replication import replica_lag
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
-from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
 from ....examples import EXPENSIVE
+from ....oracle.rules.throttled_replicas import OPERATIONS
 from . import throttle_rows
 from .throttle_rows import (
     IN_ORDER,

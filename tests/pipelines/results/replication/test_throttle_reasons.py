@@ -6,11 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.udfs.rules import replication_throttle as rule
-from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
-
+from ....oracle.rules import replication_throttle as rule
 from ....oracle.rules.replication_throttle import ReplicationSide, ThrottleState, state
-from ....oracle.rules.throttled_replicas import altered, parse
+from ....oracle.rules.throttled_replicas import OPERATIONS, altered, parse
 from .shared_views import rows_of_text
 from .throttle_rows import LEADERS, TOPIC, Row, at, config, of_cluster
 

@@ -14,8 +14,8 @@ from quotaflow.pipelines.results.replication import (
 )
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas import configs
-from quotaflow.udfs.rules.throttled_replicas import OPERATIONS
 
+from ....oracle.rules.throttled_replicas import OPERATIONS
 from ....rule_rows import compute
 
 Row = dict[str, Any]

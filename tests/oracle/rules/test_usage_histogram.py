@@ -8,13 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.warehouse import views
-from quotaflow.udfs.rules.usage_histogram import (
-    MAX_ERROR,
-    MIDDLE,
-    PER_LN,
-    bucket_of,
-    value_of,
-)
+from quotaflow.udfs.rules.usage_histogram import PER_LN
+
+from .usage_histogram import MAX_ERROR, MIDDLE, bucket_of, value_of
 
 VALUES = st.floats(1e-6, 1e15)
 

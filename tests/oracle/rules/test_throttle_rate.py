@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import throttle_rate
-from quotaflow.udfs.rules.throttle_rate import CurrentRate, Demand, RateAdvice, RatePolicy, advise
+from quotaflow.udfs.rules.throttle_rate import RateAdvice, RatePolicy
 
 from ...cases import cases
+from .throttle_rate import CurrentRate, Demand, advise
 
 MB = 1e6
 BOUNDS = RatePolicy()
