@@ -1,4 +1,4 @@
-"""The charts of own_metrics.py as a dashboard of Grafana, to be imported.
+"""The charts of own_metrics.yaml as a dashboard of Grafana, to be imported.
 
 It has neither an id nor a uid: Grafana gives both at import. The data source and the instances are
 variables of the dashboard.

@@ -1,20 +1,19 @@
 """What a Prometheus metric of quotaflow itself is: its labels, its alerts and its chart.
 
-In an expression `$name` is a bound of conf's section health.
+In an expression `$name` is a bound of conf's section health, or `$max_age_s`, that of the problem
+data_old.
 """
 
 from dataclasses import dataclass
 from string import Template
+from typing import Literal
 
-from quotaflow.pipelines.areas.finding import Problem
+from quotaflow.pipelines.areas.pipeline import MAX_AGE_S
 from quotaflow.pipelines.config import HealthSection
 
 PREFIX = "quotaflow_"
-CRITICAL, WARNING = "critical", "warning"
-STAT, LINES = "stat", "timeseries"
-# Prometheus has a label job of its own, and renames one of ours to exported_job.
-JOB = "quotaflow_job"
-BY_JOB = (JOB,)
+STAT: Literal["stat"] = "stat"
+LINES: Literal["timeseries"] = "timeseries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,12 @@ class Alert:
     name: str
     expr: str
     for_: str
-    severity: str
+    severity: Literal["critical", "warning"]
     summary: str
     description: str
     steps: tuple[str, ...]
-    problem: Problem | None = None
-    """The problem of the tables that it is about, which other surfaces show by its code."""
+    problem: str | None = None
+    """The code of the problem of the tables that it is about: other surfaces show it too."""
 
     def expression(self, bounds: HealthSection) -> str:
         """The expression with the bounds of conf."""
@@ -50,7 +49,7 @@ class Chart:
 
     title: str
     unit: str = "short"
-    kind: str = LINES
+    kind: Literal["stat", "timeseries"] = LINES
     expr: str = ""
     legend: str = "{{quotaflow_job}}"
     bad: str = ""
@@ -64,7 +63,7 @@ class OwnMetric:
     name: str
     meaning: str
     labels: tuple[str, ...] = ()
-    kind: str = "gauge"
+    kind: Literal["gauge", "counter"] = "gauge"
     alerts: tuple[Alert, ...] = ()
     chart: Chart | None = None
 
@@ -76,4 +75,4 @@ class OwnMetric:
 
 def with_bounds(text: str, bounds: HealthSection) -> str:
     """A text with the bounds of conf; other words with a $ are those of Prometheus."""
-    return Template(text).safe_substitute(bounds.model_dump())
+    return Template(text).safe_substitute(bounds.model_dump(), max_age_s=MAX_AGE_S)

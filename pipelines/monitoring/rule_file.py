@@ -23,7 +23,7 @@ def text(bounds: HealthSection, runbooks: str = "") -> str:
 
 def _code(alert: Alert) -> dict[str, str]:
     """The code by which other surfaces show the problem."""
-    return {} if alert.problem is None else {"code": alert.problem.code}
+    return {} if alert.problem is None else {"code": alert.problem}
 
 
 def _rule(alert: Alert, bounds: HealthSection, page: str) -> dict[str, Any]:

@@ -219,12 +219,13 @@ def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
 
 
 def test_alerts_of_prometheus_have_the_codes_of_problems() -> None:
-    problems = {alert.problem for alert in own_metrics.alerts() if alert.problem}
-    assert {problem.code for problem in problems} == {
+    assert {alert.problem for alert in own_metrics.alerts() if alert.problem} == {
         *("check_failed", "result_failed", "rows_unused", "data_old", "lease_over"),
     }
     assert str(MAX_AGE_S) in next(
-        alert.expr for alert in own_metrics.alerts() if alert.problem is DATA_OLD
+        alert.expression(config.HealthSection())
+        for alert in own_metrics.alerts()
+        if alert.problem == DATA_OLD.code
     )
 
 
