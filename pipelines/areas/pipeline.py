@@ -57,6 +57,11 @@ GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no re
     "row_count DESC, job, target, reason",
 )
 """Rows that were not used, by reason."""
+WITHOUT_LOG = (
+    "cluster_id NOT IN (SELECT cluster_id FROM pipeline_progress "
+    "WHERE job = 'ingest_request_log' AND cluster_id IS NOT NULL)"
+)
+"""The condition for clusters whose request log no job reads."""
 JOBS = Question("SELECT * FROM job_health WHERE {of_cluster}", "newest_event_time, job")
 """Jobs, the oldest first."""
 CHECKS = Question(

@@ -20,6 +20,7 @@ PROBLEMS = tuple(
             *quotas.PROBLEMS,
             replication.OUT_OF_SYNC,
             *replication.PROBLEMS,
+            *replication.OF_SNAPSHOTS,
             *groups.PROBLEMS,
             *reads.PROBLEMS,
             *telemetry.PROBLEMS,
@@ -32,4 +33,3 @@ PROBLEMS = tuple(
         key=lambda problem: problem.severity,
     )
 )
-"""All but those of snapshots alone (replication.OF_SNAPSHOTS), which a request log replaces."""

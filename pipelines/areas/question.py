@@ -2,8 +2,8 @@
 
 In the SQL stand in braces: `of_cluster`; `within:time` or `within:first:last` for rows of the
 surface's time, and `in_day` instead where a name is asked about the last day; `is_client`,
-`is_topic` and so on for rows of a name (scope.py), true without one; `limit`; and literals such as
-`cluster`, `since` and `day`.
+`is_topic` and so on for rows of a name (scope.py), true without one; `without_log`; `limit`; and
+literals such as `cluster`, `since` and `day`.
 """
 
 import re

@@ -110,7 +110,7 @@ TIMELINE = EVERY_STEP.where("{within:event_time}")
 """Who altered throttles and moves."""
 ONGOING = Question(
     "SELECT *, count(CASE WHEN state = 'stalled' THEN 1 END) OVER (PARTITION BY cluster_id) "
-    "AS stalled FROM ongoing_moves WHERE {of_cluster} AND {is_topic}",
+    "AS stalled FROM ongoing_moves WHERE {of_cluster} AND {is_topic} AND {without_log}",
     "state = 'stalled' DESC, bytes_left DESC NULLS LAST, topic, partition, replica_id",
 )
 """Moves as snapshots see them."""
@@ -230,13 +230,13 @@ THROTTLE_LEFT = RowProblem(
     subject=("entity_type", "entity_name", "config_key"),
     table="throttle_leftovers",
     question=Question(
-        "SELECT * FROM throttle_leftovers WHERE {of_cluster} AND {is_entity_topic}",
+        "SELECT * FROM throttle_leftovers WHERE {of_cluster} AND {without_log}",
         "age_s DESC, entity_type, entity_name, config_key",
     ),
     summary=lambda rows: f"{counted(rows[0][OF_ALL], 'replication throttle')} left over.",
 )
 OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
-"""What snapshots alone show, where no request log says more."""
+"""What snapshots alone show: a request log says more."""
 
 
 def findings(scope: "Scope") -> Iterator[Finding]:

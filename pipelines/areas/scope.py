@@ -151,6 +151,7 @@ class Scope:
         return {
             "cluster": literal(self.cluster_id),
             "of_cluster": self._of_cluster,
+            "without_log": "true",
             "since": literal(self.since),
             "until": literal(self.until),
             "day": literal(self.until - DAY),

@@ -22,6 +22,7 @@ _MAX_ROWS = 200
 # One filter of the dashboard chooses clusters, so each question is about all.
 _PARTS = NO_NAME | {
     "of_cluster": "true",
+    "without_log": pipeline.WITHOUT_LOG,
     "since": f":{TIME_RANGE}.min",
     "limit": str(_MAX_ROWS),
 }

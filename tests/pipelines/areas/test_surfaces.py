@@ -33,9 +33,10 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import violation
-from ...schemas.views.view_rows import Row, alert, at, fetched, moved, request, used
+from ...schemas.views.test_snapshots_alone import listing, throttle
+from ...schemas.views.view_rows import Row, alert, at, fetched, moved, push, request, used
 from ...schemas.views.view_tables import make_tables
-from ..report.pages import PROGRESS, scope
+from ..report.pages import PROGRESS, progress, scope
 
 Tables = dict[str, list[Row]]
 BAD, FINE = "bad", "fine"
@@ -96,6 +97,13 @@ def checked(suite: str, *, success: bool, severity: str = "critical") -> Row:
     return row | counts | {"success": success, "event_time": at(60), "event_date": at(60).date()}
 
 
+def replica(name: str, *, is_in_sync: bool) -> Row:
+    row: Row = {"topic_id": name, "topic": name, "partition": 0, "broker_id": 2}
+    row |= {"event_time": at(0), "is_leader": False, "is_removed": False}
+    return row | {"is_in_sync": is_in_sync, "is_offline": False, "is_preferred": False}
+
+
+WELL = [row for row in PROGRESS if row["outcome"] in {"in", "out"}]
 CASES: dict[str, Tables] = {
     "client_throttled": {"quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)]},
     "quota_near": {"quota_usage": [usage(BAD, 900.0), usage(FINE, 700.0)]},
@@ -124,17 +132,51 @@ CASES: dict[str, Tables] = {
         "metric_alert_events": [opened(BAD), opened(FINE), opened(FINE, "closed", 9)]
     },
     "client_cut_off": {"client_coverage": [instance(BAD, "cut_off"), instance(FINE, "terminated")]},
+    "push_refused": {
+        "telemetry_pushes": [
+            push(3, **client(BAD), client_instance_id="i-bad", error_code=87, accepted=False),
+            push(4, **client(FINE), client_instance_id="i-fine"),
+        ]
+    },
+    "throttle_left_over": {
+        # One list is older than replication.stale_throttle_s, the other is of a minute ago.
+        **throttle(listing(0, entity_name=BAD), listing(3_540, entity_name=FINE)),
+        "requests": [],
+    },
+    "replicas_out_of_sync": {
+        "replicas": [replica(BAD, is_in_sync=False), replica(FINE, is_in_sync=True)]
+    },
     "check_failed": {"quality_results": [checked(BAD, success=False), checked(FINE, success=True)]},
+    "check_warns": {
+        "quality_results": [
+            checked(BAD, success=False, severity="warning"),
+            checked(FINE, success=True),
+        ]
+    },
+    "result_failed": {
+        "pipeline_progress": [
+            *WELL,
+            progress(60, "failed", target=BAD, reason="error"),
+            progress(60, "left_out", target=FINE, reason="raft"),
+        ]
+    },
+    "rows_unused": {
+        "pipeline_progress": [
+            *WELL,
+            progress(60, "quarantined", target=BAD, reason="not_json"),
+            progress(60, "left_out", target=FINE, reason="raft"),
+        ]
+    },
 }
 """By the code that every surface is to name."""
-OF_NO_NAME = {"check_failed"}
+OF_NO_NAME = {"throttle_left_over", "check_failed", "check_warns", "result_failed", "rows_unused"}
 
 
 def base(cluster: str) -> Tables:
     """What a cluster has besides: both clients are well, and sections have rows to begin with."""
     names = (BAD, FINE)
     tables: Tables = {
-        "pipeline_progress": [row for row in PROGRESS if row["outcome"] in {"in", "out"}],
+        "pipeline_progress": WELL,
         "quota_usage": [usage(name) for name in names],
         "requests": [request(60, "PRODUCE", **client(name)) for name in names],
         "traffic": [moved(60, 10, **client(name)) for name in names],
@@ -215,7 +257,7 @@ def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
     assert set(opened_at) - set(closed_at) == {BAD}
     state = health.read(conf, at(120))
     assert state.open_alerts == 1
-    assert state.failed_checks == {"critical": 1}
+    assert state.failed_checks == {"critical": 1, "warning": 1}
 
 
 def test_alerts_of_prometheus_have_the_codes_of_problems() -> None:
