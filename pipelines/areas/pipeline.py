@@ -100,6 +100,15 @@ INNER JOIN (
 GROUP BY 1, 2, 3, 4
 """
 """Rows by outcome, of micro-batches of a day."""
+LAST_LINES = """
+SELECT broker_id, CAST(sum(coalesce(weight, 1)) AS BIGINT) AS lines,
+    min(event_time) AS since, max(event_time) AS until
+FROM requests
+WHERE {of_cluster} AND event_time >
+    (SELECT max(event_time) FROM requests WHERE {of_cluster}) - INTERVAL '10 minutes'
+GROUP BY broker_id
+"""
+"""Lines of the request log in its last ten minutes, by broker."""
 DOCTOR = "`quotaflow doctor` says what keeps a job from running."
 
 

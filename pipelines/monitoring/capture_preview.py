@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from quotaflow.pipelines.areas.pipeline import LAST_LINES
+from quotaflow.pipelines.areas.question import filled
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.runs import request_logger
 from quotaflow.pipelines.feedback.runs.request_logger import ON, QUIET, Switch
@@ -41,13 +43,7 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
     if not tables.is_made(REQUESTS.name):
         return Volume({})
     condition = f"cluster_id = {literal(cluster_id)}"
-    rows = tables.rows(
-        f"""SELECT broker_id, CAST(sum(coalesce(weight, 1)) AS BIGINT) AS lines,
-            min(event_time) AS since, max(event_time) AS until
-        FROM requests WHERE {condition} AND event_time >
-            (SELECT max(event_time) FROM requests WHERE {condition}) - INTERVAL '10 minutes'
-        GROUP BY broker_id""",
-    )
+    rows = tables.rows(filled(LAST_LINES, {"of_cluster": condition}))
     if not rows:
         return Volume({})
     elapsed = max(row["until"] for row in rows) - min(row["since"] for row in rows)
