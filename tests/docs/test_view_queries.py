@@ -11,8 +11,8 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..rows import Row
 from ..schemas.views.filled_views import FILLED
-from ..schemas.views.view_rows import Row
 from ..schemas.views.view_tables import make_tables_and_answers
 
 DOCS = {

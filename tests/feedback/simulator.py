@@ -32,7 +32,8 @@ from quotaflow.schemas.configs import (
 )
 from quotaflow.udfs.rules.limit import LimitBounds
 
-from ..pipelines.feedback.fake_configs import NOON, DictConfigs, ListJournal, ListTopic, applying
+from ..delta_tables import NOON
+from ..pipelines.feedback.fake_configs import DictConfigs, ListJournal, ListTopic, applying
 
 CYCLE, DEAD_TIME = timedelta(minutes=10), timedelta(minutes=20)
 PERIOD = 3

@@ -12,10 +12,10 @@ from quotaflow.pipelines.feedback.planning import plan_inputs
 from quotaflow.pipelines.feedback.planning.quota_plan import LIMITS
 
 from ..pipelines.feedback.fake_configs import forged
+from ..rows import Row, at
 from ..schemas.views import test_default_quota, test_expiration_proposals, test_producer_id_limits
 from ..schemas.views.limit_rows import ADDRESS, OFFENDER, cluster, quiet, settings
 from ..schemas.views.memory_tables import MemoryTables
-from ..schemas.views.view_rows import Row, at
 from ..schemas.views.view_tables import by_case, make_tables
 from .simulator import KINDS, PLANTS, Offender, Simulation
 

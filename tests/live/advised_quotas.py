@@ -7,7 +7,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..delta_tables import this_minute
-from ..schemas.views.view_rows import fresh, setting
+from ..rows import fresh, setting
 from ..schemas.views.view_tables import make_tables_and_answers
 
 USAGE = 800_000.0

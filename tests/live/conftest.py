@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -16,6 +14,7 @@ from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
 
+from ..http_endpoint import listening
 from .drive import Run, drive
 
 # The default rule takes minutes to open; this one opens while a client has requests answered.
@@ -97,24 +96,8 @@ def filled(login: list[str], run: Run, tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
-class _Taken(BaseHTTPRequestHandler):
-    """Takes whatever is posted."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture(scope="module")
 def webhook() -> Iterator[str]:
     """The address of a receiver on this machine."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Taken) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/hook"
-        server.shutdown()
-        thread.join()
+    with listening("/hook") as endpoint:
+        yield endpoint.url

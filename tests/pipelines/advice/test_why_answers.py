@@ -18,6 +18,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...rows import HOSTILE, Row, alert, at, choice, gauge, push, request, used
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
@@ -25,7 +26,6 @@ from ...schemas.views.test_remote_reads import AGED
 from ...schemas.views.test_remote_reads import LATE_READ as REMOTE_READ
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
 from ...schemas.views.test_why_groups_lag import scene as lagging
-from ...schemas.views.view_rows import HOSTILE, Row, alert, at, choice, gauge, push, request, used
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 HOUR = Period(None, timedelta(hours=1))

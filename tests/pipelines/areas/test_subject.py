@@ -9,7 +9,7 @@ from quotaflow.pipelines.areas.subject import UnknownNameError, resolve
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_rows import Row, at, moved, request, used
+from ...rows import Row, at, moved, request, used
 from ...schemas.views.view_tables import make_tables
 
 DAVE: Row = {"principal": "User:dave", "client_id": "exports"}

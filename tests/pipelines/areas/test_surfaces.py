@@ -33,8 +33,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import violation
+from ...rows import Row, alert, at, fetched, moved, push, request, used
 from ...schemas.views.test_snapshots_alone import listing, throttle
-from ...schemas.views.view_rows import Row, alert, at, fetched, moved, push, request, used
 from ...schemas.views.view_tables import make_tables
 from ..report.pages import PROGRESS, progress, scope
 

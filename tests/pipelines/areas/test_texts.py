@@ -9,7 +9,7 @@ import pytest
 from quotaflow.pipelines.areas import texts
 
 from ...cases import cases
-from ..report.pages import NOON
+from ...delta_tables import NOON
 
 
 @cases(

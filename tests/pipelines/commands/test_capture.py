@@ -32,7 +32,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...schemas.views.view_rows import at
+from ...rows import at
 from ...schemas.views.view_tables import make_tables
 from ..feedback.fake_configs import DictConfigs, ListJournal
 

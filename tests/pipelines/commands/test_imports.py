@@ -9,7 +9,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_rows import used
+from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
 HEAVY = ("great_expectations", "kafka", "pandas", "pydantic_settings", "pyspark", "sqlglot")

@@ -22,8 +22,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
 from ...delta_tables import NOON, this_minute, violation
+from ...rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.limit_rows import offenders
-from ...schemas.views.view_rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.view_tables import make_table, make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)

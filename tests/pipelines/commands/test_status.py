@@ -20,7 +20,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
-from ...schemas.views.view_rows import HOSTILE, batch, counted
+from ...rows import HOSTILE, batch, counted
 from ...schemas.views.view_tables import make_table, make_tables
 from ..streaming.test_checkpoints import checkpoint
 

@@ -23,7 +23,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill, violation
-from ...schemas.views.view_rows import at, limited
+from ...rows import at, limited
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"

@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import NOON
-from ...schemas.views.view_rows import used
+from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
 NAMED_BY = "name your conf by --conf or QUOTAFLOW_CONF"

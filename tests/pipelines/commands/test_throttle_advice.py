@@ -11,7 +11,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...schemas.views.view_rows import Row, at, choice, crossed
+from ...rows import Row, at, choice, crossed
 from ...schemas.views.view_tables import make_tables
 
 MB = 1_000_000

@@ -22,7 +22,7 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.rules import lease
 
 from ...cases import cases
-from ...schemas.views.view_rows import INSTANCE, at, push
+from ...rows import INSTANCE, at, push
 from ...schemas.views.view_tables import make_tables_and_answers
 
 ONE, TWO, ENDED = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"

@@ -9,7 +9,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...schemas.views.view_rows import HOSTILE, Row, use
+from ...rows import HOSTILE, Row, use
 from ...schemas.views.view_tables import make_tables
 
 LOOP = [use(n / 10, n, client_pattern="loop-*") for n in range(200)]

@@ -11,8 +11,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import violation
+from ...rows import HOSTILE, Row, at, request, row
 from ...schemas.views.filled_views import FILLED
-from ...schemas.views.view_rows import HOSTILE, Row, at, request
 from ...schemas.views.view_tables import make_tables
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
@@ -21,24 +21,11 @@ Why = Callable[..., tuple[int, str, str]]
 
 def used(second: float, usage: float, limit: float | None = 20_000.0, **others: Any) -> Row:
     """A window of a client's bytes, under a quota of its user."""
-    row = {
-        "cluster_id": "c1",
-        "event_date": at(second).date(),
-        "event_time": at(second),
-        "broker_id": 2,
-        "quota_type": "producer_byte_rate",
-        "usage": usage,
-        "is_estimated": False,
-        "request_count": 10,
-        "throttled_requests": 0,
-        "throttle_time_ms": 0.0,
-        "quota_level": 3 if limit else None,
-        "quota": limit,
-        "quota_bucket_user": "dave" if limit else None,
-        "quota_bucket_usage": usage,
-        "enforcement": "stock",
-    }
-    return row | DAVE | others
+    bucket = {"quota_level": 3, "quota": limit, "quota_bucket_user": "dave"} if limit else {}
+    counts = {"request_count": 10, "throttled_requests": 0, "throttle_time_ms": 0.0}
+    given = {"usage": usage, "quota_bucket_usage": usage, "is_estimated": False}
+    given |= {"broker_id": 2, "quota_type": "producer_byte_rate", "enforcement": "stock"}
+    return row("quota_usage", second, given | counts | bucket | DAVE | others)
 
 
 def throttled(second: float, usage: float, **others: Any) -> Row:

@@ -24,8 +24,8 @@ from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...rows import Row
 from ...schemas.views.filled_views import FILLED
-from ...schemas.views.view_rows import Row
 from ...schemas.views.view_tables import make_tables_and_answers
 
 if TYPE_CHECKING:

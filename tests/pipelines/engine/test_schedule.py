@@ -1,7 +1,7 @@
 """How computations are split: every time once, in about equal parts."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pyarrow as pa
@@ -15,7 +15,8 @@ from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.udfs.engine.rule import Rule
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 MINUTE = timedelta(minutes=1)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,11 @@ from quotaflow.schemas.tables.topology import BROKERS, TOPICS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 from quotaflow.udfs.engine.rule import Rule
 
+from ...delta_tables import NOON
 from .local_tasks import LocalTasks
 
 pytestmark = pytest.mark.spark
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = [TimeRange(NOON, NOON + timedelta(hours=1))]
 MEMORY_MB = 256
 NAMED = """

@@ -14,7 +14,8 @@ from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .fake_configs import NOON, DictConfigs, desired
+from ...delta_tables import NOON
+from .fake_configs import DictConfigs, desired
 
 Opened = Callable[[DictConfigs], None]
 """Makes these configs those of conf's cluster."""

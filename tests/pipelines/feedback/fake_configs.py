@@ -5,7 +5,7 @@ import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger, Record
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
 
 
 def desired(name: str = "mallory", **others: object) -> DesiredConfig:

@@ -24,7 +24,8 @@ from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .fake_configs import NOON, Clock, DictConfigs, ListJournal
+from ...delta_tables import NOON
+from .fake_configs import Clock, DictConfigs, ListJournal
 from .fake_configs import applying as run_of
 
 LATER = NOON + timedelta(hours=5)

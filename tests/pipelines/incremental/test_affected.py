@@ -1,7 +1,7 @@
 """What new facts affect, and how little of them is read to know it."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,8 @@ from quotaflow.schemas.tables.traffic import TRAFFIC
 from quotaflow.udfs.engine.arrivals import ARRIVALS
 from quotaflow.udfs.engine.rule import Rule
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 LATENESS_S = 3_600
 FEW = {"cluster_id", "event_time", "record_time"}
 

@@ -2,7 +2,7 @@
 
 import json
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import TOPICS
 from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 
+from ...delta_tables import NOON
 from .maintained import Maintained, Rows
 
 CONF = config.load()
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RESULTS = {
     result.table.name: result
     for job in JOBS.values()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,9 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CONFIGS
 from quotaflow.udfs.engine.rule import Rule
 
+from ...delta_tables import NOON
 from .maintained import NO_SPARK, Maintained
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CONFIG_AT_MINUTE = """
 WITH minutes AS (
     SELECT floored(event_time, 60) AS event_time, count(*) AS requests FROM requests GROUP BY ALL

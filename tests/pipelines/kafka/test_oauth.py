@@ -3,9 +3,6 @@
 import base64
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -15,6 +12,7 @@ from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka.oauth import ClientCredentials
 
 from ...cases import cases
+from ...http_endpoint import Endpoint, listening
 
 OPTIONS = {
     "clientId": "me",
@@ -24,60 +22,27 @@ OPTIONS = {
 }
 
 
-class Provider(ThreadingHTTPServer):
-    """Answers with what a test says, and keeps what it was sent."""
-
-    status, headers = 200, dict[str, str]()
-    body: bytes = json.dumps({"access_token": "t1", "expires_in": 100}).encode()
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.requests: list[tuple[str, dict[str, list[str]]]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/token"
-
-
-class Answer(BaseHTTPRequestHandler):
-    server: Provider
-
-    def do_POST(self) -> None:
-        fields = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        self.server.requests.append((self.headers["Authorization"], fields))
-        self.send_response(self.server.status)
-        for name, value in self.server.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(self.server.body)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider() as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def provider() -> Iterator[Endpoint]:
+    with listening("/token", lambda content: parse_qs(content.decode())) as endpoint:
+        endpoint.body = json.dumps({"access_token": "t1", "expires_in": 100}).encode()
+        yield endpoint
 
 
-def test_a_token_is_fetched_once_and_renewed_in_time(provider: Provider) -> None:
+def test_a_token_is_fetched_once_and_renewed_in_time(provider: Endpoint) -> None:
     now = 0.0
     login = ClientCredentials(provider.url, OPTIONS, clock=lambda: now)
     now = 79.0
     assert [login.token(), login.token()] == ["t1", "t1"]
     basic = "Basic " + base64.b64encode(b"me:hunter2").decode()
     fields = {"grant_type": ["client_credentials"], "scope": ["a b"]}
-    assert provider.requests == [(basic, fields)]
+    ((_, headers, content),) = provider.came
+    assert (headers["Authorization"], content) == (basic, fields)
     provider.body = json.dumps({"access_token": "t2"}).encode()
     now = 81.0
     assert [login.token(), login.token()] == ["t2", "t2"]
     # The second has no life, so each connection asks.
-    assert len(provider.requests) == 3
+    assert len(provider.came) == 3
     assert login.extensions() == {"logicalCluster": "lkc-1"}
     assert "hunter2" not in repr(login)
 
@@ -91,7 +56,7 @@ def test_a_token_is_fetched_once_and_renewed_in_time(provider: Provider) -> None
     ("no JSON", b"\xff", None),
 )
 def test_the_subject_of_a_token_is_read(
-    provider: Provider, claims: bytes, subject: str | None
+    provider: Endpoint, claims: bytes, subject: str | None
 ) -> None:
     part = base64.urlsafe_b64encode(claims).decode().rstrip("=")
     provider.body = json.dumps({"access_token": f"e30.{part}.c2ln"}).encode()
@@ -99,7 +64,7 @@ def test_the_subject_of_a_token_is_read(
 
 
 @pytest.mark.parametrize("token", ["t1", "a.b", "a.\xe4\xe4.c", ".."])
-def test_a_token_that_is_opaque_has_no_subject(provider: Provider, token: str) -> None:
+def test_a_token_that_is_opaque_has_no_subject(provider: Endpoint, token: str) -> None:
     provider.body = json.dumps({"access_token": token}).encode()
     assert ClientCredentials(provider.url, OPTIONS).subject is None
 
@@ -116,7 +81,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("status", "body", "message"), REFUSALS)
 def test_a_provider_that_gives_none_is_one_error(
-    provider: Provider, status: int, body: bytes, message: str
+    provider: Endpoint, status: int, body: bytes, message: str
 ) -> None:
     login = ClientCredentials(provider.url, OPTIONS, clock=lambda: 0.0)
     provider.status, provider.body = status, body
@@ -124,7 +89,7 @@ def test_a_provider_that_gives_none_is_one_error(
     with pytest.raises(KafkaError) as raised:
         ClientCredentials(provider.url, OPTIONS)
     assert str(raised.value).endswith(message)
-    assert len(provider.requests) == 2
+    assert len(provider.came) == 2
     assert "hunter2" not in str(raised.value)
     login._renew_at = 0
     # kafka-python takes this one for a refused login, and asks no further broker.

@@ -5,10 +5,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -32,60 +31,27 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...cases import cases
-from ...schemas.views.view_rows import CLIENT, HOSTILE, at
+from ...http_endpoint import Endpoint, listening
+from ...rows import CLIENT, HOSTILE, at, row
 from ...schemas.views.view_tables import make_table, make_tables
 
 NOW = at(3_600)
 PATH = "/services/T000/TOPSECRET"
 
 
-@dataclass
-class Server:
-    """A local HTTP server: `answers` are its next statuses, then 200 forever."""
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    with listening(PATH, json.loads) as endpoint:
+        endpoint.headers = {"Location": f"http://localhost:{endpoint.server_port}/elsewhere"}
+        yield endpoint
 
-    port: int
-    answers: list[int] = field(default_factory=list)
-    came: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
-    before: Callable[[], None] = lambda: None
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{PATH}"
-
-    @property
-    def texts(self) -> list[str]:
-        return [body["text"] for _, _, body in self.came]
+def texts(server: Endpoint) -> list[str]:
+    return [body["text"] for _, _, body in server.came]
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["Content-Length"]))
-            made.came.append((self.path, dict(self.headers), json.loads(content)))
-            made.before()
-            status = made.answers.pop(0) if made.answers else 200
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", f"http://localhost:{made.port}/elsewhere")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made = Server(http.server_address[1])
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    http.shutdown()
-    thread.join()
-    http.server_close()
-
-
-@pytest.fixture
-def conf(warehouse: Warehouse, server: Server, monkeypatch: pytest.MonkeyPatch) -> Conf:
+def conf(warehouse: Warehouse, server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Conf:
     monkeypatch.setenv("HOOK", server.url)
     monkeypatch.setattr(webhook, "_BACKOFF_S", 0.0)
     return config.load(overrides=overrides(warehouse))
@@ -97,43 +63,21 @@ def overrides(warehouse: Warehouse, **options: Any) -> list[str]:
 
 
 def alert(second: float, state: str = "opened", **others: Any) -> dict[str, Any]:
-    row = {
-        **CLIENT,
-        "event_date": at(second).date(),
-        "event_time": at(second),
-        "alert_id": f"a{second}",
-        "rule": "queue-time",
-        "state": state,
-        "metric": "org.apache.kafka.producer.record.queue.time.avg",
-        "value": 6_000.0,
-        "peak_value": 7_000.5,
-        "bound": 5_000.0,
-        "unit": "ms",
-    }
-    return row | others
+    given = {"alert_id": f"a{second}", "rule": "queue-time", "state": state, "unit": "ms"}
+    given |= {"metric": "org.apache.kafka.producer.record.queue.time.avg", "bound": 5_000.0}
+    given |= {"value": 6_000.0, "peak_value": 7_000.5}
+    return row("metric_alert_events", at(second), CLIENT | given | others)
 
 
 def change(second: float, step: str, **others: Any) -> dict[str, Any]:
-    row = {
-        "event_time": at(second),
-        "run_id": "r1",
-        "number": 0,
-        "plan_id": "p1",
-        "change_id": f"c{second}",
-        "purpose": "apply",
-        "step": step,
-        "cluster_id": "c1",
-        "entity_type": "user",
-        "entity_name": "mallory",
-        "config_key": "producer_byte_rate",
-        "config_value": "1000",
-        "detail": "42 no",
-    }
-    return row | others
+    given = {"run_id": "r1", "number": 0, "plan_id": "p1", "purpose": "apply", "step": step}
+    given |= {"change_id": f"c{second}", "entity_type": "user", "entity_name": "mallory"}
+    given |= {"config_key": "producer_byte_rate", "config_value": "1000", "detail": "42 no"}
+    return row("config_changes", at(second), given | others)
 
 
 def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
-    conf: Conf, server: Server
+    conf: Conf, server: Endpoint
 ) -> None:
     returned = {"direction": "give_back", "purpose": "restore", "config_value": None}
     returned |= {"reason": "the quota does not help"}
@@ -148,7 +92,7 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
         },
     )
     assert notifier.deliver(conf, NOW).sent == 1
-    assert server.texts == [
+    assert texts(server) == [
         "quota given back: user mallory: producer_byte_rate = removed: the quota does not help"
     ]
     assert server.came[0][2]["kind"] == "quota_without_gain"
@@ -159,7 +103,7 @@ def planned(second: float, plan_id: str) -> dict[str, Any]:
     return common | {"event_time": at(second)}
 
 
-def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Server) -> None:
+def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Endpoint) -> None:
     closed = alert(9, "closed", alert_id="a1", reason="cleared")
     ongoing, ahead = alert(5, "still_open"), alert(9_999, "closed", alert_id="a1")
     make_tables(
@@ -173,7 +117,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
     delivery = notifier.deliver(conf, NOW)
     assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
     metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
-    assert server.texts == [
+    assert texts(server) == [
         f"alert queue-time opened: {metric_text} is 6000 ms, bound 5000",
         "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
         "plan p2 waits: 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
@@ -187,7 +131,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Se
     assert len(server.came) == 4
 
 
-def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: Server) -> None:
+def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: Endpoint) -> None:
     burst = {"cluster_id": "c1", "principal": "User:eve", "cause": "restart_loop", "ids": 40}
     burst |= {"is_accused": True, "started_at": at(1), "ended_at": at(5), "source_ids": 39}
     burst |= {"source": "app-* at 10.0.0.5", "source_address": "10.0.0.5", "hosts": 1}
@@ -197,13 +141,13 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: Ser
         ongoing = [burst | {"ended_at": at(ended_s)}, deploy]
         make_table(folder, TABLES["producer_id_bursts"], ongoing)
         notifier.deliver(conf, NOW)
-    assert server.texts == [
+    assert texts(server) == [
         "User:eve as app-* at 10.0.0.5 took 39 producer ids; cause: restart_loop: fix what ends "
         "it, and let its supervisor wait longer each time"
     ]
 
 
-def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Server) -> None:
+def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Endpoint) -> None:
     tables = {
         "config_changes": [change(3, "done"), change(8, "done", plan_id="p3")],
         "plans": [planned(1, "p1"), planned(1, "p2"), planned(7, "p3")],
@@ -224,10 +168,10 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     made = alert(1)
     before, after = made, made | {"event_time": at(2), "value": 1.0}
     keys = set()
-    for number, row in enumerate((before, after)):
+    for number, each in enumerate((before, after)):
         folder = Path(conf.warehouse.folder) / str(number)
         other = conf.model_copy(update={"warehouse": config.WarehouseSection(path=str(folder))})
-        make_tables(Warehouse(other.warehouse), {"metric_alert_events": [row]})
+        make_tables(Warehouse(other.warehouse), {"metric_alert_events": [each]})
         keys |= {notice.key for notice in notifier.pending(other, NOW)}
     assert len(keys) == 1
 
@@ -255,7 +199,7 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[Notification]:
 
 
 def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
-    conf: Conf, server: Server, happened: list[Notification]
+    conf: Conf, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(25)
     delivery = notifier.deliver(conf, NOW)
@@ -269,7 +213,7 @@ def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
 
 @cases("answers", ("it comes back", [500, 503]), ("too many", [429, 200, 502]))
 def test_an_answer_that_may_change_is_tried_again(
-    conf: Conf, server: Server, happened: list[Notification], answers: list[int]
+    conf: Conf, server: Endpoint, happened: list[Notification], answers: list[int]
 ) -> None:
     happened += made(3)
     server.answers = list(answers)
@@ -280,7 +224,7 @@ def test_an_answer_that_may_change_is_tried_again(
 
 
 def test_what_was_not_told_waits_and_is_told_once_it_can_be(
-    conf: Conf, server: Server, happened: list[Notification]
+    conf: Conf, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(3)
     server.answers = [200, 500, 500, 500]
@@ -292,7 +236,7 @@ def test_what_was_not_told_waits_and_is_told_once_it_can_be(
 
 
 def test_what_it_refuses_costs_nobody_else_and_is_counted(
-    conf: Conf, server: Server, happened: list[Notification]
+    conf: Conf, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(3)
     server.answers = [200, 400]
@@ -304,7 +248,7 @@ def test_what_it_refuses_costs_nobody_else_and_is_counted(
     )
 
 
-def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notification]) -> None:
+def test_it_goes_nowhere_else(conf: Conf, server: Endpoint, happened: list[Notification]) -> None:
     happened += made(1)
     server.answers = [302]
     delivery = notifier.deliver(conf, NOW)
@@ -314,7 +258,7 @@ def test_it_goes_nowhere_else(conf: Conf, server: Server, happened: list[Notific
 
 @pytest.mark.usefixtures("conf")
 def test_one_that_hangs_ends_after_its_timeout(
-    warehouse: Warehouse, server: Server, happened: list[Notification]
+    warehouse: Warehouse, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(2)
     let_go = threading.Event()
@@ -327,7 +271,7 @@ def test_one_that_hangs_ends_after_its_timeout(
 
 
 def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
-    conf: Conf, server: Server, happened: list[Notification], monkeypatch: pytest.MonkeyPatch
+    conf: Conf, server: Endpoint, happened: list[Notification], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened += made(2)
 
@@ -355,7 +299,7 @@ def test_what_is_too_old_to_be_told_is_forgotten(conf: Conf, happened: list[Noti
     assert len(sent_log.open_log(conf).times) == 1
 
 
-def test_text_of_a_client_steers_nobody(conf: Conf, server: Server) -> None:
+def test_text_of_a_client_steers_nobody(conf: Conf, server: Endpoint) -> None:
     hostile = f"<!channel> & {HOSTILE}\x1b[2J" + "x" * 10_000
     rows = [alert(1, client_id=hostile, principal="User:<http://x|y>", attributes=[])]
     make_tables(Warehouse(conf.warehouse), {"metric_alert_events": rows})
@@ -368,7 +312,7 @@ def test_text_of_a_client_steers_nobody(conf: Conf, server: Server) -> None:
 
 @pytest.mark.usefixtures("conf")
 def test_the_address_is_in_no_message(
-    server: Server,
+    server: Endpoint,
     happened: list[Notification],
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
@@ -438,7 +382,7 @@ def test_a_torn_log_is_named(conf: Conf, content: str) -> None:
 
 
 def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
-    conf: Conf, server: Server, happened: list[Notification]
+    conf: Conf, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(2)
     in_the_way = sent_log.open_log(conf).file.with_suffix(".new")

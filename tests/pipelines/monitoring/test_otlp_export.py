@@ -1,10 +1,7 @@
 """Own metrics as OTLP over HTTP, with a real server that decodes them by protobuf."""
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,55 +18,20 @@ from quotaflow.pipelines.monitoring import otlp_export
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...schemas.views.view_rows import batch
+from ...delta_tables import NOON
+from ...http_endpoint import Endpoint, listening
+from ...rows import batch
 from ...schemas.views.view_tables import make_tables
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOKEN = "Bearer TOPSECRET"
 PATH = "/v1/metrics"
 
 
-@dataclass
-class Endpoint:
-    """A local server: `answers` are its next statuses, then 200 forever; `body` is what it says."""
-
-    port: int
-    answers: list[int] = field(default_factory=list)
-    body: bytes = b""
-    came: list[tuple[str, dict[str, str], ExportMetricsServiceRequest]] = field(
-        default_factory=list
-    )
-    before: Callable[[], None] = lambda: None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{PATH}"
-
-
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["Content-Length"]))
-            message = ExportMetricsServiceRequest.FromString(content)
-            made.came.append((self.path, dict(self.headers), message))
-            made.before()
-            self.send_response(made.answers.pop(0) if made.answers else 200)
-            self.send_header("Location", "http://127.0.0.1:1/")
-            self.send_header("Content-Length", str(len(made.body)))
-            self.end_headers()
-            self.wfile.write(made.body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        made = Endpoint(server.server_port)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield made
-        server.shutdown()
-        thread.join()
+    with listening(PATH, ExportMetricsServiceRequest.FromString) as endpoint:
+        endpoint.headers = {"Location": "http://127.0.0.1:1/"}
+        yield endpoint
 
 
 def conf_of(warehouse: Warehouse, url: str, **others: Any) -> Conf:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from ...schemas.views.view_rows import at
+from ...rows import Row, at, row
 
-Row = dict[str, Any]
 Content = dict[str, list[Row]]
 SHA, OTHER_SHA = "sha-1", "sha-2"
 
@@ -18,9 +17,8 @@ def source(offset: int, second: float | None = None, topic: str = "logs") -> Row
 
 def counted(outcome: str, rows: int, target: str | None = None, **others: Any) -> Row:
     """A count of a batch."""
-    row = {"cluster_id": "c1", "event_time": at(100), "query_id": "q", "batch_id": 0}
-    row |= {"job": "ingest_request_log", "outcome": outcome, "row_count": rows, "target": target}
-    return row | others
+    given = {"query_id": "q", "batch_id": 0, "job": "ingest_request_log", "target": target} | others
+    return row("pipeline_progress", 100, given, outcome=outcome, row_count=rows)
 
 
 def of_job(job: str, **others: Any) -> Row:
@@ -36,52 +34,48 @@ def push(offset: int, **others: Any) -> Row:
 
 def point(sha: str = SHA, **others: Any) -> Row:
     """A point of a push."""
-    row = {"cluster_id": "c1", "event_time": at(1), "record_time": at(3), "kind": "gauge"}
-    return row | {"payload_sha256": sha, "series_id": 7, "metric": "m"} | others
+    given = {"record_time": at(3), "kind": "gauge", "series_id": 7, "metric": "m"} | others
+    return row("client_metrics", 1, given, payload_sha256=sha)
 
 
 def replica(broker_id: int, second: float = 0, **others: Any) -> Row:
     """A replica in a snapshot."""
-    row = {"cluster_id": "c1", "event_time": at(second), "topic_id": "t1", "topic": "t"}
-    row |= {"partition": 0, "broker_id": broker_id, "is_leader": broker_id == 1}
-    return row | {"is_in_sync": True, "is_removed": False} | others
+    given = {"is_leader": broker_id == 1, "is_in_sync": True} | others
+    return row("replicas", second, given, topic="orders", broker_id=broker_id)
 
 
 def advised(broker_id: int, minute: int = 0, **others: Any) -> Row:
     """A preferred read replica."""
-    row = {"cluster_id": "c1", "event_time": at(60 * minute), "event_date": at(0).date()}
-    row |= {"topic_id": "t1", "partition": 0, "recommended_replica": broker_id}
-    return row | {"recommended_reason": "follower_in_rack"} | others
+    given = {"recommended_replica": broker_id, "recommended_reason": "follower_in_rack"}
+    return row("preferred_replicas", 60 * minute, given | others)
 
 
 def ids(**others: Any) -> Row:
     """New producer ids in a second."""
-    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "broker_id": 1}
-    row |= {"principal": "User:a", "kind": "allocation", "sightings": 3, "new_ids": 1}
-    return row | {"new_ids_exact": 1, "tokens": 5.0, "is_violating": False} | others
+    counts = {"sightings": 3, "new_ids": 1, "new_ids_exact": 1, "tokens": 5.0}
+    return row("producer_id_rates", 0, counts | others, kind="allocation", is_violating=False)
 
 
 def used(**others: Any) -> Row:
     """The usage of a quota."""
-    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date(), "usage": 5.0}
-    return row | {"quota_bucket_usage": 9.0, "quota": 8.0, "is_over": True} | others
+    usage = {"usage": 5.0, "quota_bucket_usage": 9.0, "quota": 8.0, "is_over": True}
+    return row("quota_usage", 0, usage | others)
 
 
 def throttled(**others: Any) -> Row:
     """A throttle that bites."""
-    row = {"cluster_id": "c1", "event_time": at(0), "event_date": at(0).date()}
-    return row | {"is_biting": True, "is_effective": True, "reason": None} | others
+    return row("replication_throttles", 0, others, is_biting=True, is_effective=True)
 
 
 def alerted(**others: Any) -> Row:
     """An alert that was closed."""
-    row = {"cluster_id": "c1", "event_time": at(9), "event_date": at(0).date(), "state": "closed"}
-    return row | {"alert_id": "a", "reason": "cleared", "first_breach": at(0)} | others
+    given = {"alert_id": "a", "reason": "cleared", "first_breach": at(0), "state": "closed"}
+    return row("metric_alert_events", 9, given | others)
 
 
 def step(name: str, change_id: str) -> Row:
     """A step of a change."""
-    return {"event_time": at(0), "run_id": "r", "change_id": change_id, "step": name}
+    return row("config_changes", 0, {}, run_id="r", change_id=change_id, step=name)
 
 
 GOOD: Content = {

@@ -16,13 +16,12 @@ from quotaflow.pipelines.quality.validation import Validation
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import Fill
-from ...schemas.views.view_rows import HOSTILE
+from ...rows import HOSTILE, Row
 from ...schemas.views.view_tables import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Row = dict[str, Any]
 FROZEN = datetime.now(UTC)
 
 

@@ -17,10 +17,9 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...documented_commands import words as arguments
-from ...schemas.views.view_rows import HOSTILE
+from ...rows import HOSTILE, Row
 from ..report.browser import Browser
 
-Row = dict[str, Any]
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SUITES = suites.load({"max_clock_skew_s": 60, "max_lateness_s": 3_600})
 EVERY = [(table, check) for table, checks in SUITES.items() for check in checks]

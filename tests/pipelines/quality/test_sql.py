@@ -10,7 +10,8 @@ from quotaflow.pipelines.quality import suites
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 
-from .planted import BAD, GOOD, Content, Row
+from ...rows import Row
+from .planted import BAD, GOOD, Content
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
 """Rows for reports, and a parser of pages: tags, texts and addresses."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 
@@ -10,10 +10,10 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...delta_tables import NOON
+from ...rows import Row, at
 from ...schemas.views.filled_views import FILLED
-from ...schemas.views.view_rows import Row, at
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOW = NOON + timedelta(hours=2)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 

@@ -8,7 +8,7 @@ from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
-from ...schemas.views.view_rows import Row, at
+from ...rows import Row, at, row
 from ...schemas.views.view_tables import make_table
 from .pages import scope
 
@@ -17,12 +17,18 @@ HOUR_S = 3_600
 
 def step(second: float, step: str, change: str = "a", **others: Any) -> Row:
     """A step of a change that sets a quota of a user with this name."""
-    row = {"cluster_id": "c1", "event_time": at(second), "run_id": "r", "number": int(second)}
-    row |= {"plan_id": "p", "change_id": change, "purpose": "apply", "step": step}
-    row |= {"entity_type": "user", "entity_name": change, "config_key": "producer_byte_rate"}
-    row |= {"operation": "SET", "operand": "9", "prior_value": None, "config_value": "9"}
-    row |= {"expires_at": at(second + HOUR_S), "reason": "why", "evidence_table": "quota_usage"}
-    return row | {"evidence_key": "k", "run_by": "us"} | others
+    given = {
+        "run_id": "r",
+        "number": int(second),
+        "plan_id": "p",
+        "change_id": change,
+        "step": step,
+    }
+    given |= {"entity_type": "user", "entity_name": change, "config_key": "producer_byte_rate"}
+    given |= {"purpose": "apply", "operation": "SET", "operand": "9", "config_value": "9"}
+    given |= {"expires_at": at(second + HOUR_S), "reason": "why", "run_by": "us"}
+    evidence = {"evidence_table": "quota_usage", "evidence_key": "k"}
+    return row("config_changes", second, given | evidence | others)
 
 
 def changes_section(warehouse: Warehouse, *rows: Row) -> ReportSection:

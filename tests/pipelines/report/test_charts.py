@@ -16,7 +16,7 @@ from quotaflow.pipelines.report.charts import (
     worst,
 )
 
-from .pages import NOON
+from ...delta_tables import NOON
 
 NAN = float("nan")
 

@@ -16,8 +16,8 @@ from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...rows import Row, at, moved, read_remotely, setting
 from ...schemas.views.test_snapshots_alone import replica, size, taken
-from ...schemas.views.view_rows import Row, at, moved, read_remotely, setting
 from ...schemas.views.view_tables import make_tables
 from .test_teams import owned
 

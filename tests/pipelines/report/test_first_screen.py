@@ -12,7 +12,7 @@ from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_rows import Row, altered, at, moved, setting
+from ...rows import Row, altered, at, moved, setting
 from ...schemas.views.view_tables import make_tables
 from .pages import Page, alarm, scope
 

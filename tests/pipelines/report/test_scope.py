@@ -10,9 +10,9 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...delta_tables import Fill
-from ...schemas.views.view_rows import at
-from .pages import NOON, scope
+from ...delta_tables import NOON, Fill
+from ...rows import at
+from .pages import scope
 
 
 def test_the_only_cluster_needs_no_name() -> None:

@@ -10,8 +10,8 @@ from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...rows import Row, moved, setting
 from ...schemas.views.test_snapshots_alone import replica, size, taken
-from ...schemas.views.view_rows import Row, moved, setting
 from ...schemas.views.view_tables import make_tables
 from .pages import Page, scope
 

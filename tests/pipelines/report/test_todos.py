@@ -13,8 +13,7 @@ from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...schemas.views.limit_rows import offenders
-from ...schemas.views.view_rows import (
+from ...rows import (
     Row,
     altered,
     fault,
@@ -25,6 +24,7 @@ from ...schemas.views.view_rows import (
     setting,
     used,
 )
+from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers
 from .pages import NOW, PROGRESS, progress, scope
 

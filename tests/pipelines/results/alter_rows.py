@@ -1,22 +1,16 @@
 """Requests that alter configs, as rows of `requests` with their bodies."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...rows import Row, at
+
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 LEADER_RATE, FOLLOWER_RATE = (
     f"{side}.replication.throttled.rate" for side in ("leader", "follower")
 )
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
-
-
-def at(second: float) -> datetime:
-    """A time that many seconds after noon."""
-    return NOON + timedelta(seconds=second)
 
 
 def request(second: float, api: str, body: Row | str | None = None, **others: Any) -> Row:

@@ -10,6 +10,7 @@ from quotaflow.pipelines.results import config_alterations
 from quotaflow.schemas import configs
 
 from ...oracle.rules.throttled_replicas import OPERATIONS
+from ...rows import Row
 from ...rule_rows import compute
 from .alter_rows import (
     APPEND,
@@ -21,7 +22,6 @@ from .alter_rows import (
     SET,
     SUBTRACT,
     TOPIC,
-    Row,
     alter,
     request,
 )

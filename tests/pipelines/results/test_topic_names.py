@@ -1,16 +1,15 @@
 """Ids of topics in what brokers answered, whole and capped."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.results import topic_names
 from quotaflow.schemas.events import NO_TOPIC_ID
 
+from ...delta_tables import NOON
 from ...rule_rows import compute
-
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def request(second: float, api: str, body: str | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Bytes of PRODUCE and FETCH lines, by minute, client and topic."""
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results import traffic
 from quotaflow.pipelines.results.reads import rack_traffic
 
+from ...delta_tables import NOON
 from ...rule_rows import compute
 
 RACKS = {"10.2.0.0/16": "az-2"}
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def request(second: float, api: str, *partitions: dict[str, Any], **others: Any) -> dict[str, Any]:

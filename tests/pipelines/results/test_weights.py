@@ -1,6 +1,6 @@
 """A request of weight 3 counts as three alike, in every result that adds requests up."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +13,8 @@ from quotaflow.pipelines.results.quotas import quota_usage
 from quotaflow.pipelines.results.reads import rack_traffic
 from quotaflow.pipelines.results.replication import replication_traffic
 
+from ...delta_tables import NOON
 from ...rule_rows import Rows, compute
-
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def request(second: float, api: str, size: int, **others: Any) -> dict[str, Any]:

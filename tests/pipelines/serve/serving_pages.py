@@ -14,7 +14,7 @@ from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...schemas.views.view_rows import Row, at
+from ...rows import Row, at
 from ..report.pages import HOSTILE, NAMES, NOW, progress
 
 _SEEN = {"cluster_id": "c1", "event_time": at(0), "is_removed": False}

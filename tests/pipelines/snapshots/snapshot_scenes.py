@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn
 
@@ -21,9 +21,9 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...delta_tables import NOON
 from ..kafka.fake_cluster import CLIENT_METRICS, OF_RESOURCE, MadeCluster
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLUSTER = "c1"
 NEEDED = ("topics", "configs", "telemetry_subscriptions", "requests", "pipeline_progress")
 """Tables that a snapshot of any table reads or fills."""

@@ -17,7 +17,8 @@ from quotaflow.schemas.table import DATE, DOUBLE, INT, STRING, TIMESTAMP, Column
 from quotaflow.schemas.tables.topology import BROKERS, REPLICA_SIZES, REPLICAS
 
 from ...cases import cases
-from .snapshot_scenes import NOON, at
+from ...delta_tables import NOON
+from .snapshot_scenes import at
 
 Row = dict[str, Any]
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 from quotaflow.pipelines.snapshots import client_quotas
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
-from .snapshot_scenes import CLUSTER, NOON, Scene, altered, at
+from ...delta_tables import NOON
+from .snapshot_scenes import CLUSTER, Scene, altered, at
 
 SetterCase = tuple[float, float | None, dict[str, Any]]
 SET: dict[str, tuple[float | None, list[SetterCase], int | None]] = {

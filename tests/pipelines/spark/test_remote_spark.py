@@ -18,7 +18,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...schemas.views.view_rows import Row
+from ...rows import Row
 from ...schemas.views.view_tables import make_table
 from . import recorded, remote_spark
 

@@ -1,7 +1,7 @@
 """Which files a version of a table has, and tables whose files alone would be read wrong."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import duckdb
@@ -12,7 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import delta_files
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 HOUR = timedelta(hours=1)
 
 

@@ -19,9 +19,9 @@ from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
 
+from ... import rows as table_rows
 from ...cases import cases
 from ...delta_tables import NOON, Fill, violation
-from ...schemas.views import view_rows
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -99,7 +99,7 @@ def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
-    fill("configs", [view_rows.config(0, "metrics", "*")])
+    fill("configs", [table_rows.config(0, "metrics", "*")])
     rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")
     assert rows == [{"entity_name": "all"}]
 

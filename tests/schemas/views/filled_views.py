@@ -1,9 +1,7 @@
 """Rows of every table, such that every view has some: whoever adds a view adds rows here."""
 
 from ...delta_tables import NOON, violation
-from . import group_snapshot_rows
-from .group_rows import GROUPS
-from .view_rows import (
+from ...rows import (
     FAR_AHEAD,
     HOSTILE,
     INSTANCE,
@@ -39,6 +37,8 @@ from .view_rows import (
     use,
     used,
 )
+from . import group_snapshot_rows
+from .group_rows import GROUPS
 
 _BROKER_1 = {"node_id": 1, "node_kind": "broker"}
 _TOPIC = {"topic": HOSTILE, "attributes": {"topic": HOSTILE, "node.name": "n"}}

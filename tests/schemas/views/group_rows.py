@@ -2,59 +2,68 @@
 
 from typing import Any
 
-from .view_rows import CLIENT, HOSTILE, Row, at
+from ...rows import HOSTILE, Row, at, minute_of, row
 
 APPLICATION = "shop"
 _PROCESS = "7b8cc72f-7672-4912-802f-fdcca75ef68c"
 _THREAD = f"{APPLICATION}-{_PROCESS}-StreamThread-1-consumer"
-_CLIENT = {name: CLIENT[name] for name in ("cluster_id", "principal", "client_id")}
 
 
 def member(second: float, member_id: str | None, **others: Any) -> Row:
     """A minute of a member of a classic group, with its last request at this second."""
-    minute = at(second // 60 * 60)
-    row = {"event_time": minute, "event_date": minute.date(), **_CLIENT, "group_id": HOSTILE}
-    row |= {"member_id": member_id, "group_type": "classic", "client_address": "10.0.0.7"}
-    row |= {"client_software_name": "librdkafka", "client_software_version": "2.10.0"}
-    row |= {"coordinator_id": 1, "joins": 0, "syncs": 0, "heartbeats": 20, "leaves": 0}
-    row |= {"commits": 6, "errors": 1, "rebalancing_answers": 1, "fenced_answers": 0}
-    row |= {"throttle_time_ms": 0, "group_epoch": 3, "assignor": "range"}
-    row |= {"subscribed_topics": ["orders"], "unreadable_protocols": 0}
-    row |= {"assigned_partitions": [{"topic": "orders", "topic_id": None, "partition": 0}]}
-    return row | {"last_request_time": at(second)} | others
+    counts: Row = dict.fromkeys(("joins", "syncs", "leaves", "fenced_answers"), 0)
+    counts |= {"heartbeats": 20, "commits": 6, "errors": 1, "rebalancing_answers": 1}
+    counts |= {"throttle_time_ms": 0, "unreadable_protocols": 0}
+    client = {"client_software_name": "librdkafka", "client_software_version": "2.10.0"}
+    client |= {"client_address": "10.0.0.7", "group_type": "classic", "assignor": "range"}
+    return row(
+        "group_members",
+        minute_of(second),
+        counts | client | others,
+        group_id=HOSTILE,
+        member_id=member_id,
+        coordinator_id=1,
+        group_epoch=3,
+        subscribed_topics=["orders"],
+        assigned_partitions=[{"topic": "orders", "topic_id": None, "partition": 0}],
+        last_request_time=at(second),
+    )
 
 
 def committed(second: float, partition: int | None, offset: int | None, **others: Any) -> Row:
     """A minute of commits of a group."""
-    minute = at(second // 60 * 60)
-    row = {"event_time": minute, "event_date": minute.date(), **_CLIENT, "group_id": HOSTILE}
-    row |= {"topic": "orders", "topic_id": "t1", "partition": partition, "commits": 4}
-    row |= {"failed_commits": 0, "first_offset": offset, "last_offset": offset}
-    row |= {"max_offset": offset, "last_commit_time": at(second), "member_id": "m1"}
-    return row | {"is_transactional": False, "went_back": False} | others
+    offsets = dict.fromkeys(("first_offset", "last_offset", "max_offset"), offset)
+    counts = {"commits": 4, "failed_commits": 0, "is_transactional": False, "went_back": False}
+    given = {"group_id": HOSTILE, "member_id": "m1", "partition": partition} | offsets | counts
+    return row(
+        "group_commits", minute_of(second), {"last_commit_time": at(second)} | given | others
+    )
 
 
 def happened(second: float, member_id: str, event: str, epoch: int | None, **others: Any) -> Row:
     """An event of a member of a classic group."""
-    row = {"event_time": at(second), "event_date": at(second).date(), **_CLIENT}
-    row |= {"group_id": HOSTILE, "group_type": "classic", "member_id": member_id, "event": event}
-    row |= {"group_epoch": epoch, "error_code": 0, "received_time": at(second), "requests": 1}
-    row |= {"assignor": "range", "coordinator_id": 1, "api": "JOIN_GROUP", "position": 1}
-    row |= {"source_topic": "log", "source_partition": 0, "source_offset": int(second * 1_000)}
-    return row | others
+    group = {
+        "group_id": HOSTILE,
+        "group_type": "classic",
+        "group_epoch": epoch,
+        "assignor": "range",
+    }
+    given = {"member_id": member_id, "event": event, "error_code": 0, "received_time": at(second)}
+    given |= {"requests": 1, "coordinator_id": 1, "api": "JOIN_GROUP", "position": 1}
+    return row("group_member_events", second, group | given | others)
 
 
 def shared(second: float, partition: int | None, **others: Any) -> Row:
     """A minute of share_fetches: of a partition, or of whole requests."""
-    minute = at(second // 60 * 60)
-    row = {"event_time": minute, "event_date": minute.date(), **_CLIENT, "group_id": HOSTILE}
-    row |= {"member_id": "s1", "partition": partition, "broker_id": 1}
-    row |= dict.fromkeys(_SHARE_COUNTS, 0)
+    ids = {"group_id": HOSTILE, "member_id": "s1", "partition": partition}
+    given = ids | dict.fromkeys(_SHARE_COUNTS, 0)
     if partition is None:
-        whole = {"fetches": 9, "max_throttle_time_ms": 0, "max_bytes": 52_428_800}
-        return row | whole | {"lock_timeout_ms": 30_000} | others
-    row |= {"topic": "orders", "topic_id": "t1", "acquired_records": 80, "acquired_ranges": 4}
-    return row | {"max_delivery_count": 1, "accepted_records": 80} | others
+        given |= {"topic": None, "topic_id": None, "fetches": 9, "max_throttle_time_ms": 0}
+        given |= {"max_bytes": 52_428_800, "lock_timeout_ms": 30_000}
+    else:
+        given |= {"acquired_records": 80, "acquired_ranges": 4, "accepted_records": 80}
+        given |= {"max_delivery_count": 1}
+    return row("share_fetches", minute_of(second), given | others)
 
 
 _SHARE_COUNTS = (

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from .view_rows import Row, at, counted
+from ...rows import Row, at, counted, minute_of, row
 
-GROUP: Row = {"cluster_id": "c1", "group_id": "g", "group_type": "classic", "is_removed": False}
 PARTITION: Row = {"topic": "t", "partition": 0}
 TABLES = ("group_offsets", "partition_offsets")
 """The tables with offsets, which a snapshot counts."""
@@ -13,24 +12,25 @@ TABLES = ("group_offsets", "partition_offsets")
 def group(second: float, **others: Any) -> Row:
     """A group with one member, as a snapshot saw it."""
     state = {"protocol_type": "consumer", "state": "Stable", "coordinator_id": 1, "members": 1}
-    return GROUP | state | {"event_time": at(second), "assignor": "range"} | others
+    given = state | {"group_type": "classic", "assignor": "range"} | others
+    return row("groups", second, given, group_id="g")
 
 
 def committed(second: float, offset: int | None, **others: Any) -> Row:
     """The offset of the group in the partition."""
-    return GROUP | PARTITION | {"event_time": at(second), "committed_offset": offset} | others
+    given = PARTITION | {"group_type": "classic"} | others
+    return row("group_offsets", second, given, group_id="g", committed_offset=offset)
 
 
 def ended(second: float, offset: int | None, **others: Any) -> Row:
     """The end of the partition."""
-    row = {"cluster_id": "c1", "event_time": at(second), "log_end_offset": offset}
-    return PARTITION | row | {"is_removed": False} | others
+    return row("partition_offsets", second, PARTITION | others, log_end_offset=offset)
 
 
 def fetched(minute: int, high_watermark: int, broker_id: int = 1) -> Row:
     """The end of the partition, by fetches of a minute."""
-    row = {"cluster_id": "c1", "event_time": at(60 * minute), "broker_id": broker_id}
-    return PARTITION | row | {"topic_id": "i", "max_high_watermark": high_watermark}
+    given = PARTITION | {"topic_id": "i", "broker_id": broker_id}
+    return row("replica_offsets", 60 * minute, given, max_high_watermark=high_watermark)
 
 
 def assigned(
@@ -38,9 +38,9 @@ def assigned(
 ) -> Row:
     """A member and its partitions."""
     named = [{"topic": topic, "partition": partition} for partition in partitions]
-    member = {"member_id": member_id, "client_id": f"client-{member_id}"}
-    row = {"event_time": at(second), "client_address": "10.0.0.1", "assigned_partitions": named}
-    return GROUP | member | row | others
+    member = {"group_id": "g", "member_id": member_id, "client_id": f"client-{member_id}"}
+    given = member | {"client_address": "10.0.0.1", "assigned_partitions": named} | others
+    return row("group_assignments", second, given)
 
 
 def snapshots(*seconds: float) -> list[Row]:
@@ -54,6 +54,6 @@ def snapshots(*seconds: float) -> list[Row]:
 
 def logged_commit(second: float, offset: int, **others: Any) -> Row:
     """A minute with a commit of the group, by a request log."""
-    row = {"cluster_id": "c1", "group_id": "g", "event_time": at(second // 60 * 60)}
-    row |= {"last_commit_time": at(second), "last_offset": offset, "commits": 1}
-    return PARTITION | row | others
+    commit = {"group_id": "g", "last_commit_time": at(second), "last_offset": offset, "commits": 1}
+    given = PARTITION | dict.fromkeys(("topic_id", "principal", "client_id")) | commit | others
+    return row("group_commits", minute_of(second), given)

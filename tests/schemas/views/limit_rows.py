@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ...delta_tables import NOON, violation
-from .view_rows import Row, active, at, setting, use
+from ...rows import Row, active, minute_of, row, setting, use
 from .view_tables import by_case, picked
 
 ADDRESS, OFFENDER = "10.0.0.5", "User:erin"
@@ -18,13 +18,12 @@ OFFENCE_S = 600
 
 def seen(second: float, **others: Any) -> Row:
     """A minute of an address: the offender took 120 ids on as many connections."""
-    minute = at(second // 60 * 60)
-    row: Row = {"cluster_id": "c1", "event_time": minute, "event_date": minute.date()}
-    row |= {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
-    row |= {"first_seen": minute, "last_seen": minute + timedelta(seconds=59), "requests": 500}
-    row |= {"producer_ids": 120, "allocating_connections": 120, "max_weight": 1}
-    row |= {"other_connections": 0, "replica_id": None, "data_requests": 0, "data_bytes": 0}
-    return row | others
+    minute = minute_of(second)
+    times = {"first_seen": minute, "last_seen": minute + timedelta(seconds=59)}
+    who = {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
+    counts = {"requests": 500, "producer_ids": 120, "allocating_connections": 120, "max_weight": 1}
+    counts |= {"other_connections": 0, "data_requests": 0, "data_bytes": 0}
+    return row("address_clients", minute, times | who | counts | others)
 
 
 def quiet(second: float, **others: Any) -> Row:
@@ -56,12 +55,9 @@ def ids(count: int = 40, apart_s: float = 10.0, second: float = 0.0, **others: A
 
 def rates(principal: str = OFFENDER, **others: Any) -> list[Row]:
     """Seconds over the quota of one id per second."""
-    row: Row = {"cluster_id": "c1", "principal": principal, "broker_id": 1, "kind": "allocation"}
-    row |= {"rate_per_s": 2.0, "quota_per_s": 1.0, "throttle_time_ms": 5_000, "new_ids": 2}
-    return [
-        {**row, "event_date": at(n).date(), "event_time": at(n), "is_violating": True} | others
-        for n in range(0, 400, 20)
-    ]
+    seconds = {"rate_per_s": 2.0, "quota_per_s": 1.0, "throttle_time_ms": 5_000, "new_ids": 2}
+    given = {"principal": principal, "is_violating": True} | seconds | others
+    return [row("producer_id_rates", n, given, kind="allocation") for n in range(0, 400, 20)]
 
 
 @cache  # each cluster has one, and no test changes it
@@ -96,7 +92,7 @@ def settings(**others: Any) -> list[Row]:
 
 
 BROKERS = [
-    {"cluster_id": "c1", "event_time": at(0), "is_removed": False, "broker_id": n}
+    row("brokers", 0, {}, broker_id=n)
     | {"host": f"10.0.1.{n}", "port": 9092, "is_controller": n == 1}
     for n in (1, 2, 3)
 ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import Row, at, replicated, setting, throttled
+from ...rows import Row, crossed, replicated, setting, throttled
 from .view_tables import by_case, make_tables, rows
 
 NOW = 3_600
@@ -23,10 +23,8 @@ def produced(second: float, size: int, **others: Any) -> Row:
 
 def sent(second: float, size: int, **others: Any) -> Row:
     """A minute of what broker 1 sent consumers, in bytes per second."""
-    minute = at(second // 60 * 60)
-    row = {"cluster_id": "c1", "event_date": minute.date(), "event_time": minute}
-    row |= {"flow": "consumed", "broker_id": 1, "requests": 1, "is_rack_inferred": False}
-    return row | {"bytes": 60 * size} | others
+    nowhere = dict.fromkeys(("client_rack", "broker_rack", "cross_rack_bytes"))
+    return crossed(second, 60 * size, **nowhere | others)
 
 
 def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:

@@ -10,7 +10,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import FAR_AHEAD, LONG_AGO, alert
+from ...rows import FAR_AHEAD, LONG_AGO, alert
 from .view_tables import make_tables, picked, rows
 
 ONE = "SELECT is_open, opened_at, closed_at, reason, duration_ms, peak_value FROM metric_alerts"

@@ -2,7 +2,7 @@
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import at, batch, counted
+from ...rows import at, batch, counted
 from .view_tables import make_tables, picked, rows
 
 PROGRESS = {

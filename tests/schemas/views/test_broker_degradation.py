@@ -7,8 +7,8 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...rows import Row, at, reassigned, replicated, request, setting, throttled
 from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
-from .view_rows import Row, at, reassigned, replicated, request, setting, throttled
 from .view_tables import picked, rows
 
 

@@ -6,7 +6,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import NAN, Row, at, gauge, push, request
+from ...rows import NAN, Row, at, gauge, push, request
 from .view_tables import picked, rows
 
 

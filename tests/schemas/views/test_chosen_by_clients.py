@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.producer_ids import address_clients
 
+from ...rows import Row, request
 from ...rule_rows import compute
 from .limit_rows import ADDRESS, NO_IDS, OFFENDER, cluster, history, ids, seen
-from .view_rows import Row, request
 from .view_tables import by_case, picked
 
 NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(
@@ -35,9 +35,9 @@ PER_MINUTE = 62
 def given(chosen: dict[str, Any]) -> list[Row]:
     """Requests of the loop in ten minutes: a connection for each id, which may write a batch."""
     names: list[str] = chosen["client_ids"]
-    fixed = {name: value for name, value in chosen.items() if name not in {"client_ids"}}
+    not_of_all = {"client_ids", "is_numbered", *OF_FETCH}
     owner: Row = {"principal": OFFENDER, "client_address": ADDRESS, "error_code": 0}
-    owner |= {name: value for name, value in fixed.items() if name not in OF_FETCH}
+    owner |= {name: value for name, value in chosen.items() if name not in not_of_all}
     batch = [{"topic": "t", "partition": 0, "bytes": 9_000, "error_code": 0}]
     refused = [{"topic": "t", "partition": 0, "bytes": 0, "error_code": 29}]
     made = []

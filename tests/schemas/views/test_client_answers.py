@@ -2,7 +2,7 @@
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import request
+from ...rows import request
 from .view_tables import make_tables, picked, rows
 
 OF_BROKERS = {

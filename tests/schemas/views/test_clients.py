@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import HOSTILE, INFINITE, NAN, Row, gauge, request
+from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
 from .view_tables import picked, rows
 
 

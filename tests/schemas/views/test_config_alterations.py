@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import HOSTILE, Row, altered, at, config, limited, reassigned, setting
+from ...rows import HOSTILE, Row, altered, at, config, limited, reassigned, setting
 from .view_tables import make_tables, picked, rows
 
 LEADERS = "leader.replication.throttled.replicas"

@@ -1,6 +1,6 @@
 """The value before and after each change of a config or quota, by the log and by snapshots."""
 
-from .view_rows import Row, altered, at, config, limited, quota
+from ...rows import Row, altered, at, config, limited, quota
 from .view_tables import by_case, picked
 
 ORDERS = {"entity_type": "topic", "entity_name": "orders"}

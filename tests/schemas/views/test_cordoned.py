@@ -1,7 +1,7 @@
 """Cordoned log dirs (KIP-1066): which brokers take no replica, and what is not advised then."""
 
 from ...cases import cases
-from .view_rows import Row, at, choice, config
+from ...rows import Row, at, choice, config
 from .view_tables import by_case, picked
 
 

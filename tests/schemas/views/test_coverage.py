@@ -1,48 +1,24 @@
 """Coverage of client instances from their contacts: what was asked, what came, how it ended."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ... import rows as tables
 from ...cases import cases
-from ...delta_tables import NOON, Fill
+from ...delta_tables import Fill
+from ...rows import INSTANCE, at, row
 from .view_tables import rows
 
 DAY_S = 86_400
-OWNER = {
-    "cluster_id": "c1",
-    "client_instance_id": "i1",
-    "principal": "User:alice",
-    "client_id": "orders",
-    "client_software_name": "apache-kafka-java",
-    "client_software_version": "4.3.1",
-    "client_address": "10.0.0.7",
-    "broker_id": 1,
-}
-
-
-def at(second: float) -> datetime:
-    return NOON + timedelta(seconds=second)
 
 
 def push(second: float, **others: Any) -> dict[str, Any]:
-    row = {
-        **OWNER,
-        "event_time": at(second),
-        "accepted": True,
-        "error_code": 0,
-        "terminating": False,
-        "payload_sha256": f"sha{second}",
-        "route": "request_log",
-        "source_topic": "log",
-        "source_partition": 0,
-        "source_offset": round(second * 1000),
-    }
-    return row | others
+    nothing = dict.fromkeys(("compression", "wire_bytes", "decoded_bytes"))
+    return tables.push(second, **nothing | others)
 
 
 def rejected(second: float, error_code: int, **others: Any) -> dict[str, Any]:
@@ -51,7 +27,7 @@ def rejected(second: float, error_code: int, **others: Any) -> dict[str, Any]:
 
 def requested(second: float, interval_s: int = 10, **others: Any) -> dict[str, Any]:
     answer = {"error_code": 0, "push_interval_ms": interval_s * 1_000, "requested_metrics": ["*"]}
-    return {**OWNER, "event_time": at(second), **answer} | others
+    return row("telemetry_subscriptions", second, INSTANCE | answer | others)
 
 
 def another(second: float) -> dict[str, Any]:
@@ -72,18 +48,9 @@ def answered(second: float, interval_s: int) -> dict[str, Any]:
 
 def removed(before_day: int, **others: Any) -> dict[str, Any]:
     """What upkeep tells of rows past their retention."""
-    row = {
-        "cluster_id": "c1",
-        "event_time": at(before_day * DAY_S),
-        "job": "upkeep",
-        "query_id": "upkeep c1",
-        "batch_id": 1,
-        "target": "telemetry_pushes",
-        "outcome": "removed",
-        "reason": "past_retention",
-        "row_count": 10,
-    }
-    return row | others
+    batch = {"job": "upkeep", "query_id": "upkeep c1", "batch_id": 1, "row_count": 10}
+    count = {"target": "telemetry_pushes", "outcome": "removed", "reason": "past_retention"}
+    return row("pipeline_progress", before_day * DAY_S, batch | count | others)
 
 
 @pytest.fixture
@@ -313,20 +280,9 @@ def test_batches_of_a_collector_are_no_client(warehouse: Warehouse, fill: Fill) 
 
 
 def point(second: float, start: float, **others: Any) -> dict[str, Any]:
-    row = {
-        "cluster_id": "c1",
-        "client_instance_id": "i1",
-        "event_time": at(second),
-        "start_time": at(start),
-        "series_id": 1,
-        "metric": "m",
-        "kind": "sum",
-        "temporality": "delta",
-        "value": 1.0,
-        "accepted": True,
-        "payload_sha256": f"sha{second}",
-    }
-    return row | others
+    metric = {"series_id": 1, "metric": "m", "kind": "sum", "temporality": "delta", "value": 1.0}
+    given = metric | {"accepted": True, "payload_sha256": f"sha{second}"} | others
+    return row("client_metrics", second, given, client_instance_id="i1", start_time=at(start))
 
 
 @cases(

@@ -5,8 +5,8 @@ from typing import Any
 
 from quotaflow.pipelines.feedback.planning import plan_inputs
 
+from ...rows import Row, quota
 from .limit_rows import HISTORY_S, cluster, heap, history, ids, loop, rates, settings
-from .view_rows import Row, quota
 from .view_tables import by_case, picked
 
 USERS = ("erin", "frank", "grace")

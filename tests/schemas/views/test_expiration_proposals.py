@@ -1,7 +1,7 @@
 """When producer ids expire earlier, and for whom they must not."""
 
+from ...rows import Row, active, config
 from .limit_rows import cluster, heap, settings
-from .view_rows import Row, active, config
 from .view_tables import by_case, picked
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .view_rows import Row, at, batch, counted
+from ...rows import Row, at, batch, counted
 from .view_tables import by_case
 
 JOB = "request_results"

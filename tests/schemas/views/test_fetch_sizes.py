@@ -5,7 +5,7 @@ from typing import Any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import Row, fetched
+from ...rows import Row, fetched
 from .view_tables import make_tables, picked, rows
 
 MIB = 2**20

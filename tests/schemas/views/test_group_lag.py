@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ...rows import Row
 from .group_snapshot_rows import assigned, committed, ended, fetched, logged_commit, snapshots
-from .view_rows import Row
 from .view_tables import by_case, picked
 
 

@@ -5,10 +5,10 @@ import pytest
 from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
 
 from ...pipelines.results.groups import golden_groups
+from ...rows import INSTANCE, Row, at, delta, gauge
 from ...rule_rows import compute
 from .group_rows import APPLICATION, committed, happened, member, shared
 from .memory_tables import MemoryTables
-from .view_rows import INSTANCE, Row, at, delta, gauge
 from .view_tables import by_case, picked
 
 

@@ -1,6 +1,6 @@
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import INSTANCE, at, gauge, push
+from ...rows import INSTANCE, at, gauge, push
 from .view_tables import make_tables, picked, rows
 
 REQUEST = {**INSTANCE, "event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}

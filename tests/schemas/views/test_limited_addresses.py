@@ -3,6 +3,7 @@
 from ipaddress import IPv4Address
 from typing import Any
 
+from ...rows import Row, at
 from .limit_rows import (
     ADDRESS,
     BROKERS,
@@ -19,7 +20,6 @@ from .limit_rows import (
     settings,
     steps,
 )
-from .view_rows import Row, at
 from .view_tables import by_case, picked
 
 CALM = {"client_pattern": "calm", **NO_IDS}

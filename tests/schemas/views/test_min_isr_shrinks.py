@@ -4,8 +4,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...rows import Row, at, reassigned, replicated, throttled
 from .rate_rows import CAPACITY, NOW, demand, sent
-from .view_rows import Row, at, reassigned, replicated, throttled
 from .view_tables import by_case, picked, rows
 
 DAY_AGO = NOW - 86_400

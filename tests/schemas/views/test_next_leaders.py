@@ -5,8 +5,8 @@ from typing import Any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...rows import Row, choice, reassigned, throttled
 from .rate_rows import MOVES, NOW, demand, produced
-from .view_rows import Row, choice, reassigned, throttled
 from .view_tables import make_tables, picked, rows
 
 MINUTE_BYTES = 60

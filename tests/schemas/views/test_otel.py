@@ -9,7 +9,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import NOON, Fill
-from .view_rows import Row, at, cumulative, delta, gauge
+from ...rows import Row, at, cumulative, delta, gauge
 from .view_tables import rows
 
 NOON_NS = int(NOON.timestamp()) * 10**9

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .view_rows import Row, choice, fetched, setting
+from ...rows import Row, choice, fetched, setting
 from .view_tables import by_case
 
 OWN, SPARK = "User:quotaflow", "consumer-spark-kafka-source-1-executor-2"

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from quotaflow.pipelines.feedback.planning import plan_inputs
 
+from ...rows import Row, quota
 from .limit_rows import (
     ADDRESS,
     HISTORY_S,
@@ -21,7 +22,6 @@ from .limit_rows import (
     settings,
     steps,
 )
-from .view_rows import Row, quota
 from .view_tables import by_case, picked
 from .wait_rows import SLOW
 

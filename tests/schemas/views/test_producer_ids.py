@@ -8,7 +8,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import LONG_AGO, Row, active, at, config, counted, use
+from ...rows import LONG_AGO, Row, active, at, config, counted, row, use
 from .view_tables import make_tables, picked, rows
 
 DAY_S = 86_400
@@ -320,13 +320,9 @@ def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> No
 
 
 def rate(second: float, rate_per_s: float, **others: object) -> Row:
-    row: Row = {
-        **{"cluster_id": "c1", "principal": "User:alice", "broker_id": 1, "kind": "allocation"},
-        **{"event_date": at(second).date(), "event_time": at(second), "new_ids": 1},
-        **{"rate_per_s": rate_per_s, "quota_per_s": 1.5, "throttle_time_ms": 0},
-        "is_violating": False,
-    }
-    return row | others
+    given = {"rate_per_s": rate_per_s, "quota_per_s": 1.5, "throttle_time_ms": 0, "new_ids": 1}
+    ids = {"kind": "allocation", "is_violating": False}
+    return row("producer_id_rates", second, given | ids | others)
 
 
 def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> None:

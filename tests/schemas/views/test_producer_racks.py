@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .view_rows import Row, at, choice, gauge, moved, setting
+from ...rows import Row, at, choice, gauge, moved, row, setting
 from .view_tables import by_case, picked
 
 GIB = 2**30
@@ -60,9 +60,8 @@ def test_the_rack_of_a_producer() -> None:
 
 
 def replica(broker_id: int, *, is_leader: bool, **others: Any) -> Row:
-    row = {"event_time": at(0), "topic": "orders", "topic_id": "t1", "partition": 0}
-    row |= {"broker_id": broker_id, "is_leader": is_leader, "is_in_sync": True}
-    return row | {"is_offline": False, "is_removed": False} | others
+    given = {"is_leader": is_leader, "is_in_sync": True, "is_offline": False} | others
+    return row("replicas", 0, given, topic="orders", broker_id=broker_id)
 
 
 BROKERS = [

@@ -7,7 +7,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
-from .view_rows import Row, altered, at, fetched, moved, request, setting
+from ...rows import Row, altered, at, fetched, moved, request, setting
 from .view_tables import by_case
 
 USER_ROW = {"entity_type": "user", "entity_name": "x", "principal": "User:alice"}

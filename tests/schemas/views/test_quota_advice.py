@@ -11,7 +11,7 @@ from quotaflow.schemas.configs import CONFIGS
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import Row, altered, at, fetched, quota, setting
+from ...rows import Row, altered, at, fetched, quota, row, setting
 from .view_tables import by_case, make_tables, picked, rows
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
@@ -19,18 +19,8 @@ ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over
 
 def used(second: float, usage: float, **others: Any) -> Row:
     """A window of bytes that alice produced at a broker, limited by no quota."""
-    row = {
-        "cluster_id": "c1",
-        "event_date": at(second).date(),
-        "event_time": at(second),
-        "broker_id": 1,
-        "principal": "User:alice",
-        "client_id": "orders",
-        "quota_type": "producer_byte_rate",
-        "usage": usage,
-        "throttled_requests": 0,
-    }
-    return row | others
+    given = {"quota_type": "producer_byte_rate", "usage": usage, "throttled_requests": 0}
+    return row("quota_usage", second, given | others)
 
 
 def limited(second: float, usage: float, limit: float, **others: Any) -> Row:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from .view_rows import Row, at, used
+from ...rows import Row, at, used
 from .view_tables import by_case
 
 BYTES = "producer_byte_rate"

@@ -21,7 +21,7 @@ from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 from ...cases import cases
 from ...delta_tables import NOON
 from ...pipelines.feedback.fake_configs import Clock, DictConfigs, ListJournal, applying
-from .view_rows import Row, at, limited, quota, setting, used
+from ...rows import Row, at, limited, quota, row, setting, used
 from .view_tables import by_case, make_table, make_tables, picked, rows
 
 KEY = "producer_byte_rate"
@@ -164,17 +164,8 @@ def test_a_raise_is_judged_by_how_often_its_user_is_throttled_per_byte() -> None
 
 def changed(second: float, step: str = "done", **others: Any) -> Row:
     """A record of a quota of alice that this pipeline wrote."""
-    row = {
-        "cluster_id": "c1",
-        "event_time": at(second),
-        "purpose": "apply",
-        "step": step,
-        "entity_type": "user",
-        "entity_name": "alice",
-        "config_key": KEY,
-        "operation": "SET",
-    }
-    return row | others
+    given = {"entity_type": "user", "entity_name": "alice", "config_key": KEY, "operation": "SET"}
+    return row("config_changes", second, given | others, purpose="apply", step=step)
 
 
 ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {

@@ -6,7 +6,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.quota import NEAR_SHARE
 
 from ...delta_tables import Fill
-from .view_rows import Row, used
+from ...rows import Row, used
 from .view_tables import by_case, picked, rows
 
 

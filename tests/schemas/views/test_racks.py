@@ -5,7 +5,7 @@ from typing import Any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import NAN, Row, choice, crossed, gauge, setting
+from ...rows import NAN, Row, choice, crossed, gauge, setting
 from .view_tables import make_tables, picked, rows
 
 GIB = 2**30

@@ -15,8 +15,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
 from ...oracle.rules.throttle_rate import CurrentRate, Demand, advise
+from ...rows import Row, replicated, setting, throttled
 from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, produced, sent
-from .view_rows import Row, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows
 
 MB = 1e6

@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import Row, cumulative, delta
+from ...rows import Row, cumulative, delta
 from .view_tables import picked, rows
 
 RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"

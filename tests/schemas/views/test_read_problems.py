@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
+from ...rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
 from .view_tables import make_tables, picked, rows
 
 OLD_JAVA = {"client_software_version": "3.3.2"}

@@ -9,7 +9,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import Row, altered, at, behind, moved, reassigned
+from ...rows import Row, altered, at, behind, moved, reassigned
 from .view_tables import make_tables, picked, rows
 
 PARTITION = {"topic_id": "t1", "topic": "orders", "partition": 0}

@@ -10,9 +10,10 @@ from quotaflow.pipelines.results.groups import group_member_events, group_member
 
 from ...delta_tables import NOON
 from ...pipelines.results.groups import golden_groups
+from ...rows import Row, at, row
 from ...rule_rows import compute
 from .memory_tables import MemoryTables
-from .view_tables import Row, by_case, picked
+from .view_tables import by_case, picked
 
 JOINED, LEFT, MISSED, SUBSCRIBED, PARTITIONS, UNKNOWN = (
     "member_joined",
@@ -66,14 +67,12 @@ def test_rebalances_of_real_groups(captured: MemoryTables, group: str) -> None:
 
 def event(second: float, member: str, name: str, epoch: int | None, **others: Any) -> Row:
     """An event of a classic group with assignor range; `waited_s` is how long the request took."""
-    time = NOON + timedelta(seconds=second)
-    waited = timedelta(seconds=others.pop("waited_s", 0))
-    row = {"event_time": time, "event_date": time.date(), "received_time": time - waited}
-    row |= {"group_id": "g", "group_type": "classic", "member_id": member, "event": name}
-    row |= {"client_id": f"c-{member}", "principal": "User:a", "group_epoch": epoch}
-    row |= {"error_code": 0, "assignor": "range", "coordinator_id": 1, "subscribed_topics": ["t"]}
-    row |= {"source_topic": "log", "source_offset": int(second * 1_000), "requests": 1}
-    return row | others
+    waited = others.pop("waited_s", 0)
+    group = {"group_id": "g", "group_type": "classic", "group_epoch": epoch, "assignor": "range"}
+    given = {"member_id": member, "client_id": f"c-{member}", "principal": "User:a", "event": name}
+    given |= {"error_code": 0, "requests": 1, "coordinator_id": 1, "subscribed_topics": ["t"]}
+    times = {"received_time": at(second) - timedelta(seconds=waited)}
+    return row("group_member_events", second, group | given | times | others)
 
 
 def generation(

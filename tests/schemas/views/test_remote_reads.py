@@ -3,9 +3,9 @@
 from typing import Any
 
 from ...cases import cases
+from ...rows import Row, at, config, moved, read_remotely, setting
 from .group_rows import member
 from .group_snapshot_rows import ended, snapshots
-from .view_rows import Row, at, config, moved, read_remotely, setting
 from .view_tables import by_case, picked
 
 WAITED = {"empty_fetches": 4, "empty_time_ms": 2_000.0, "fetch_quota": 1_000}

@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import HOSTILE, Row, at, choice, crossed, moved, setting
+from ...rows import HOSTILE, Row, at, choice, crossed, moved, setting
 from .view_tables import make_tables, picked, rows
 
 HALF_HOUR_S = 1_800

@@ -9,8 +9,8 @@ from quotaflow.pipelines.snapshots import settings
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import Fill
+from ...rows import Row, at, setting, throttled
 from .rate_rows import CAPACITY, NOW, sent
-from .view_rows import Row, at, setting, throttled
 from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"

@@ -2,7 +2,7 @@
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import at, quota
+from ...rows import at, quota
 from .view_tables import make_tables, picked, rows
 
 SEEN = {"cluster_id": "c1", "is_removed": False}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .view_rows import Row, at, config, counted, setting
+from ...rows import Row, at, config, counted, setting
 from .view_tables import by_case, picked
 
 NOW = 3_600

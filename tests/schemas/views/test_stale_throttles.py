@@ -6,8 +6,8 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW
-from .view_rows import HOSTILE, Row, altered, setting, throttled
 from .view_tables import by_case, make_tables, picked, rows
 
 LEADER_RATE = "leader.replication.throttled.rate"

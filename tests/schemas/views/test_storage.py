@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ...rows import Row, at, counted, setting
 from .test_snapshots_alone import replica, size, taken
-from .view_rows import Row, at, counted, setting
 from .view_tables import by_case, picked
 
 GIB = 2**30

@@ -5,7 +5,7 @@ from typing import Any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import INSTANCE, LONG_AGO, alert, at, config, push
+from ...rows import INSTANCE, LONG_AGO, alert, at, config, push
 from .view_tables import make_tables, picked, rows
 
 ID = "vl7CCx68Qw29SsxmLSK4Xg"

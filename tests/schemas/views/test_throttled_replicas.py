@@ -5,8 +5,8 @@ from typing import Any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW, produced
-from .view_rows import HOSTILE, Row, altered, setting, throttled
 from .view_tables import make_tables, picked, rows
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))

@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from .view_rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
+from ...rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
 from .view_tables import make_tables, picked, rows
 
 MIB = 2**20

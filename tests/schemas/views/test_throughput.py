@@ -8,7 +8,7 @@ from quotaflow.udfs.engine.database import opened
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
+from ...rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
 from .view_tables import picked, rows
 
 BYTES = "producer.topic.byte.total"

@@ -11,7 +11,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
+from ...rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
 from .view_tables import picked, rows
 
 TOTALS = "SELECT * FROM metric_totals ORDER BY series_id, event_time"

@@ -10,7 +10,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...delta_tables import Fill
-from .view_rows import Row, moved, setting
+from ...rows import Row, moved, setting
 from .view_tables import make_tables, picked, rows
 
 GIB = 2**30

@@ -10,6 +10,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...delta_tables import NOON, Fill
+from ...rows import row
 from .view_tables import make_table, rows
 
 QUERY = "SELECT * FROM unknown_metrics ORDER BY kind, name, client_software_version"
@@ -17,17 +18,16 @@ OWN = "org.apache.kafka.shop.orders.total"
 
 
 def point(metric: str, minute: int = 0, **others: Any) -> dict[str, Any]:
-    row = {
-        "cluster_id": "c1",
-        "event_time": NOON + timedelta(minutes=minute),
-        "metric": metric,
-        "in_catalogue": metric == "org.apache.kafka.producer.connection.count",
-        "client_software_name": "apache-kafka-java",
-        "client_software_version": "4.3.1",
-        "attributes": [],
-        "resource": [("client_rack", "az-a")],
-    }
-    return row | others
+    software = {"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"}
+    return row(
+        "client_metrics",
+        60 * minute,
+        software | others,
+        metric=metric,
+        in_catalogue=metric == "org.apache.kafka.producer.connection.count",
+        attributes=[],
+        resource=[("client_rack", "az-a")],
+    )
 
 
 STANDARD = "org.apache.kafka.producer.connection.count"

@@ -1,8 +1,8 @@
 """Unknown in, unknown out: no sum, least or greatest of a view takes a null for a number."""
 
+from ...rows import Row, active, config, push, replicated
 from .test_reassignments import NAMES, REQUESTED, falling
 from .test_subscriptions import live, opened
-from .view_rows import Row, active, config, push, replicated
 from .view_tables import by_case, picked
 
 FOLLOWS = {"leader_id": 1, "follower_id": 2}

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ...rows import Row, at, moved, request
 from .group_snapshot_rows import assigned, committed, ended, group, logged_commit, snapshots
-from .view_rows import Row, at, moved, request
 from .view_tables import by_case, picked
 
 CLIENT: Row = {"cluster_id": "c1", "principal": "User:alice", "client_id": "orders"}
@@ -50,7 +50,7 @@ def share_scene(*fetches: Row, read_too: bool = False) -> Any:
         group_offsets=offsets,
         partition_offsets=ends,
         groups=[group(0, **of_group)],
-        group_assignments=[assigned("m", 0, **of_group)],
+        group_assignments=[assigned("m", 0)],
         group_members=[member(1_140, commits=0, **of_group)],
         requests=[fetch(1_150, api="SHARE_FETCH")],
         share_fetches=list(fetches),

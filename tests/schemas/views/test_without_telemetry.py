@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .view_rows import INSTANCE, at, request
+from ...rows import INSTANCE, at, request
 from .view_tables import make_tables, rows
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}

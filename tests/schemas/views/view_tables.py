@@ -26,8 +26,8 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
+from ...rows import Row
 from .memory_tables import MemoryTables
-from .view_rows import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

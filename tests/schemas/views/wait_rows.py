@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ...rows import Row, replicated, request, use
 from .limit_rows import ADDRESS, OFFENDER, cluster, heap, history, ids, loop
-from .view_rows import Row, replicated, request, use
 
 
 def served(slow: Iterable[int], **others: Any) -> list[Row]:

@@ -4,7 +4,6 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,15 +23,14 @@ from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.request_log.records import RECORDS
 
 from ...invariants.recorded_facts import followed, unpacked
+from ...rows import Row, counted
 from ...rule_rows import Rows, compute
 from ...schemas.views.memory_tables import MemoryTables
-from ...schemas.views.view_rows import counted
 from .lines import GROUP, TOPIC, TOPIC_ID, lines_of
 from .world import BROKERS, HOUR_S, RACKS, Step, World, time_of
 
 SNAPSHOT_EVERY_S = 600
 _OF_GROUPS = ("group_offsets", "partition_offsets", "groups", "group_assignments")
-Row = dict[str, Any]
 
 
 def tables_of(worlds: Iterable[World]) -> MemoryTables:

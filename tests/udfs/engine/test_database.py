@@ -1,6 +1,6 @@
 """Relations of files and rows, and what a rule yields of them."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from quotaflow.schemas.table import DATE, INT, LONG, STRING, TIMESTAMP
 from quotaflow.udfs.engine.database import Selection, opened
 from quotaflow.udfs.engine.rule import Batches, Files, Relation, Rule, Walk
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 PART = pa.struct([("id", INT), ("name", STRING)])
 FACTS = pa.schema([("event_time", TIMESTAMP), ("n", INT), ("parts", pa.list_(PART))])
 TOTALS = pa.schema([("event_time", TIMESTAMP), ("total", LONG)])

@@ -1,7 +1,6 @@
 """What a Spark task runs, without Spark."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,8 @@ from quotaflow.udfs.engine.database import Selection
 from quotaflow.udfs.engine.rule import Batches, Rule
 from quotaflow.udfs.engine.task import TASK, Piece, Task, over_relations, over_rows
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 SCHEMA = pa.schema([("event_time", TIMESTAMP), ("n", LONG)])
 
 

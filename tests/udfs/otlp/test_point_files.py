@@ -1,6 +1,6 @@
 """Points that tasks write are those that they would return."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from quotaflow.udfs.otlp.decode import decode_pushes
 from quotaflow.udfs.otlp.point_files import WRITTEN, write_points
 from quotaflow.udfs.table_files import Target
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
 
 
 def target(folder: Path) -> Target:

@@ -1,7 +1,7 @@
 """When a limit is set, lowered, kept and given back, and how long its lease is."""
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import hypothesis as hyp
 import pytest
@@ -27,7 +27,8 @@ from quotaflow.udfs.rules.limit import (
     OffenderLimit,
 )
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+from ...delta_tables import NOON
+
 HOUR = timedelta(hours=1)
 BOUNDS = LimitBounds()
 

@@ -19,7 +19,8 @@ from quotaflow.pipelines.feedback.ledger.ledger import Record
 from quotaflow.pipelines.feedback.ledger.signing import LEASE, RECORD, Signer
 
 from ....cases import cases
-from ..fake_configs import NOON, forged
+from ....delta_tables import NOON
+from ..fake_configs import forged
 
 SIGNER = Signer((b"k" * 32,), "here")
 RECORD_OF_NOON = forged(ConfigEntity("c1", "user", "eve"), "producer_byte_rate", "2000", "3000")

@@ -8,7 +8,8 @@ from quotaflow.pipelines.feedback.planning import guards, plan_inputs
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 RATE, EXPIRATION = "connection_creation_rate", "producer.id.expiration.ms"
 LIMIT = {"entity_type": "ip", "config_key": RATE, "config_value": "1"}

@@ -42,7 +42,8 @@ from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 from ..lease_site import HERE, THERE, Site, live
 
 RATE = "producer_ids_rate"

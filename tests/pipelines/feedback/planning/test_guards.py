@@ -25,7 +25,8 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"

@@ -20,9 +20,10 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
-from ....schemas.views.view_rows import Row, request
+from ....delta_tables import NOON
+from ....rows import Row, request
 from ....schemas.views.view_tables import make_tables
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 from ..scene import Scene
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -28,7 +28,8 @@ from quotaflow.pipelines.feedback.runs.release_run import Release, Request, reco
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.configs import LEADER_RATE, LEADER_REPLICAS
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 from ..scene import Scene
 
 KEY = desired().key

@@ -17,7 +17,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ....schemas.views.view_rows import Row
+from ....rows import Row
 from ....schemas.views.view_tables import make_tables
 
 MINUTE = timedelta(minutes=1)

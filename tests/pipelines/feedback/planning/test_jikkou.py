@@ -7,7 +7,8 @@ from quotaflow.pipelines.feedback.planning import jikkou
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ..fake_configs import NOON, desired
+from ....delta_tables import NOON
+from ..fake_configs import desired
 
 RATE = "leader.replication.throttled.rate"
 

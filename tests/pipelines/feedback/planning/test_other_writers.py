@@ -16,9 +16,10 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
-from ....schemas.views.view_rows import Row, altered, at, setting
+from ....delta_tables import NOON
+from ....rows import Row, altered, at, setting
 from ....schemas.views.view_tables import make_tables
-from ..fake_configs import NOON, DictConfigs, FakeTables, ListJournal, applying, desired
+from ..fake_configs import DictConfigs, FakeTables, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
 

@@ -18,7 +18,8 @@ from quotaflow.pipelines.reasons import limits
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN, LimitBounds
 
 from ....cases import cases
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 KEY = "connection_creation_rate"
 ENTITY = ConfigEntity("c1", "ip", "10.0.0.7")

@@ -15,7 +15,8 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.recheck import Recheck, problem
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
 

@@ -12,7 +12,8 @@ from quotaflow.pipelines.feedback.planning import other_writers, restore_plan
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ..fake_configs import NOON, Clock, DictConfigs, FakeTables, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, FakeTables, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"

@@ -12,7 +12,8 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 
-from ..fake_configs import NOON, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import DictConfigs, ListJournal, applying, desired
 
 LIST = "leader.replication.throttled.replicas"
 ROWS = [

@@ -12,7 +12,8 @@ from quotaflow.pipelines.feedback.planning import other_writers, strimzi
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ..fake_configs import NOON, FakeTables, desired
+from ....delta_tables import NOON
+from ..fake_configs import FakeTables, desired
 
 OPERATOR = "strimzi (User:op (op), ALTER_CLIENT_QUOTAS)"
 RATE = "leader.replication.throttled.rate"

@@ -19,7 +19,8 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 BYTES, CONNECTIONS, IDS = "producer_byte_rate", "connection_creation_rate", "producer_ids_rate"
 RATE = "leader.replication.throttled.rate"

@@ -17,8 +17,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
 from ....delta_tables import this_minute
+from ....rows import fresh
 from ....schemas.views.limit_rows import offenders
-from ....schemas.views.view_rows import fresh
 from ....schemas.views.view_tables import make_tables_and_answers
 
 ALERTS = {"metric_alerts", "current_configs"}

@@ -29,7 +29,8 @@ from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying
 
 ADVISED, EXCLUDED = ("dave", "erin"), "vip"
 PROTECTED, OF_BROKER, LISTED = "10.0.0.9", "10.0.0.1", "127.0.0.5"

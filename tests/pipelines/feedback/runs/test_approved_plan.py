@@ -16,8 +16,8 @@ from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....delta_tables import this_minute
+from ....rows import fresh, limited
 from ....schemas.views.limit_rows import offenders
-from ....schemas.views.view_rows import fresh, limited
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..fake_configs import DictConfigs, desired, forged
 

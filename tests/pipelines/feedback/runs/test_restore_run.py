@@ -20,8 +20,9 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 from ....cases import cases
+from ....delta_tables import NOON
 from ....schemas.views.view_tables import make_tables_and_answers
-from ..fake_configs import NOON, desired
+from ..fake_configs import desired
 from ..scene import Scene, planned
 
 KEY = "producer_byte_rate"

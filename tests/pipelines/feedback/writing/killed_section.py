@@ -15,7 +15,8 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.writing import exclusive_section
-from tests.pipelines.feedback.fake_configs import NOON, DictConfigs, desired, file_leases
+from tests.delta_tables import NOON
+from tests.pipelines.feedback.fake_configs import DictConfigs, desired, file_leases
 
 
 @contextmanager

@@ -28,7 +28,8 @@ from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from ....cases import cases
-from ..fake_configs import NOON, Clock, DictConfigs, ListJournal, applying, desired
+from ....delta_tables import NOON
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 BOUNDS = PlanPolicy(lease_s=600, max_step_factor=1e9)

@@ -27,8 +27,8 @@ from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
 from ....cases import cases
 from ....delta_tables import this_minute
+from ....rows import fresh
 from ....schemas.views.limit_rows import offenders
-from ....schemas.views.view_rows import fresh
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..delta_scene import Folder, Opened, apply, changes, ledger
 from ..fake_configs import DictConfigs, ListJournal, applying

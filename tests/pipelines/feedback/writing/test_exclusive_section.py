@@ -11,7 +11,8 @@ from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, REFUSED, STARTED, Ledger
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 
-from ..fake_configs import NOON, desired, forged
+from ....delta_tables import NOON
+from ..fake_configs import desired, forged
 
 
 def leased(after_s: float, step: str = DONE) -> Ledger:

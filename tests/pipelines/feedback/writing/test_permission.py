@@ -16,7 +16,8 @@ from quotaflow.pipelines.feedback.writing import exclusive_section, permission
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 
-from ..fake_configs import NOON, desired
+from ....delta_tables import NOON
+from ..fake_configs import desired
 
 FORBIDDEN = "feedback.may_write=false"
 

@@ -19,8 +19,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
 from ....delta_tables import NOON, violation
+from ....rows import HOSTILE, Row
 from ....schemas.views.filled_views import FILLED
-from ....schemas.views.view_rows import HOSTILE, Row
 from ....schemas.views.view_tables import make_inputs, no_session
 
 if TYPE_CHECKING:

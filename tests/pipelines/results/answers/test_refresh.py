@@ -21,8 +21,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
 from ....delta_tables import NOON, Fill, violation
+from ....rows import HOSTILE, alert, use, used
 from ....schemas.views.filled_views import FILLED
-from ....schemas.views.view_rows import HOSTILE, alert, use, used
 from ....schemas.views.view_tables import make_inputs, no_session, temporary_folder
 
 LATER = NOON + timedelta(seconds=1)

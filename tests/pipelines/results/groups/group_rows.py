@@ -1,11 +1,12 @@
 """Requests of groups with made bodies."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+from ....delta_tables import NOON
+
 Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CLIENT = {"principal": "User:bob", "client_id": "app", "client_address": "10.0.0.1"}
 
 

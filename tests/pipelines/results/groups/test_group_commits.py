@@ -8,9 +8,10 @@ from quotaflow.pipelines.results.groups import group_commits
 from quotaflow.schemas.events import NO_TOPIC_ID
 
 from ....conftest import GOLDEN
+from ....delta_tables import NOON
 from ....rule_rows import Rows, compute
 from . import golden_groups
-from .group_rows import NOON, commit
+from .group_rows import commit
 
 COLUMNS = ("topic", "topic_id", "partition", "commits", "failed_commits", "error_code")
 COLUMNS += ("first_offset", "last_offset", "max_offset", "went_back")

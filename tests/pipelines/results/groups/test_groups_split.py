@@ -16,10 +16,11 @@ from quotaflow.pipelines.results.groups import (
     share_fetches,
 )
 
+from ....delta_tables import NOON
 from ....examples import EXPENSIVE
 from ..splits import assert_same_however_split
 from . import golden_groups
-from .group_rows import NOON, Row, commit, heartbeat, left, old_heartbeat, request
+from .group_rows import Row, commit, heartbeat, left, old_heartbeat, request
 from .share_rows import acknowledge, fetch
 
 MINUTES = 4

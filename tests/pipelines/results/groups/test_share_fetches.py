@@ -7,9 +7,9 @@ import pytest
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.groups import share_fetches
 
+from ....delta_tables import NOON
 from ....rule_rows import Rows, compute
 from . import golden_groups
-from .group_rows import NOON
 from .share_rows import ACCEPT, ID, REJECT, RELEASE, RENEW, acknowledge, fetch
 
 RESULT = share_fetches.result(QuotasSection())

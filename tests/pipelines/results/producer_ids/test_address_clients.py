@@ -2,7 +2,7 @@
 
 import json
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.producer_ids import address_clients
 from quotaflow.schemas.tables.requests import REQUESTS
 
+from ....delta_tables import NOON
 from ....examples import EXPENSIVE
 from ....record_batches import parsed
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 REQUEST = {"cluster_id": "c", "broker_id": 1, "principal": "User:alice", "client_id": "orders-7"}
 REQUEST |= {"client_address": "10.0.0.1", "error_code": 0, "connection_id": "a"}
 

@@ -1,6 +1,6 @@
 """The first snapshot that has a producer id, by leader and principal."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +10,9 @@ from quotaflow.pipelines.results.producer_ids import producer_id_activations
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 
 from ....cases import cases
+from ....delta_tables import NOON
 from ....rule_rows import Rows, compute
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CONF = ProducerIdsSection(default_quota_per_s=1.0, quotas={"alice": 0.02})
 
 

@@ -1,7 +1,7 @@
 """Uses of producer ids by minute, client and id."""
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.producer_ids import producer_id_uses
 from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_USES
 
+from ....delta_tables import NOON
 from ....examples import EXPENSIVE
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 REQUEST = {
     "cluster_id": "c",
     "broker_id": 1,

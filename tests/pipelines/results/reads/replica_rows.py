@@ -1,27 +1,22 @@
 """Rows of fetches and of snapshots, by hand."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from quotaflow.pipelines.incremental.result import Result
 
+from ....delta_tables import NOON
+from ....rows import Row, at
 from ....rule_rows import compute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BEFORE = -600
 RACKS = {"10.2.0.0/16": "az-b"}
-
-
-def at(second: float) -> datetime:
-    """A time that many seconds after noon."""
-    return NOON + timedelta(seconds=second)
 
 
 def minute(row: Row) -> int:

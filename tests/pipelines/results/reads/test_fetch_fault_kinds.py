@@ -9,8 +9,9 @@ from quotaflow.pipelines.results.reads import fetch_faults
 
 from ....oracle.rules import fetch_fault as rule
 from ....oracle.rules.fetch_fault import FetchAnswer, ReplicaOffsets
+from ....rows import Row
 from ....rule_rows import Rows, compute
-from .replica_rows import Row, answered, fetch, replica
+from .replica_rows import answered, fetch, replica
 
 BROKERS = (1, 2, 10)
 FOLLOWER, FETCHED_FROM = 77, 99

@@ -5,7 +5,8 @@ import pytest
 from quotaflow.pipelines.results.reads import fetch_faults
 from quotaflow.udfs.rules import fetch_fault as rule
 
-from .replica_rows import BEFORE, Row, answered, computed, fetch, minute, replica, seen
+from ....rows import Row
+from .replica_rows import BEFORE, answered, computed, fetch, minute, replica, seen
 
 THREE = {
     "topics": [seen(BEFORE, topic_id="id1", topic="orders")],

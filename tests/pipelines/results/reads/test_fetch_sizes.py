@@ -1,7 +1,7 @@
 """How much fetches bring at once, and what limits it."""
 
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -13,19 +13,13 @@ from quotaflow.pipelines.results.reads import fetch_sizes
 from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES, LIMITERS
 
 from ....examples import EXPENSIVE
+from ....rows import Row, at
 from ....rule_rows import Rows, compute, compute_in_parts
 
 RESULT = fetch_sizes.result(QuotasSection())
-Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BEFORE = -600
 MIB = 1024 * 1024
 QUOTA_BYTES_PER_S = 900.0
-
-
-def at(second: float) -> datetime:
-    """A time that many seconds after noon."""
-    return NOON + timedelta(seconds=second)
 
 
 def seen(second: float, **others: Any) -> Row:

@@ -1,15 +1,15 @@
 """Offsets looked up and epochs checked, in bodies whole and capped."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.results.reads import offset_lookups
 
+from ....delta_tables import NOON
 from ....rule_rows import compute
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
 Timestamps = dict[int, tuple[int, int, int]]
 """By partition: the requested timestamp, the error code and offset of the answer."""

@@ -5,10 +5,10 @@ import pytest
 from quotaflow.pipelines.results.reads import preferred_replicas
 
 from ....oracle.rules.replica import RACK_AWARE
+from ....rows import Row
 from .replica_rows import (
     BEFORE,
     RACKS,
-    Row,
     answered,
     broker,
     computed,

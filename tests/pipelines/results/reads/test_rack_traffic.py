@@ -4,7 +4,8 @@ from typing import Any
 
 from quotaflow.pipelines.results.reads import rack_traffic
 
-from .replica_rows import RACKS, Row, at, broker, computed, minute
+from ....rows import Row, at
+from .replica_rows import RACKS, broker, computed, minute
 
 BROKER_ROWS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
 

@@ -20,19 +20,9 @@ from quotaflow.pipelines.results.reads import (
 
 from ....examples import EXPENSIVE
 from ....oracle.rules.replica import RACK_AWARE
+from ....rows import Row, at
 from ..splits import assert_same_however_split
-from .replica_rows import (
-    RACKS,
-    Row,
-    answered,
-    at,
-    broker,
-    fetch,
-    of_cluster,
-    replica,
-    seen,
-    selector,
-)
+from .replica_rows import RACKS, answered, broker, fetch, of_cluster, replica, seen, selector
 
 MINUTES = 4
 FACTS = 150

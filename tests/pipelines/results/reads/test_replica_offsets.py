@@ -3,7 +3,8 @@
 from quotaflow.pipelines.results.reads import replica_offsets
 from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
 
-from .replica_rows import BEFORE, Row, answered, computed, fetch, minute, seen
+from ....rows import Row
+from .replica_rows import BEFORE, answered, computed, fetch, minute, seen
 
 ANSWERED = {"log_start_offset": 5, "high_watermark": 100}
 FOLLOWER = {"replica_id": 2, "principal": "User:broker"}

@@ -6,9 +6,11 @@ import pyarrow as pa
 
 from quotaflow.pipelines.results.replication import reassignment_changes
 
+from ....delta_tables import NOON
+from ....rows import Row
 from ....rule_rows import compute
 from .shared_views import rows_of_text
-from .throttle_rows import NOON, Row, in_sync, of_cluster, reassign, seen
+from .throttle_rows import in_sync, of_cluster, reassign, seen
 
 
 def replica(second: float, broker_id: int, *, is_in_sync: bool = True, **others: object) -> Row:

@@ -4,8 +4,9 @@ import json
 
 from quotaflow.pipelines.results.replication import reassignment_changes, replica_lag
 
+from ....rows import Row, at
 from ....rule_rows import compute
-from .throttle_rows import Row, at, fetch, of_cluster, part, request
+from .throttle_rows import fetch, of_cluster, part, request
 
 # As a real cluster wrote them, the ids made short.
 REASSIGN = {

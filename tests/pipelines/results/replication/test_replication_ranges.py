@@ -13,13 +13,12 @@ from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 
 from ....examples import EXPENSIVE
 from ....oracle.rules.throttled_replicas import OPERATIONS
+from ....rows import Row, at
 from . import throttle_rows
 from .throttle_rows import (
     IN_ORDER,
     SNAPSHOTS,
-    Row,
     alter,
-    at,
     fetch,
     in_sync,
     inputs,

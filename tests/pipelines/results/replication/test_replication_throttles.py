@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from ....delta_tables import NOON
+from ....rows import Row
 from .throttle_rows import (
     APPEND,
     BROKER,
@@ -13,10 +15,8 @@ from .throttle_rows import (
     FOLLOWERS,
     LEADER_RATE,
     LEADERS,
-    NOON,
     SET,
     TOPIC,
-    Row,
     alter,
     computed,
     config,

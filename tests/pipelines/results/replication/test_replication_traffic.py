@@ -4,19 +4,18 @@ import random
 
 import pytest
 
+from ....delta_tables import NOON
 from ....oracle.rules.rate import SimpleRate
+from ....rows import Row, at
 from .throttle_rows import (
     APPEND,
     BROKER,
     FOLLOWERS,
     LEADER_RATE,
     LEADERS,
-    NOON,
     SET,
     TOPIC,
-    Row,
     alter,
-    at,
     computed,
     fetch,
     names,

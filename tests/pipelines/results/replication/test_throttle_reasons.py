@@ -9,8 +9,9 @@ import pyarrow as pa
 from ....oracle.rules import replication_throttle as rule
 from ....oracle.rules.replication_throttle import ReplicationSide, ThrottleState, state
 from ....oracle.rules.throttled_replicas import OPERATIONS, altered, parse
+from ....rows import Row, at
 from .shared_views import rows_of_text
-from .throttle_rows import LEADERS, TOPIC, Row, at, config, of_cluster
+from .throttle_rows import LEADERS, TOPIC, config, of_cluster
 
 SOURCES = [rule.DYNAMIC_BROKER, rule.DYNAMIC_DEFAULT, rule.STATIC, rule.UNSET, None]
 BOOLEANS = (

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.incremental.result import Result
@@ -16,10 +15,9 @@ from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas import configs
 
 from ....oracle.rules.throttled_replicas import OPERATIONS
+from ....rows import Row, at
 from ....rule_rows import compute
 
-Row = dict[str, Any]
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LEADERS, FOLLOWERS = configs.LEADER_REPLICAS.key, configs.FOLLOWER_REPLICAS.key
 LEADER_RATE, FOLLOWER_RATE = configs.LEADER_RATE.key, configs.FOLLOWER_RATE.key
 TOPIC, BROKER = configs.TOPIC, configs.BROKER
@@ -32,11 +30,6 @@ IN_ORDER = (
 )
 """As the job computes them: the later read the earlier."""
 SNAPSHOTS = ("configs", "topics", "replicas", "brokers")
-
-
-def at(second: float) -> datetime:
-    """A time that many seconds after noon."""
-    return NOON + timedelta(seconds=second)
 
 
 def request(second: float, api: str, body: Row | str | None = None, **others: Any) -> Row:
