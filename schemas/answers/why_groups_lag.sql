@@ -657,6 +657,11 @@ SELECT
         WHEN lagging.records_in_per_s > lagging.records_out_per_s * 1.05 THEN 'growing'
         ELSE 'steady'
     END AS trend,
+    CASE
+        WHEN lagging.went_back = 0
+            AND lagging.records_out_per_s > lagging.records_in_per_s * 1.05
+            THEN lagging.lag / (lagging.records_out_per_s - lagging.records_in_per_s)
+    END AS caught_up_in_s,
     lagging.records_in_per_s / nullif(lagging.usual_in_per_s, 0e0) AS in_ratio,
     lagging.records_out_per_s / nullif(lagging.usual_out_per_s, 0e0) AS out_ratio,
     CASE

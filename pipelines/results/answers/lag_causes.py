@@ -15,7 +15,11 @@ from quotaflow.udfs.rules.lag_cause import Cause, Evidence
 
 _TABLE = TABLES["why_groups_lag"].arrow
 _TYPES = {float: DOUBLE, int: LONG, str: STRING}
-_IDENTITY = ("cluster_id", "group_id", "group_type", "topic", "known_at", "lag", "lag_s")
+_OF_GROUP = (
+    *("cluster_id", "group_id", "group_type", "topic", "known_at"),
+    *("lag", "lag_s", "caught_up_in_s"),
+)
+"""What the text says of the group and topic, beside the evidence."""
 _RATES = ("records_in_per_s", "records_out_per_s", "trend")
 _SIGNALS = tuple(field.name for field in fields(Evidence))
 
@@ -33,7 +37,7 @@ def _present(hint: types.UnionType) -> type:
 
 SCHEMA = pa.schema(
     [
-        *(_TABLE.field(name) for name in _IDENTITY),
+        *(_TABLE.field(name) for name in _OF_GROUP),
         *_of_evidence(),
     ]
 )
@@ -53,20 +57,13 @@ def derived(rows: pa.Table) -> pa.Table:
 
 def _row(row: dict[str, Any], evidence: Evidence, cause: Cause, rank: int) -> dict[str, Any]:
     signals = [{"signal": name, "value": float(getattr(evidence, name))} for name in cause.signals]
-    return {name: row[name] for name in (*_IDENTITY, *_RATES)} | {
-        "caught_up_in_s": _caught_up_in_s(row),
+    return {name: row[name] for name in (*_OF_GROUP, *_RATES)} | {
         "rank": rank,
         "cause": cause.name,
         "confidence": cause.confidence,
         "detail": cause.detail,
         "evidence": signals,
     }
-
-
-def _caught_up_in_s(row: dict[str, Any]) -> float | None:
-    if row["trend"] != "shrinking" or row["lag"] is None:
-        return None
-    return float(row["lag"] / (row["records_out_per_s"] - row["records_in_per_s"]))
 
 
 DERIVATION = Derivation(
