@@ -30,6 +30,20 @@ ONE_PLACE = {
 LOCAL_TIMES = {f"time.{name}" for name in ("asctime", "ctime", "localtime", "mktime", "strftime")}
 """Functions that go by the zone of the machine; ruff's DTZ refuses those of datetime."""
 
+WHOLE_CONF = (
+    *(f"pipelines/{floor}/" for floor in ("commands", "config", "connect", "jobs")),
+    "pipelines/feedback/runs/context.py",
+)
+"""Where the whole conf is read; what these call takes sections of it."""
+NOT_YET = tuple(
+    f"pipelines/{floor}/"
+    for floor in (
+        *("advice", "areas", "doctor", "facts", "incremental", "maintenance", "monitoring"),
+        *("quality", "reference", "serve", "snapshots", "spark", "streaming", "warehouse"),
+    )
+)
+"""Floors that still take it. This list may only shrink."""
+
 OF_TESTS = ("tests", "bench", ".ci")
 
 SOURCES = sorted(
@@ -59,6 +73,27 @@ def misplaced(source: str, path: str) -> list[str]:
 @pytest.mark.parametrize("path", SOURCES)
 def test_what_has_one_place_is_used_there_alone(path: str) -> None:
     assert misplaced((ROOT / path).read_text(encoding="utf-8"), path) == []
+
+
+def takes_conf(source: str) -> bool:
+    """Whether a module imports the class of the whole conf, for types alone too."""
+    imports = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
+    named = {(node.module or "", alias.name) for node in imports for alias in node.names}
+    return bool(
+        named & {(f"quotaflow.pipelines.{part}", "Conf") for part in ("config", "config.conf")}
+    )
+
+
+def test_the_whole_conf_is_handed_to_no_lower_floor() -> None:
+    taking = [
+        path
+        for path in SOURCES
+        if path.startswith("pipelines/") and takes_conf((ROOT / path).read_text(encoding="utf-8"))
+    ]
+    assert [path for path in taking if not path.startswith(WHOLE_CONF + NOT_YET)] == []
+    assert [floor for floor in NOT_YET if not any(path.startswith(floor) for path in taking)] == []
+    assert takes_conf("def f():\n    from quotaflow.pipelines.config import Conf, home")
+    assert not takes_conf("from quotaflow.pipelines.config import PlanSection")
 
 
 def loses_a_cause(source: str) -> list[int]:

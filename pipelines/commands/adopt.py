@@ -6,7 +6,7 @@ import typer
 
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
-from quotaflow.pipelines.feedback.runs import adopt_run, release_run
+from quotaflow.pipelines.feedback.runs import adopt_run, context, release_run
 from quotaflow.pipelines.terminal import output, values
 from quotaflow.udfs.counted import counted
 
@@ -65,14 +65,14 @@ def adopt(
 
     Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
-    settings = options.conf_of_tables(conf, overrides)
+    opened = context.of(options.conf_of_tables(conf, overrides))
     if (entity is None) != (key is None):
         raise ConfigError("give the KEY too, as it is printed")
     named = None if not entity or not key else release_run.Request.parse(entity, key, client_id)
     if yes:
-        adoption = adopt_run.adopt(settings, output.note, from_deployment, named)
+        adoption = adopt_run.adopt(opened, output.note, from_deployment, named)
     else:
-        adoption = adopt_run.preview(settings, from_deployment, named)
+        adoption = adopt_run.preview(opened, from_deployment, named)
     _print(adoption, yes=yes)
 
 

@@ -10,16 +10,21 @@ from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.planning import plan_text
-from quotaflow.pipelines.feedback.runs import apply_run, frozen_plans, panic_run, restore_run
+from quotaflow.pipelines.feedback.runs import (
+    apply_run,
+    context,
+    frozen_plans,
+    panic_run,
+    restore_run,
+)
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.feedback.ledger.outcome import Outcome
     from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
+    from quotaflow.pipelines.feedback.runs.context import Context
 
 
 PlanId = Annotated[
@@ -76,11 +81,10 @@ def apply(
     Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    # They import pyarrow.
-    tables = open_tables(settings)
-    frozen_plan = None if plan_id is None else frozen_plans.load(tables, plan_id)
+    opened = context.of(settings)
+    frozen_plan = None if plan_id is None else frozen_plans.load(opened.tables, plan_id)
     if not yes:
-        made, outcomes = apply_run.dry_run(settings, tables, frozen_plan, datetime.now(UTC))
+        made, outcomes = apply_run.dry_run(opened, frozen_plan, datetime.now(UTC))
         _show(made, outcomes, layout=layout)
         if made.changes:
             output.note("Nothing was written: --yes writes it.")
@@ -88,7 +92,7 @@ def apply(
         return
     with interrupts.noted() as is_over:
         made, outcomes = apply_run.apply_plan(
-            settings, frozen_plan, output.note, interrupts.stop_reason(is_over)
+            opened, frozen_plan, output.note, interrupts.stop_reason(is_over)
         )
         _show(made, outcomes, layout=layout)
         _exit(_recorded(apply_run.failure_summary(outcomes)), is_over())
@@ -127,35 +131,35 @@ def restore(
 
     Example: quotaflow restore --panic --yes
     """
-    settings = options.conf_of_tables(conf, overrides)
+    opened = context.of(options.conf_of_tables(conf, overrides))
     if panic:
-        _panic(settings, yes=yes, layout=layout, all_deployments=all_deployments)
+        _panic(opened, yes=yes, layout=layout, all_deployments=all_deployments)
     elif all_deployments:
         raise ConfigError("--all-deployments needs --panic")
     elif yes:
-        _restore(settings, everything=everything, layout=layout)
+        _restore(opened, everything=everything, layout=layout)
     else:
-        _preview(settings, everything=everything, layout=layout)
+        _preview(opened, everything=everything, layout=layout)
 
 
-def _preview(conf: "Conf", *, everything: bool, layout: Layout) -> None:
-    preview = restore_run.preview(conf, datetime.now(UTC), everything=everything)
+def _preview(opened: "Context", *, everything: bool, layout: Layout) -> None:
+    preview = restore_run.preview(opened, datetime.now(UTC), everything=everything)
     _show_preview(preview, layout=layout)
 
 
-def _restore(conf: "Conf", *, everything: bool, layout: Layout) -> None:
+def _restore(opened: "Context", *, everything: bool, layout: Layout) -> None:
     with interrupts.noted() as is_over:
         restore_plan, outcomes = restore_run.restore_configs(
-            conf, output.note, interrupts.stop_reason(is_over), everything=everything
+            opened, output.note, interrupts.stop_reason(is_over), everything=everything
         )
         _restored(restore_plan, outcomes, layout=layout)
         problems = [_recorded(apply_run.failure_summary(outcomes)), _missed(restore_plan)]
         _exit("; ".join(filter(None, problems)) or None, is_over())
 
 
-def _panic(conf: "Conf", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
+def _panic(opened: "Context", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
     if not yes:
-        previews = panic_run.preview(conf, all_deployments=all_deployments)
+        previews = panic_run.preview(opened, all_deployments=all_deployments)
         for each in previews:
             _restored(each.plan, [], layout=layout)
         if any(each.plan.changes for each in previews):
@@ -164,7 +168,7 @@ def _panic(conf: "Conf", *, yes: bool, layout: Layout, all_deployments: bool) ->
         return
     with interrupts.noted() as is_over:
         done = panic_run.restore(
-            conf, interrupts.stop_reason(is_over), all_deployments=all_deployments
+            opened, interrupts.stop_reason(is_over), all_deployments=all_deployments
         )
         for each in done:
             _restored(each.plan, list(each.outcomes), layout=layout)

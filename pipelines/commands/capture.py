@@ -19,17 +19,18 @@ from quotaflow.pipelines.facts.line_counts import LineCounts
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.planning import plan_text
-from quotaflow.pipelines.feedback.runs import apply_run, request_logger
+from quotaflow.pipelines.feedback.runs import apply_run, context, request_logger
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.monitoring import capture_preview, log_volume
 from quotaflow.pipelines.spark import spark_errors
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.tables import Tables
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.feedback.runs.context import Context
     from quotaflow.pipelines.feedback.runs.request_logger import CaptureRequest, Switch
 
 FOR_S = range(10, 86_401)
@@ -91,18 +92,19 @@ def capture(
         )
     apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf_of_tables(conf, overrides)
-    switch = request_logger.read_switch(settings, broker or [], for_s, datetime.now(UTC))
-    volume = capture_preview.expected(settings, switch.request.cluster_id)
+    opened = context.of(settings)
+    switch = request_logger.read_switch(opened, broker or [], for_s, datetime.now(UTC))
+    volume = capture_preview.expected(opened.tables, settings.warehouse, switch.request.cluster_id)
     if layout.is_for_programs and not yes:
-        rows = capture_preview.objects(settings, switch, volume)
+        rows = capture_preview.objects(opened.plans.connection, switch, volume)
         output.write(rows, capture_preview.COLUMNS, layout)
     elif not yes:
-        output.lines(capture_preview.text(settings, switch, volume))
+        output.lines(capture_preview.text(opened.plans.connection, switch, volume))
         output.note(
             "Nothing was written: --yes switches it on, shows lines per second, and restores."
         )
     else:
-        _capture(settings, switch.request, apis, layout)
+        _capture(settings, opened, switch.request, apis, layout)
 
 
 def _apis(text: str | None) -> frozenset[str]:
@@ -124,21 +126,25 @@ def _as_logged(name: str) -> str:
 
 
 def _capture(
-    settings: "Conf", request: "CaptureRequest", apis: frozenset[str], layout: Layout
+    settings: "Conf",
+    opened: "Context",
+    request: "CaptureRequest",
+    apis: frozenset[str],
+    layout: Layout,
 ) -> None:
     topic, partitions = _topic(settings)
-    arrivals = _line_counts(settings, request, apis)
+    arrivals = _line_counts(settings, opened.tables, request, apis)
     switches: list[Switch] = []
     with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
         try:
             outcomes = request_logger.switched_on(
-                settings,
+                opened,
                 request,
                 output.note,
                 interrupts.stop_reason(is_over),
                 on_start=switches.append,
             )
-            unchanged = capture_preview.unchanged_lines(settings, switches[0])
+            unchanged = capture_preview.unchanged_lines(opened.plans.connection, switches[0])
             for each in (*plan_text.outcome_lines(outcomes), *unchanged):
                 output.note(each)
             is_none_on = all(map(request_logger.is_left, switches[0].levels.values()))
@@ -154,7 +160,7 @@ def _capture(
             for switch in switches:
                 keys = [change.desired.key for change in switch.plan.changes]
                 if keys:
-                    _restore(settings, switch, keys)
+                    _restore(opened, switch, keys)
     if is_over():
         raise typer.Exit(interrupts.EXIT_CODE)
     if not is_on:
@@ -163,9 +169,11 @@ def _capture(
         )
 
 
-def _line_counts(settings: "Conf", request: "CaptureRequest", apis: frozenset[str]) -> "LineCounts":
+def _line_counts(
+    settings: "Conf", tables: Tables, request: "CaptureRequest", apis: frozenset[str]
+) -> "LineCounts":
     """Counts of lines, which are read as ingest reads them."""
-    brokers = known_brokers(open_tables(settings), request.cluster_id)
+    brokers = known_brokers(tables, request.cluster_id)
     options = replace(settings.ingest.line_options, brokers=brokers)
     return LineCounts(options, frozenset(request.broker_ids), apis)
 
@@ -230,18 +238,18 @@ def _follow(
     return duration_s
 
 
-def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+def _restore(opened: "Context", switch: "Switch", keys: list[Any]) -> None:
     try:
-        restore_plan, outcomes = request_logger.restore_levels(settings, keys, output.note)
+        restore_plan, outcomes = request_logger.restore_levels(opened, keys, output.note)
     except _NOT_RESTORED + spark_errors.bridge_errors():
-        _note_commands(settings, switch, keys)
+        _note_commands(opened, switch, keys)
         raise
     for each in (*plan_text.outcome_lines(outcomes), *plan_text.left_alone_lines(restore_plan)):
         output.note(each)
     settled = {o.change.desired.key for o in outcomes}
     settled |= {each.key for each in restore_plan.yielded}
     # A broker that did not say whether it was switched on has an open record.
-    ledger = journal.read_ledger(open_tables(settings))
+    ledger = journal.read_ledger(opened.newest_tables())
     is_open = {record.key for record in ledger.open_records} & {*keys} - settled
     if (
         apply_run.failure_summary(outcomes)
@@ -249,13 +257,13 @@ def _restore(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
         or restore_plan.refused
         or is_open
     ):
-        _note_commands(settings, switch, keys)
+        _note_commands(opened, switch, keys)
         raise FeedbackError(
             "not every level was restored: `quotaflow restore --all --yes` restores them"
         )
 
 
-def _note_commands(settings: "Conf", switch: "Switch", keys: list[Any]) -> None:
+def _note_commands(opened: "Context", switch: "Switch", keys: list[Any]) -> None:
     for entity, _ in keys:
-        line = request_logger.off_command(settings, switch, int(entity.entity_name))
+        line = request_logger.off_command(opened.plans.connection, switch, int(entity.entity_name))
         output.note(f"restore it: {line}")

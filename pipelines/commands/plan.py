@@ -9,13 +9,13 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml
 from quotaflow.pipelines.feedback.planning import plan_text, planning
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse.tables import open_tables
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.feedback.configs.change import Plan
+    from quotaflow.pipelines.feedback.runs.context import Context
 
 CHANGES_WAITING = 3
 
@@ -55,12 +55,12 @@ def show_plan(
     """
     if jikkou and layout != Layout():
         raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
-    settings = options.conf_of_tables(conf, overrides)
+    opened = context.of(options.conf_of_tables(conf, overrides))
     now = datetime.now(UTC)
     with progress.shown("computing what should change"):
-        plan = planning.make(settings, open_tables(settings), now)
+        plan = planning.make(opened.plans, opened.tables, now)
     if plan.changes and save:
-        _save(settings, plan, now)
+        _save(opened, plan, now)
     if layout != Layout():
         output.write(plan_text.plan_objects(plan), plan_text.PLAN_COLUMNS, layout)
     elif jikkou:
@@ -75,10 +75,10 @@ def show_plan(
         raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
 
 
-def _save(settings: "Conf", plan: "Plan", now: datetime) -> None:
+def _save(opened: "Context", plan: "Plan", now: datetime) -> None:
     from quotaflow.pipelines.feedback.runs import frozen_plans  # noqa: PLC0415  imports kafka
 
-    frozen_plans.save(settings, plan, now, output.note)
+    frozen_plans.save(opened, plan, now, output.note)
 
 
 def _next(plan: "Plan", *, save: bool) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options, plan
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback.runs import release_run
+from quotaflow.pipelines.feedback.runs import context, release_run
 from quotaflow.pipelines.terminal import output, values
 
 if TYPE_CHECKING:
@@ -53,21 +53,21 @@ def release(
 
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
-    settings = options.conf_of_tables(conf, overrides)
+    opened = context.of(options.conf_of_tables(conf, overrides))
     if entity == "halt":
         if not yes:
             output.note("Nothing was recorded: --yes releases the halt.")
             raise typer.Exit(plan.CHANGES_WAITING)
-        cluster_id = release_run.release_halt(settings, output.note)
+        cluster_id = release_run.release_halt(opened, output.note)
         output.lines([f"plans may write to cluster {cluster_id} again"])
         return
     if key is None:
         raise ConfigError("give the KEY too, as the plan prints it")
     request = release_run.Request.parse(entity, key, client_id)
     if yes:
-        output.lines([_line(release_run.release(settings, request, output.note), is_done=True)])
+        output.lines([_line(release_run.release(opened, request, output.note), is_done=True)])
         return
-    shown = release_run.preview(settings, request, datetime.now(UTC))
+    shown = release_run.preview(opened, request, datetime.now(UTC))
     output.lines([_line(shown, is_done=False)])
     if shown.reason is not None:
         output.note("Nothing was recorded: --yes releases it.")

@@ -42,7 +42,7 @@ def topics(conf: Conf, discovery: Discovery, connection: Connection) -> Iterator
         yield " ".join(words)
     if conf.feedback.lease_topic not in discovery.topics:
         replicas = min(lease_topic.REPLICAS, discovery.broker_count)
-        yield lease_topic.create_command(conf, connection, replicas)
+        yield lease_topic.create_command(conf.feedback.lease_topic, connection, replicas)
 
 
 def rights(login: str, conf: Conf, connection: Connection) -> Iterator[str]:

@@ -94,11 +94,12 @@ def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
     from quotaflow.pipelines.feedback.planning import restore_plan  # noqa: PLC0415
     from quotaflow.pipelines.feedback.writing import stop_file  # noqa: PLC0415
 
-    stopped = stop_file.reason(conf)
+    file = stop_file.path(conf.plan, conf.warehouse)
+    stopped = stop_file.reason(file)
     if not conf.feedback.may_write:
         yield Finding("writes", OK, "feedback.may_write is false: none is made from here")
     elif stopped is None:
-        yield Finding("stop file", OK, f"{stop_file.path(conf)} is not there")
+        yield Finding("stop file", OK, f"{file} is not there")
     else:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
     ledger = journal.read_ledger(tables)

@@ -6,13 +6,14 @@ from typing import Any
 
 from quotaflow.pipelines.areas.pipeline import LAST_LINES
 from quotaflow.pipelines.areas.question import filled
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import WarehouseSection
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.runs import request_logger
 from quotaflow.pipelines.feedback.runs.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import BYTES_PER_LINE
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.requests import REQUESTS
 
@@ -34,12 +35,11 @@ class Volume:
     bytes_per_line: float = BYTES_PER_LINE
 
 
-def expected(conf: Conf, cluster_id: str) -> Volume:
+def expected(tables: Tables, warehouse: WarehouseSection, cluster_id: str) -> Volume:
     """Rates of the last ten minutes in `requests` of the cluster; empty if there are none.
 
     Lines that ingest leaves out (the brokers' own quorum, forwarded copies) come on top.
     """
-    tables = open_tables(conf)
     if not tables.is_made(REQUESTS.name):
         return Volume({})
     condition = f"cluster_id = {literal(cluster_id)}"
@@ -48,14 +48,14 @@ def expected(conf: Conf, cluster_id: str) -> Volume:
         return Volume({})
     elapsed = max(row["until"] for row in rows) - min(row["since"] for row in rows)
     elapsed_s = max(elapsed.total_seconds(), 1.0)
-    measured = log_volume.load(conf.warehouse, cluster_id)
+    measured = log_volume.load(warehouse, cluster_id)
     size = None if measured is None else measured.bytes_per_line
     return Volume(
         {row["broker_id"]: row["lines"] / elapsed_s for row in rows}, size or BYTES_PER_LINE
     )
 
 
-def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
+def objects(connection: Connection, switch: Switch, volume: Volume) -> Iterator[dict[str, Any]]:
     """Each broker as one JSON object; rates are null where no line was ingested."""
     commands = {c.entity.entity_name: c.command for c in switch.plan.changes}
     for broker_id, level in switch.levels.items():
@@ -69,15 +69,15 @@ def objects(conf: Conf, switch: Switch, volume: Volume) -> Iterator[dict[str, An
             "expected_bytes_per_s": None if rate is None else round(rate * volume.bytes_per_line),
             "command": commands.get(str(broker_id)),
             "take_back_command": (
-                request_logger.off_command(conf, switch, broker_id) if is_switched else None
+                request_logger.off_command(connection, switch, broker_id) if is_switched else None
             ),
-            "remedy_command": _remedy(conf, switch, broker_id),
+            "remedy_command": _remedy(connection, switch, broker_id),
         }
 
 
-def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
+def text(connection: Connection, switch: Switch, volume: Volume) -> Iterator[str]:
     """The same as lines of text."""
-    for each in objects(conf, switch, volume):
+    for each in objects(connection, switch, volume):
         yield f"broker {each['broker_id']}"
         yield f"  level       {_level(each)}"
         rate, size = each["expected_lines_per_s"], each["expected_bytes_per_s"]
@@ -94,21 +94,21 @@ def text(conf: Conf, switch: Switch, volume: Volume) -> Iterator[str]:
             yield f"  first       {each['remedy_command']}"
 
 
-def unchanged_lines(conf: Conf, switch: Switch) -> Iterator[str]:
+def unchanged_lines(connection: Connection, switch: Switch) -> Iterator[str]:
     """For each broker that does not log and stays so: why, and the remedy."""
     for broker_id, level in switch.levels.items():
-        remedy = _remedy(conf, switch, broker_id)
+        remedy = _remedy(connection, switch, broker_id)
         if level is None:
             yield f"broker {broker_id} did not answer: its request log stays as it is"
         elif remedy:
             yield f"broker {broker_id}: its request log is {_unsettable(level)}: {remedy}"
 
 
-def _remedy(conf: Conf, switch: Switch, broker_id: int) -> str | None:
+def _remedy(connection: Connection, switch: Switch, broker_id: int) -> str | None:
     level = switch.levels[broker_id]
     if level is None or not request_logger.is_left(level):
         return None
-    return request_logger.quiet_command(conf, switch, broker_id)
+    return request_logger.quiet_command(connection, switch, broker_id)
 
 
 def _unsettable(level: str) -> str:

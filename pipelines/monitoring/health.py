@@ -91,7 +91,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         demo_ended_at=demo_tables.ended_at(conf.warehouse),
         jobs=jobs,
         lock_holder=reader.warehouse.holder(),
-        stop_reason=stop_file.reason(conf),
+        stop_reason=stop_file.reason(stop_file.path(conf.plan, conf.warehouse)),
         owned_configs=len(ledger.owned),
         overdue_configs=overdue,
         open_alerts=_count(reader, ALERT_OPEN),

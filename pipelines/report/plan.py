@@ -11,6 +11,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning import planning
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.report.section import GridColumn, ReportSection, grid, number, text
 from quotaflow.udfs.counted import counted
 
@@ -92,7 +93,7 @@ def _plan(scope: Scope) -> Plan:
     """The plan of this cluster now."""
     kafka = scope.conf.kafka.model_copy(update={"cluster_id": scope.cluster_id})
     conf = scope.conf.model_copy(update={"kafka": kafka})
-    plan = planning.make(conf, scope.reader, scope.now)
+    plan = planning.make(context.of_plans(conf), scope.reader, scope.now)
     return replace(
         plan,
         changes=tuple(c for c in plan.changes if c.desired.cluster_id == scope.cluster_id),

@@ -17,6 +17,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 
@@ -59,7 +60,7 @@ class Operator:
         return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True)
 
     def quotas(self) -> list[dict[str, str]]:
-        with exclusive_section.open_cluster(self.conf) as (cluster_id, configs):
+        with exclusive_section.open_cluster(context.of(self.conf).writes) as (cluster_id, configs):
             return [configs.read(ConfigEntity(cluster_id, "user", user)) for user in self.users]
 
     def open(self) -> set[tuple[str, str | None]]:

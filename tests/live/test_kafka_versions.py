@@ -19,6 +19,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 
 from . import kafka_versions, version_traffic
@@ -170,7 +171,7 @@ def test_lines_fill_tables(site: Site) -> None:
 
 def live(conf: Conf) -> list[dict[str, str]]:
     """Of each entity what is set of the configs that the plan writes."""
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+    with exclusive_section.open_cluster(context.of(conf).writes) as (cluster_id, configs):
         return [
             {
                 key: value

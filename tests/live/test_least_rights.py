@@ -17,6 +17,7 @@ from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.feedback.configs.change import SET, Change, Operation
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.ledger.outcome import STARTED
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import preview
 from quotaflow.pipelines.jobs import runner
@@ -112,14 +113,14 @@ def applied(login: Login) -> list[str]:
 
 
 def leased(login: Login) -> None:
-    with exclusive_section.open_leases(login.conf) as topic:
+    with exclusive_section.open_leases(context.of(login.conf).writes) as topic:
         topic.append([(b"rights", b"")])
         topic.read()
 
 
 def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
     owner = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
-    with exclusive_section.open_cluster(login.conf) as (_, configs):
+    with exclusive_section.open_cluster(context.of(login.conf).writes) as (_, configs):
         (previewed,) = preview(configs, [_change(owner, key, value)])
         if previewed.step != STARTED:
             raise UnansweredError(str(previewed.detail))

@@ -16,7 +16,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor import doctor
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.planning import planning
-from quotaflow.pipelines.feedback.runs import apply_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.snapshots import take
@@ -110,7 +110,7 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
     assert "a request to write and ship" in findings["level whole_log"].observed
     assert [each for each in findings.values() if each.state == "bad"] == []
     tables = open_tables(admin_api)
-    assert planning.make(admin_api, tables, datetime.now(UTC)) is not None
+    assert planning.make(context.of_plans(admin_api), tables, datetime.now(UTC)) is not None
     reader, now = Reader(Warehouse(admin_api.warehouse)), datetime.now(UTC)
     (cluster_id,) = scope.clusters(reader)
     of_cluster = scope.Scope(reader, cluster_id, now - timedelta(days=1), now, now, admin_api)
@@ -124,15 +124,17 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
 @pytest.mark.usefixtures("throttled")
 def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) -> None:
     """After the tests above, which leave a list of each side."""
-    (left, *others) = planning.make(admin_api, open_tables(admin_api), datetime.now(UTC)).blocked
+    (left, *others) = planning.make(
+        context.of_plans(admin_api), open_tables(admin_api), datetime.now(UTC)
+    ).blocked
     assert "replication.remove_leftovers" in left.reason
     assert len(others) == 1
     section = admin_api.replication.model_copy(update={"remove_leftovers": True})
     at_once = admin_api.results.model_copy(update={"settle_s": 1})
     managed = admin_api.model_copy(update={"replication": section, "results": at_once})
     snapshot(managed)
-    _, outcomes = apply_run.apply_plan(managed, None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(context.of(managed), None, lambda _: None)
     assert [(each.change.entity.entity_name, each.step) for each in outcomes] == [(TOPIC, DONE)] * 2
-    with exclusive_section.open_cluster(managed) as (_, configs):
+    with exclusive_section.open_cluster(context.of(managed).writes) as (_, configs):
         live = configs.read(outcomes[0].change.entity)
     assert {key for key in live if "throttled" in key} == set()

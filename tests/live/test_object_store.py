@@ -17,6 +17,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf, WarehouseSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -149,5 +150,5 @@ def test_a_plan_is_applied_and_given_back_from_a_store(
 
 
 def values(each: Deployment, entity: ConfigEntity) -> dict[str, str]:
-    with exclusive_section.open_cluster(each.conf) as (_, configs):
+    with exclusive_section.open_cluster(context.of(each.conf).writes) as (_, configs):
         return dict(configs.read(entity))

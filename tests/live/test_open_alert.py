@@ -20,7 +20,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import Change
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.planning import planning
-from quotaflow.pipelines.feedback.runs import apply_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
@@ -126,7 +126,7 @@ def await_so(condition: Callable[[], bool]) -> None:
 
 def changes(conf: Conf) -> tuple[Change, ...]:
     """The plan's changes of client metrics now; nothing is blocked."""
-    made = planning.make(conf, open_tables(conf), datetime.now(UTC))
+    made = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
     of_metrics = [
         blocked for blocked in made.blocked if blocked.desired.entity_type == "client-metrics"
     ]
@@ -136,7 +136,7 @@ def changes(conf: Conf) -> tuple[Change, ...]:
 
 def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
     """Apply the plan, after which nothing is left to plan, nor after a snapshot."""
-    _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(context.of(conf), None, lambda _: None)
     done = {outcome.change.change_id for outcome in outcomes if outcome.step == DONE}
     assert done == {change.change_id for change in planned_changes}
     assert changes(conf) == ()

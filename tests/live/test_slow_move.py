@@ -14,7 +14,7 @@ from quotaflow.demo.request_lines import now_ms
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import apply_run, restore_run
+from quotaflow.pipelines.feedback.runs import apply_run, context, restore_run
 from quotaflow.schemas.configs import BROKER
 
 from .conftest import login_of
@@ -42,13 +42,13 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         make_missing(conf)
         flagged(running)
         advised(running)
-        _, outcomes = apply_run.apply_plan(conf, None, lambda _: None)
+        _, outcomes = apply_run.apply_plan(context.of(conf), None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, restored = restore_run.restore_configs(conf, lambda _: None, everything=True)
+        _, restored = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
         assert {(o.change.value, o.step) for o in restored} == {(str(RATE), DONE)}
     running.go_on(half_way_ms)
     foretold = running.move()

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import KafkaSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
 from quotaflow.udfs.rules.quota import QuotaEntity
@@ -18,9 +18,9 @@ class Connection:
     needs_login: bool = False
 
     @classmethod
-    def from_conf(cls, conf: Conf) -> "Connection":
+    def of(cls, kafka: KafkaSection) -> "Connection":
         """The connection to the cluster of conf."""
-        properties = conf.kafka.properties
+        properties = kafka.properties
         protocol = properties.get("security.protocol", "PLAINTEXT")
         return cls(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")
 

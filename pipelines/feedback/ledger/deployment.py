@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from quotaflow.pipelines.config import Conf, home, secrets
+from quotaflow.pipelines.config import FeedbackSection, WarehouseSection, home, secrets
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.feedback.ledger.leases import Item, read_book
 from quotaflow.pipelines.feedback.ledger.signing import HOW_TO_MAKE_A_KEY, Signer
@@ -18,34 +18,39 @@ _FOLDER, _KEY_FILE, _ID_FILE = "feedback", "signing_key", "id"
 _ID_CHARS = 12
 
 
-def signer(conf: Conf, *, make: bool = False) -> Signer:
+def signer(section: FeedbackSection, warehouse: WarehouseSection, *, make: bool = False) -> Signer:
     """What signs and verifies the records of this deployment.
 
     Without conf's keys, a warehouse in a folder has a key file in quotaflow's home, which `make`
     creates. Without a key nothing verifies. Raises ConfigError for a key that cannot be read.
     """
-    return Signer(_keys(conf, make=make), _name(conf, make=make))
+    return Signer(_keys(section, warehouse, make=make), _name(section, warehouse, make=make))
 
 
-def writing_signer(conf: Conf, cluster_id: str, read: Callable[[], Iterable[Item]]) -> Signer:
+def writing_signer(
+    section: FeedbackSection,
+    warehouse: WarehouseSection,
+    cluster_id: str,
+    read: Callable[[], Iterable[Item]],
+) -> Signer:
     """The same for what writes: it makes a key where there is none, and nothing that it signed.
 
     `read` gives the records of the topic of leases. Raises FeedbackError if a lost key signed some.
     """
-    signer_now = signer(conf)
-    if not signer_now.keys and not conf.warehouse.catalog_schema:
+    signer_now = signer(section, warehouse)
+    if not signer_now.keys and not warehouse.catalog_schema:
         refused = read_book(read(), signer_now, cluster_id).refused.values()
         live = [each for each in refused if not each.is_over]
         if live:
             leases = counted(len(live), "lease")
             raise FeedbackError(
-                f"the signing key {key_file()} is gone, and the topic {conf.feedback.lease_topic} "
+                f"the signing key {key_file()} is gone, and the topic {section.lease_topic} "
                 f"has {leases} of deployment {signer_now.deployment} that it signed. No other key "
                 "is made, because it would verify none of them. Put a copy of the file back. If "
                 f"it is lost, make another with (umask 077; openssl rand -hex 32 > {key_file()}): "
                 "then quotaflow adopt shows each lease, and takes it over by its name"
             )
-    return signer(conf, make=True)
+    return signer(section, warehouse, make=True)
 
 
 def key_file() -> Path:
@@ -53,11 +58,13 @@ def key_file() -> Path:
     return home() / _FOLDER / _KEY_FILE
 
 
-def _keys(conf: Conf, *, make: bool) -> tuple[bytes, ...]:
+def _keys(
+    section: FeedbackSection, warehouse: WarehouseSection, *, make: bool
+) -> tuple[bytes, ...]:
     name = "feedback.signing_keys"
-    if conf.feedback.signing_keys:
-        return tuple(secrets.key(name, each) for each in conf.feedback.signing_keys)
-    if conf.warehouse.catalog_schema:
+    if section.signing_keys:
+        return tuple(secrets.key(name, each) for each in section.signing_keys)
+    if warehouse.catalog_schema:
         if make:
             raise ConfigError(f"no key signs what is written: {HOW_TO_MAKE_A_KEY}")
         return ()
@@ -67,15 +74,15 @@ def _keys(conf: Conf, *, make: bool) -> tuple[bytes, ...]:
     return (secrets.key(name, f"file:{path}"),) if path.exists() else ()
 
 
-def _name(conf: Conf, *, make: bool) -> str:
-    if conf.feedback.deployment or conf.warehouse.catalog_schema:
-        return conf.feedback.deployment or str(conf.warehouse.catalog_schema)
+def _name(section: FeedbackSection, warehouse: WarehouseSection, *, make: bool) -> str:
+    if section.deployment or warehouse.catalog_schema:
+        return section.deployment or str(warehouse.catalog_schema)
     # Two machines may have a warehouse at the same path.
     path = home() / _FOLDER / _ID_FILE
     if make:
         _make(path, random_secrets.token_hex(16))
     random_id = path.read_text(encoding="utf-8") if path.exists() else ""
-    about = f"{random_id}\n{place.root(conf.warehouse)}"
+    about = f"{random_id}\n{place.root(warehouse)}"
     return f"quotaflow-{hashlib.sha256(about.encode()).hexdigest()[:_ID_CHARS]}"
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import KafkaSection
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, quoted, tool
 from quotaflow.pipelines.feedback.ledger.leases import Item
@@ -47,16 +47,16 @@ def missing(command: str) -> FeedbackError:
 
 
 @contextmanager
-def opened(conf: Conf) -> Iterator[LeaseTopic]:
-    """The topic, or a MissingTopic. Raises KafkaError if it cannot be read."""
-    with compacted_topic.opened(conf.kafka.properties, conf.feedback.lease_topic) as topic:
-        yield topic or MissingTopic(create_command(conf, Connection.from_conf(conf)))
+def opened(kafka: KafkaSection, name: str) -> Iterator[LeaseTopic]:
+    """The topic of this name, or a MissingTopic. Raises KafkaError if it cannot be read."""
+    with compacted_topic.opened(kafka.properties, name) as topic:
+        yield topic or MissingTopic(create_command(name, Connection.of(kafka)))
 
 
-def create_command(conf: Conf, connection: Connection, replicas: int = REPLICAS) -> str:
+def create_command(name: str, connection: Connection, replicas: int = REPLICAS) -> str:
     """The kafka-topics command line that creates the topic."""
     words = [*tool("kafka-topics.sh", connection), "--create", "--topic"]
-    words += [quoted(conf.feedback.lease_topic), "--partitions", "1"]
+    words += [quoted(name), "--partitions", "1"]
     words += ["--replication-factor", str(replicas)]
     durable = {"min.insync.replicas": str(min(MIN_IN_SYNC, replicas))}
     configs = CONFIGS | durable

@@ -56,7 +56,7 @@ class SignedJournal:
         sequence: int = 0,
     ) -> None:
         """`sequence` is the newest of the tables."""
-        self._signer = signer
+        self.signer = signer
         self._cluster_id = cluster_id
         self._topic = topic
         self._tables = tables
@@ -117,7 +117,7 @@ class SignedJournal:
         self._in_head = set(self._listed)
 
     def _signed(self, record: Record) -> Record:
-        return self._signer.signed(record, self._next_sequence())
+        return self.signer.signed(record, self._next_sequence())
 
     def _next_sequence(self) -> int:
         self._sequence += 1
@@ -149,7 +149,7 @@ class SignedJournal:
         before = self._leases.get(record.key)
         return Lease(
             key=record.key,
-            deployment=self._signer.deployment,
+            deployment=self.signer.deployment,
             sequence=record.sequence or 0,
             owned=self._state.owned.get(record.key),
             open_records=self._state.open_parts(record.key),
@@ -168,7 +168,7 @@ class SignedJournal:
         for lease in leases:
             replaced = self._leases.get(lease.key)
             tag = self._adopted_tag(lease) if replaced is None else self._tag_in_head(replaced)
-            made, item = to_item(replace(lease, replaces=tag), self._signer)
+            made, item = to_item(replace(lease, replaces=tag), self.signer)
             items.append(item)
             if replaced is not None:
                 self._listed.discard(replaced.tag)
@@ -196,7 +196,7 @@ class SignedJournal:
         return self._head_of(self._listed, self._sequence)
 
     def _head_of(self, tags: set[str], sequence: int) -> Item:
-        return head_item(tags, sequence, self._cluster_id, self._signer)
+        return head_item(tags, sequence, self._cluster_id, self.signer)
 
     def _check_others(self, items: Sequence[Item]) -> None:
         """Raise FeedbackError if another deployment leased one of these configs a moment before.
@@ -212,7 +212,7 @@ class SignedJournal:
         if not theirs:
             return
         self._topic.append(list(theirs.items()))
-        book = read_book(theirs.items(), self._signer, self._cluster_id)
+        book = read_book(theirs.items(), self.signer, self._cluster_id)
         names = [f"{k[0]}: {k[1]} by {other.deployment}" for k, other in book.others.items()]
         raise FeedbackError(
             f"another deployment leased the same configs this moment ({', '.join(sorted(names))}): "
@@ -220,7 +220,7 @@ class SignedJournal:
         )
 
     def _is_of_other(self, key: bytes, value: bytes) -> bool:
-        return bool(read_book([(key, value)], self._signer, self._cluster_id).others)
+        return bool(read_book([(key, value)], self.signer, self._cluster_id).others)
 
 
 def open_journal(

@@ -4,19 +4,17 @@ A row rests on the answers that propose it, on the tables of its evidence, on th
 computed from, and on pipeline_progress, which shows that nothing was lost on the way.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.results.answers import refresh
-from quotaflow.pipelines.results.answers.registry import ANSWERS
-from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
@@ -44,64 +42,69 @@ PROPOSED_BY = {
 """The answer that desired_configs reads for rows with this evidence."""
 
 
-def unusable(
-    conf: Conf, tables: Tables, evidence: Collection[str], now: datetime
-) -> dict[str, str]:
-    """Tables and views of a plan's evidence that the plan must not use, each with the reason."""
-    return (
-        dirty_results(conf, evidence)
-        | _not_up_to_date(conf, evidence, now)
-        | failed_checks(conf, tables, evidence)
-    )
+@dataclass(frozen=True, slots=True)
+class EvidenceChecks:
+    """How the evidence of plans is checked, as conf says.
 
+    `max_age`: of answers. `are_required`: evidence that was never checked is unusable, too.
+    `reads`: the tables that each table is computed from; it is called only where a check failed.
+    """
 
-def dirty_results(conf: Conf, evidence: Collection[str]) -> dict[str, str]:
-    """Evidence that rests on a result whose rule failed, by the state beside its checkpoint."""
-    warehouse = Warehouse(conf.warehouse)
-    dirty = {
-        name: state
-        for job in _RESULT_JOBS
-        for name, state in result_state.load(warehouse.checkpoint(job)).items()
-        if state.dirty_since is not None
-    }
-    if not dirty:
-        return {}
-    reads = _reads(conf)
-    inputs = {name: (_inputs(name, reads) | {name}) & dirty.keys() for name in evidence}
-    return {
-        name: f"it rests on {min(bad)}, which is not up to date since "
-        f"{dirty[min(bad)].dirty_since:%Y-%m-%d %H:%M:%S} UTC: {dirty[min(bad)].failure}"
-        for name, bad in inputs.items()
-        if bad
-    }
+    warehouse: WarehouseSection
+    open_session: OpenSession
+    max_age: timedelta
+    are_required: bool
+    reads: Callable[[], Mapping[str, set[str]]]
 
+    def unusable(self, tables: Tables, evidence: Collection[str], now: datetime) -> dict[str, str]:
+        """Tables and views of evidence that a plan must not use, each with the reason."""
+        return (
+            self.dirty_results(evidence)
+            | self._not_up_to_date(evidence, now)
+            | self.failed(tables, evidence)
+        )
 
-def _not_up_to_date(conf: Conf, evidence: Collection[str], now: datetime) -> dict[str, str]:
-    answers = {name: PROPOSED_BY[name] for name in evidence if name in PROPOSED_BY}
-    problems = refresh.not_up_to_date(
-        conf.warehouse,
-        session.opener(conf.spark),
-        now,
-        timedelta(seconds=conf.plan.max_input_age_s),
-        set(answers.values()),
-    )
-    return {name: problems[answer] for name, answer in answers.items() if answer in problems}
-
-
-def failed_checks(conf: Conf, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
-    """The same for failed checks alone, or missing ones where conf requires them."""
-    checks = tables.rows(CURRENT_CHECKS) if tables.is_made(QUALITY_RESULTS.name) else []
-    failing = {row["suite"]: row for row in reversed(checks) if row["is_failing"]}
-    checked = {row["suite"] for row in checks}
-    if not failing and not conf.quality.required:
-        return {}
-    reads = _reads(conf)
-    reasons = {name: _why(_inputs(name, reads), failing) for name in evidence}
-    if conf.quality.required:
-        reasons = {
-            name: why or _why_unchecked(name, reads, checked) for name, why in reasons.items()
+    def dirty_results(self, evidence: Collection[str]) -> dict[str, str]:
+        """Evidence that rests on a result whose rule failed, by the state beside its checkpoint."""
+        warehouse = Warehouse(self.warehouse)
+        dirty = {
+            name: state
+            for job in _RESULT_JOBS
+            for name, state in result_state.load(warehouse.checkpoint(job)).items()
+            if state.dirty_since is not None
         }
-    return {name: why for name, why in reasons.items() if why}
+        if not dirty:
+            return {}
+        reads = self.reads()
+        inputs = {name: (_inputs(name, reads) | {name}) & dirty.keys() for name in evidence}
+        return {
+            name: f"it rests on {min(bad)}, which is not up to date since "
+            f"{dirty[min(bad)].dirty_since:%Y-%m-%d %H:%M:%S} UTC: {dirty[min(bad)].failure}"
+            for name, bad in inputs.items()
+            if bad
+        }
+
+    def _not_up_to_date(self, evidence: Collection[str], now: datetime) -> dict[str, str]:
+        answers = {name: PROPOSED_BY[name] for name in evidence if name in PROPOSED_BY}
+        problems = refresh.not_up_to_date(
+            self.warehouse, self.open_session, now, self.max_age, set(answers.values())
+        )
+        return {name: problems[answer] for name, answer in answers.items() if answer in problems}
+
+    def failed(self, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
+        """The same for failed checks alone, or missing ones where conf requires them."""
+        checks = tables.rows(CURRENT_CHECKS) if tables.is_made(QUALITY_RESULTS.name) else []
+        failing = {row["suite"]: row for row in reversed(checks) if row["is_failing"]}
+        checked = {row["suite"] for row in checks}
+        if not failing and not self.are_required:
+            return {}
+        reads = self.reads()
+        reasons = {name: _why(_inputs(name, reads), failing) for name in evidence}
+        if self.are_required:
+            reasons = {
+                name: why or _why_unchecked(name, reads, checked) for name, why in reasons.items()
+            }
+        return {name: why for name, why in reasons.items() if why}
 
 
 def _why(inputs: Iterable[str], failing: Mapping[str, dict[str, Any]]) -> str | None:
@@ -134,22 +137,3 @@ def _inputs(name: str, reads: Mapping[str, set[str]]) -> frozenset[str]:
         inputs.add(table)
         left |= reads.get(table, set()) - inputs
     return frozenset(inputs)
-
-
-def _reads(conf: Conf) -> dict[str, set[str]]:
-    """The tables that each table is computed from, by name."""
-    from quotaflow.pipelines.jobs.registry import (  # noqa: PLC0415  pyspark; only where a check failed
-        JOBS,
-    )
-
-    reads: dict[str, set[str]] = {}
-    for job in JOBS.values():
-        for result in job.results(conf) if job.results else ():
-            lookups = {context.table.name for context in result.lookups}
-            reads.setdefault(result.table.name, set()).update({result.facts.name}, lookups)
-        for table in () if job.results else job.fills:
-            reads.setdefault(table.name, set()).update({job.reads} & TABLES.keys())
-    reads |= {answer.name: set(answer.inputs) for answer in ANSWERS}
-    # It counts rows of other tables, and is not computed from them.
-    del reads[PIPELINE_PROGRESS.name]
-    return reads

@@ -1,11 +1,10 @@
-"""The plan policy: from conf, and with what the tables say now."""
+"""The plan policy of conf, with what the tables say now."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig, Group
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
@@ -21,98 +20,45 @@ from quotaflow.pipelines.feedback.planning import (
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.planning.guards import RESULTS, PlanPolicy
 from quotaflow.pipelines.feedback.planning.holds import SeenConfig
+from quotaflow.pipelines.feedback.planning.plan_conf import PlanConf
 from quotaflow.pipelines.feedback.planning.preflight import Preflight
-from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, USER
-from quotaflow.udfs.rules.limit import LimitBounds
 
-_MS_PER_S = 1_000
 _WATCHED = timedelta(hours=1)
 """A run of plans is watched so long at least."""
 
 
-def from_conf(conf: Conf) -> PlanPolicy:
-    """What conf keeps a plan from changing, and how far a plan may go.
-
-    The pipeline's own login is excluded, too.
-    """
-    section = conf.plan
-    return PlanPolicy(
-        excluded_principals=frozenset(conf.excluded_principals),
-        settle=timedelta(seconds=conf.results.settle_s),
-        cluster_id=conf.kafka.cluster_id,
-        max_subscriptions=section.max_subscriptions,
-        max_input_age=timedelta(seconds=section.max_input_age_s),
-        lease_s=section.lease_s,
-        cooldown=timedelta(seconds=section.cooldown_s),
-        hysteresis=section.hysteresis,
-        max_step_factor=section.max_step_factor,
-        limits=LimitBounds(
-            min_gain=section.min_gain,
-            max_step_factor=section.max_step_factor,
-            pause=timedelta(seconds=section.no_gain_pause_s),
-            settle=_settle(section, timedelta(seconds=section.dead_time_s)),
-            max_lease=timedelta(seconds=section.max_lease_s),
-        ),
-        min_history=timedelta(seconds=section.min_history_s),
-        default_quotas=section.default_quotas,
-    )
-
-
-def trusted(conf: Conf) -> TrustedBounds:
-    """The bounds that conf sets."""
-    ids, quotas, moves = conf.producer_ids, conf.quotas, conf.replication
-    rules, own = conf.alerts.rules, conf.kafka.own_principal
-    most = moves.capacity_bytes_per_s
-    least = None if most is None else min([most, *moves.brokers.values()])
-    return TrustedBounds(
-        advised_users=frozenset(quotas.advised_users),
-        protected_addresses=frozenset(ids.protected_addresses),
-        limited_addresses=frozenset(ids.limited_addresses),
-        id_quota=lambda user: ids.quotas.get(user or "", ids.default_quota_per_s),
-        raise_budget=None if least is None else quotas.raise_budget_share * least,
-        max_step_factor=conf.plan.max_step_factor,
-        capacity=moves.capacity,
-        manages_replication=moves.manage,
-        removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
-        manages_expiration=ids.manage_expiration,
-        max_lease_s=max(conf.plan.lease_s, conf.plan.max_lease_s, moves.lease_s),
-        metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
-        min_interval_ms=min((r.subscribe_interval_s * _MS_PER_S for r in rules), default=0),
-    )
-
-
-def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanPolicy:
+def for_plan(conf: PlanConf, tables: Tables, now: datetime, ledger: Ledger) -> PlanPolicy:
     """The policy of conf with the age of a plan's inputs, the blast radius, the halt, other config
     managers, and the live clients that a subscription could harm.
 
     What writes to the cluster passes a ledger that is verified: a forged row could end a halt.
     """
-    cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
+    policy, section = conf.policy, conf.plan
+    cluster = plan_inputs.of_cluster(policy.cluster_id)
     checks = _Preflights(cache(partial(preflight.read, tables)))
     inputs_at = input_ages.newest(tables, cluster)
     lags = input_ages.lags(tables, cluster, now)
     results_at = inputs_at.get(RESULTS)
-    policy = from_conf(conf)
     dead = dead_time.measured(tables, cluster, timedelta(seconds=section.dead_time_s))
     dead = max(dead, 2 * lags.get(RESULTS, timedelta(0)))
     operator = other_writers.user_operator(tables, now, cluster)
     return replace(
         policy,
-        trusted=trusted(conf),
+        trusted=conf.trusted,
         harm=checks.harm,
         without_harmed=checks.without_harmed,
-        limits=replace(policy.limits, settle=_settle(section, dead)),
+        limits=replace(policy.limits, settle=settle(section, dead)),
         protected=plan_inputs.protected_principals(tables, cluster),
-        strangers=plan_inputs.strangers(tables, ledger, conf.producer_ids.limited_addresses),
+        strangers=plan_inputs.strangers(tables, ledger, conf.trusted.limited_addresses),
         inputs_at=inputs_at,
         max_input_ages=input_ages.allowed(lags, conf.plan),
-        blast_radius=_blast_radius(conf, tables, dead, results_at),
+        blast_radius=_blast_radius(section, cluster, tables, dead, results_at),
         halt=cluster_watch.halted(
             tables,
             ledger,
-            conf.kafka.cluster_id,
+            policy.cluster_id,
             now,
             period=max(_WATCHED, 3 * dead),
             results_at=results_at,
@@ -129,15 +75,18 @@ def for_plan(conf: Conf, tables: Tables, now: datetime, ledger: Ledger) -> PlanP
     )
 
 
-def _settle(section: PlanSection, dead: timedelta) -> timedelta:
+def settle(section: PlanSection, dead: timedelta) -> timedelta:
     """The offence is measured over a period: all of it must be after the effect began to show."""
     return dead + timedelta(seconds=section.offence_period_s)
 
 
 def _blast_radius(
-    conf: Conf, tables: Tables, dead: timedelta, results_at: datetime | None
+    section: PlanSection,
+    cluster: str,
+    tables: Tables,
+    dead: timedelta,
+    results_at: datetime | None,
 ) -> BlastRadius:
-    cluster, section = plan_inputs.of_cluster(conf.kafka.cluster_id), conf.plan
     return BlastRadius(
         section.max_entities,
         section.max_entities_per_day,
@@ -152,7 +101,7 @@ def _blast_radius(
 
 def with_holds(
     policy: PlanPolicy,
-    conf: Conf,
+    own_principal: str | None,
     tables: Tables,
     rows: Iterable[DesiredConfig],
     seen_at: datetime | None,
@@ -176,7 +125,7 @@ def with_holds(
         for key, owned in ledger.owned.items()
         if key not in seen
     }
-    alterations = other_writers.last_alterations(tables, seen.keys(), conf.kafka.own_principal)
+    alterations = other_writers.last_alterations(tables, seen.keys(), own_principal)
     return replace(policy, holds=holds.holds(seen, alterations, ledger))
 
 

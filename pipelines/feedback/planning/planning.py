@@ -3,24 +3,22 @@
 from dataclasses import replace
 from datetime import datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import Plan
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import (
-    evidence_checks,
     guards,
     plan_inputs,
     plan_policy,
     unmade_inputs,
 )
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.planning.plan_conf import PlanConf
 from quotaflow.pipelines.warehouse.tables import Tables
 
 
 def make(
-    conf: Conf,
+    conf: PlanConf,
     tables: Tables,
     now: datetime,
     ledger: Ledger | None = None,
@@ -38,12 +36,14 @@ def make(
     evidence = {row.evidence_table for row in desired}
     policy = replace(
         plan_policy.for_plan(conf, tables, now, ours),
-        refused_keys=plan_inputs.refused_keys(tables, conf.kafka.cluster_id),
-        failed_checks=evidence_checks.unusable(conf, tables, evidence, now) | unmade.unusable,
+        refused_keys=plan_inputs.refused_keys(tables, conf.policy.cluster_id),
+        failed_checks=conf.evidence.unusable(tables, evidence, now) | unmade.unusable,
     )
     if not is_bounded:
         policy = replace(policy, blast_radius=None)
     seen_at = policy.inputs_at.get(guards.SNAPSHOT)
-    policy = plan_policy.with_holds(policy, conf, tables, desired, seen_at, ledger=ours)
-    made = plan(desired, now, policy, Connection.from_conf(conf), ours)
+    policy = plan_policy.with_holds(
+        policy, conf.own_principal, tables, desired, seen_at, ledger=ours
+    )
+    made = plan(desired, now, policy, conf.connection, ours)
     return replace(made, unmade=tuple(unmade.lines))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.feedback.configs.change import (
     APPEND,
@@ -23,11 +22,11 @@ from quotaflow.pipelines.feedback.ledger.leases import LeaseBook, RefusedLease, 
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, Key, OwnedConfig, Record
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
 from quotaflow.pipelines.feedback.planning.holds import release_command
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.runs.release_run import Request
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs, resolve_open
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
-from quotaflow.pipelines.warehouse.tables import open_tables
 
 PLAN_ID = "adopt"
 
@@ -71,28 +70,29 @@ class Adoption:
     over: tuple[Key, ...] = ()
 
 
-def preview(conf: Conf, other: str | None = None, named: Request | None = None) -> Adoption:
+def preview(context: Context, other: str | None = None, named: Request | None = None) -> Adoption:
     """What would be taken over, also from deployment `other`. Nothing is written.
 
     `named`: this config alone, also by a lease that no key verifies. Raises ConfigError for a
     deployment that has no lease.
     """
-    signer = deployment.signer(conf)
+    conf = context.writes
+    signer = deployment.signer(conf.feedback, conf.warehouse)
     with (
         exclusive_section.open_cluster(conf) as (cluster_id, configs),
         exclusive_section.open_leases(conf) as topic,
     ):
         book = read_book(topic.read(), signer, cluster_id)
-        records = journal.read_records(open_tables(conf))
+        records = journal.read_records(context.tables)
         trust = judge(records, signer, book, cluster_id)
         adoption = _adoption(trust, book, configs, other, datetime.now(UTC))
         return _of_named(
-            _with_unverified(adoption, book, configs, Connection.from_conf(conf)), named, book
+            _with_unverified(adoption, book, configs, context.plans.connection), named, book
         )
 
 
 def adopt(
-    conf: Conf,
+    context: Context,
     report: Callable[[str], None],
     other: str | None = None,
     named: Request | None = None,
@@ -102,12 +102,12 @@ def adopt(
     No lease is removed while its config may have our value: it is the only copy of the value
     before it.
     """
-    exclusive_section.check_stop_file(conf)
-    with exclusive_section.acquired(conf, report, purpose=PLAN_ID) as section:
+    exclusive_section.check_stop_file(context.writes)
+    with exclusive_section.acquired(context.writes, report, purpose=PLAN_ID) as section:
         assert section.leases is not None
         book, apply = section.leases.book, section.apply
         everything = _adoption(section.trust, book, apply.configs, other, apply.clock())
-        everything = _with_unverified(everything, book, apply.configs, Connection.from_conf(conf))
+        everything = _with_unverified(everything, book, apply.configs, context.plans.connection)
         adoption = _of_named(everything, named, book)
         apply.journal.add([*adoption.ends, *_records(adoption.configs, apply.run_id, apply.clock)])
         if named is None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.configs.change import APPLY, RENEW, Change, Plan
 from quotaflow.pipelines.feedback.configs.cluster_facts import NO_FACTS
@@ -13,7 +12,6 @@ from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, STARTED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.ledger.outcome import ACCEPTED, ALREADY_SET, Outcome
 from quotaflow.pipelines.feedback.planning import (
-    evidence_checks,
     guards,
     halt,
     plan_policy,
@@ -22,15 +20,18 @@ from quotaflow.pipelines.feedback.planning import (
     trusted_bounds,
 )
 from quotaflow.pipelines.feedback.planning.blast_radius import Room
+from quotaflow.pipelines.feedback.planning.plan_conf import PlanConf
 from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
+from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.feedback.runs import frozen_plans, restore_run
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs, Distrust, preview
 from quotaflow.pipelines.feedback.writing.exclusive_section import ExclusiveSection
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import QUOTA_ENTITIES
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted, noun
@@ -40,19 +41,20 @@ Stopped = Callable[[], str | None]
 
 
 def dry_run(
-    conf: Conf, tables: Tables, approved_plan: FrozenPlan | None, now: datetime
+    context: Context, approved_plan: FrozenPlan | None, now: datetime
 ) -> tuple[Plan, list[Outcome]]:
     """The plan, and how brokers would answer each of its changes. Nothing is written."""
-    plan = _plan(conf, tables, approved_plan, now)
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+    tables = context.tables
+    plan = _plan(context.plans, tables, approved_plan, now)
+    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
-        distrust = distrusting(conf, configs, journal.read_ledger(tables))
+        distrust = distrusting(context.plans.trusted, configs, journal.read_ledger(tables))
         seen = [outcome for group in _groups(plan) for outcome in preview(configs, group, distrust)]
         return plan, [replace(o, step=ACCEPTED) if o.step == STARTED else o for o in seen]
 
 
 def apply_plan(
-    conf: Conf,
+    context: Context,
     approved_plan: FrozenPlan | None,
     report: Report,
     stopped: Stopped = lambda: None,
@@ -63,7 +65,8 @@ def apply_plan(
     Raises FeedbackError if nothing may be written. A frozen plan is written whole or not at all: if
     a part of it no longer fits the cluster, nothing is written.
     """
-    with exclusive_section.acquired(conf, report, stopped, on_step) as taken:
+    conf = context.plans
+    with exclusive_section.acquired(context.writes, report, stopped, on_step) as taken:
         now = datetime.now(UTC)
         plan = _plan(conf, taken.tables, approved_plan, now, taken.ledger)
         _check_cluster(plan, taken.cluster_id)
@@ -77,8 +80,8 @@ def apply_plan(
                 taken.tables, taken.rows, taken.ledger, plan, now, max_age=max_age
             )
             return plan, _run(conf, taken, plan, plan.changes, None)
-        altered = _altered(conf, taken.tables, approved_plan)
-        distrust = distrusting(conf, taken.apply.configs, taken.ledger)
+        altered = _altered(conf.own_principal, taken.tables, approved_plan)
+        distrust = distrusting(conf.trusted, taken.apply.configs, taken.ledger)
         left, ended = still_fitting(
             approved_plan, taken.apply.configs, taken.ledger, altered, distrust
         )
@@ -93,29 +96,32 @@ def _halt_records(plan: Plan, section: ExclusiveSection) -> list[Record]:
 
 
 def _run(
-    conf: Conf, section: ExclusiveSection, plan: Plan, changes: Sequence[Change], room: Room | None
+    conf: PlanConf,
+    section: ExclusiveSection,
+    plan: Plan,
+    changes: Sequence[Change],
+    room: Room | None,
 ) -> list[Outcome]:
     """Write changes whose reason still exists just before each write; leave the others out."""
     apply = section.apply
 
     def fresh() -> Plan:
-        tables = open_tables(conf, section.rows.open_session)
-        ledger = exclusive_section.trusted_ledger(conf, section, tables)
+        tables = section.rows.tables()
+        ledger = exclusive_section.trusted_ledger(section, tables)
         return planning.make(conf, tables, datetime.now(UTC), ledger, is_bounded=False)
 
     recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
-    distrust = distrusting(conf, apply.configs, section.ledger)
+    distrust = distrusting(conf.trusted, apply.configs, section.ledger)
     return replace(apply, veto=recheck, distrust=distrust).run(plan.plan_id, changes)
 
 
 def distrusting(
-    conf: Conf,
+    bounds: TrustedBounds,
     configs: Configs,
     ledger: Ledger,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Distrust:
     """What asks conf, the cluster and our ledger about changes, and no table."""
-    bounds = plan_policy.trusted(conf)
     allowed: dict[Key, Change] = {}
 
     def why(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
@@ -138,7 +144,7 @@ def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
 
 
 def _plan(
-    conf: Conf,
+    conf: PlanConf,
     tables: Tables,
     approved_plan: FrozenPlan | None,
     now: datetime,
@@ -157,12 +163,14 @@ def _plan(
         raise FeedbackError(
             f"plan {plan.plan_id} rests on {name}, which this release does not have: plan again"
         )
-    for name, why in sorted(evidence_checks.unusable(conf, tables, evidence, now).items()):
+    for name, why in sorted(conf.evidence.unusable(tables, evidence, now).items()):
         raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
     ours = journal.read_ledger(tables) if ledger is None else ledger
     bounds = plan_policy.for_plan(conf, tables, now, ours)
     rows = [change.desired for change in plan.changes]
-    bounds = plan_policy.with_holds(bounds, conf, tables, rows, frozen_at, ledger=ours)
+    bounds = plan_policy.with_holds(
+        bounds, conf.own_principal, tables, rows, frozen_at, ledger=ours
+    )
     operator = bounds.user_operator
     if operator is not None and any(map(strimzi.is_concerned, plan.changes)):
         raise FeedbackError(f"plan {plan.plan_id}: {operator} writes quotas of users: plan again")
@@ -180,12 +188,14 @@ def _plan(
     return plan
 
 
-def _altered(conf: Conf, tables: Tables, approved_plan: FrozenPlan) -> Mapping[Key, LaterWriter]:
+def _altered(
+    own_principal: str | None, tables: Tables, approved_plan: FrozenPlan
+) -> Mapping[Key, LaterWriter]:
     """Configs of the plan that another login altered since it was frozen."""
     since = dict.fromkeys(
         (c.desired.key for c in approved_plan.plan.changes), approved_plan.frozen_at
     )
-    return restore_run.later_writers(conf, tables, since)
+    return restore_run.later_writers(own_principal, tables, since)
 
 
 def _check_cluster(plan: Plan, cluster_id: str) -> None:

@@ -4,20 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import plan_rows
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing.exclusive_section import (
     RowAppender,
     next_record_time,
     whoami,
 )
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.control import PLANS
 
 _NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
@@ -37,17 +36,17 @@ class FrozenPlan:
     frozen_at: datetime
 
 
-def save(conf: Conf, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
+def save(context: Context, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
     """Freeze a plan, unless it is frozen already and waits to be applied.
 
     Raises LockedError while another process writes tables, JobError if plans cannot be written.
     """
-    with Warehouse(conf.warehouse).lock():
-        rows = RowAppender.from_conf(conf, report)
+    rows = RowAppender.of(context.writes, report)
+    with rows.warehouse.lock():
         rows.ensure([PLANS])
-        tables = open_tables(conf, rows.open_session)
+        tables = rows.tables()
         ledger = journal.read_ledger(tables)
-        max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+        max_age = timedelta(seconds=context.plans.plan.max_plan_age_s)
         refreeze(tables, rows, ledger, plan, now, max_age=max_age)
 
 

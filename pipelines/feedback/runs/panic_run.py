@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.ledger import deployment, lease_topic
 from quotaflow.pipelines.feedback.ledger.leases import read_book
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
@@ -15,6 +14,7 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import judge
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section, permission
 from quotaflow.pipelines.feedback.writing.change_writer import resolve_open
 
@@ -28,31 +28,32 @@ class PanicRestore:
     outcomes: tuple[Outcome, ...] = ()
 
 
-def preview(conf: Conf, *, all_deployments: bool = False) -> list[PanicRestore]:
+def preview(context: Context, *, all_deployments: bool = False) -> list[PanicRestore]:
     """What would be restored. Nothing is written."""
     return [
-        PanicRestore(signer.deployment, _plan(conf, signer))
-        for signer in _signers(conf, all_deployments=all_deployments)
+        PanicRestore(signer.deployment, _plan(context, signer))
+        for signer in _signers(context, all_deployments=all_deployments)
     ]
 
 
 def restore(
-    conf: Conf, stopped: Callable[[], str | None], *, all_deployments: bool = False
+    context: Context, stopped: Callable[[], str | None], *, all_deployments: bool = False
 ) -> list[PanicRestore]:
     """Give back everything of this deployment, or of all that our keys verify."""
-    permission.check(conf)
+    permission.check(context.writes.feedback)
     done = []
-    for signer in _signers(conf, all_deployments=all_deployments):
+    for signer in _signers(context, all_deployments=all_deployments):
         plan, outcomes = restore_run.restore_leases(
-            conf, signer, None, stop_reason=stopped, everything=True
+            context, signer, None, stop_reason=stopped, everything=True
         )
         done.append(PanicRestore(signer.deployment, plan, tuple(outcomes)))
     return done
 
 
-def _signers(conf: Conf, *, all_deployments: bool) -> list[Signer]:
+def _signers(context: Context, *, all_deployments: bool) -> list[Signer]:
     """One for each deployment. Raises FeedbackError if the topic does not exist."""
-    own = deployment.signer(conf)
+    conf = context.writes
+    own = deployment.signer(conf.feedback, conf.warehouse)
     with (
         exclusive_section.open_cluster(conf) as (cluster_id, _),
         exclusive_section.open_leases(conf) as topic,
@@ -65,13 +66,13 @@ def _signers(conf: Conf, *, all_deployments: bool) -> list[Signer]:
     return [own, *(replace(own, deployment=name) for name in names)]
 
 
-def _plan(conf: Conf, signer: Signer) -> RestorePlan:
+def _plan(context: Context, signer: Signer) -> RestorePlan:
     now = datetime.now(UTC)
     with (
-        exclusive_section.open_cluster(conf) as (cluster_id, configs),
-        exclusive_section.open_leases(conf) as topic,
+        exclusive_section.open_cluster(context.writes) as (cluster_id, configs),
+        exclusive_section.open_leases(context.writes) as topic,
     ):
         trust = judge([], signer, read_book(topic.read(), signer, cluster_id), cluster_id)
         ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
-        plan = restore_run.plan_restore(conf, None, ledger, configs, now, everything=True)
+        plan = restore_run.plan_restore(context, None, ledger, configs, now, everything=True)
         return replace(plan, distrusted=trust.refused)

@@ -5,17 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import RELEASED, Ledger, Record
 from quotaflow.pipelines.feedback.planning import guards, halt, holds, other_writers
 from quotaflow.pipelines.feedback.planning.holds import Alteration, Key, SeenConfig
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import ENTITY_TYPES, USER
 from quotaflow.udfs.rules.principal_name import quota_user
 
@@ -62,33 +62,33 @@ class Release:
     reason: str | None
 
 
-def preview(conf: Conf, request: Request, now: datetime) -> Release:
+def preview(context: Context, request: Request, now: datetime) -> Release:
     """What a release would allow. Nothing is written."""
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
-        tables = open_tables(conf)
+    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
+        tables = context.tables
         ledger = exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
         key = request.key(cluster_id)
-        return _release(_alteration(conf, tables, key), ledger, configs, key, now)
+        return _release(_alteration(context, tables, key), ledger, configs, key, now)
 
 
-def release(conf: Conf, request: Request, report: Callable[[str], None]) -> Release:
+def release(context: Context, request: Request, report: Callable[[str], None]) -> Release:
     """Record that plans may change the config. Does nothing if they may already.
 
     Raises FeedbackError if its entity does not answer, or nothing may be written.
     """
-    with exclusive_section.acquired(conf, report) as section:
+    with exclusive_section.acquired(context.writes, report) as section:
         key, apply = request.key(section.cluster_id), section.apply
         now = apply.clock()
-        last = _alteration(conf, section.tables, key)
+        last = _alteration(context, section.tables, key)
         made = _release(last, section.ledger, apply.configs, key, now)
         if made.reason is not None:
             apply.journal.add([record(made, apply.run_id, now)])
         return made
 
 
-def release_halt(conf: Conf, report: Callable[[str], None]) -> str:
+def release_halt(context: Context, report: Callable[[str], None]) -> str:
     """Record that plans may write again although the cluster is worse. Returns the cluster's id."""
-    with exclusive_section.acquired(conf, report) as section:
+    with exclusive_section.acquired(context.writes, report) as section:
         apply, cluster_id = section.apply, section.cluster_id
         text = "a person releases it"
         apply.journal.add([halt.record(cluster_id, RELEASED, text, apply.run_id, apply.clock())])
@@ -120,8 +120,8 @@ def record(made: Release, run_id: str, now: datetime) -> Record:
     )
 
 
-def _alteration(conf: Conf, tables: Tables, key: Key) -> Alteration | None:
-    return other_writers.last_alterations(tables, {key}, conf.kafka.own_principal).get(key)
+def _alteration(context: Context, tables: Tables, key: Key) -> Alteration | None:
+    return other_writers.last_alterations(tables, {key}, context.plans.own_principal).get(key)
 
 
 def _release(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, KafkaError, LockedError
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
@@ -23,12 +22,12 @@ from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter, Configs
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
-from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.schemas.configs import BROKER_LOGGER, LOGGING_LEVELS, REQUEST_LOGGER
 
 ON = "DEBUG"
@@ -70,25 +69,25 @@ class _Unrecorded:
         """Drop them."""
 
 
-def read_switch(conf: Conf, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
+def read_switch(context: Context, broker_ids: Collection[int], for_s: int, now: datetime) -> Switch:
     """The switch of a capture of these brokers, or of all if none is named. Nothing is written.
 
     Raises ConfigError for a broker that is not up, KafkaError if the cluster does not answer.
     """
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
+    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         there = _brokers(configs)
         unknown = [str(broker_id) for broker_id in broker_ids if broker_id not in there]
         if unknown:
             names = ", ".join(str(broker_id) for broker_id in there)
             raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {names}")
         request = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
-        ledger = journal.read_ledger(open_tables(conf))
+        ledger = journal.read_ledger(context.tables)
         ledger = exclusive_section.for_cluster(ledger, cluster_id)
-        return _switch(conf, request, configs, ledger, now)
+        return _switch(context.plans.connection, request, configs, ledger, now)
 
 
 def switched_on(
-    conf: Conf,
+    context: Context,
     request: CaptureRequest,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
@@ -101,16 +100,17 @@ def switched_on(
     `on_start` is called with the switch before the first write. After a later failure all of it may
     be on.
     """
+    conf = context.writes
     with exclusive_section.acquired(conf, report, stopped, on_step, purpose=PLAN_ID) as taken:
         apply, now = taken.apply, datetime.now(UTC)
-        switch = _switch(conf, request, apply.configs, taken.ledger, now)
+        switch = _switch(context.plans.connection, request, apply.configs, taken.ledger, now)
         on_start(switch)
         changes = switch.plan.changes
         return apply.run(PLAN_ID, changes) if changes else []
 
 
 def restore_levels(
-    conf: Conf, keys: Collection[Key], report: Callable[[str], None]
+    context: Context, keys: Collection[Key], report: Callable[[str], None]
 ) -> tuple[RestorePlan, list[Outcome]]:
     """Restore the levels of these brokers; another login's later change is left alone.
 
@@ -119,20 +119,20 @@ def restore_levels(
     record, and the next restore records it.
     """
     try:
-        return restore_run.restore_configs(conf, report, keys=keys)
+        return restore_run.restore_configs(context, report, keys=keys)
     except _UNRECORDED + bridge_errors() as error:
         report(
             f"given back without a record, which the next restore adds: {failures.one_line(error)}"
         )
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
-        tables = open_tables(conf)
+    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
+        tables = context.newest_tables()
         ledger = (
             exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
             .assuming_open_done()
             .restricted_to(keys)
         )
         now = datetime.now(UTC)
-        restore = restore_run.plan_restore(conf, tables, ledger, configs, now, everything=True)
+        restore = restore_run.plan_restore(context, tables, ledger, configs, now, everything=True)
         apply = ChangeWriter(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))
         return restore, apply.run(restore_run.PLAN_ID, restore.changes)
 
@@ -144,20 +144,20 @@ def is_left(level: str | None) -> bool:
     return level is None or (level not in LOGGING_LEVELS and not _can_be_set(level))
 
 
-def quiet_command(conf: Conf, switch: Switch, broker_id: int) -> str:
+def quiet_command(connection: Connection, switch: Switch, broker_id: int) -> str:
     """The command line that sets a level which can be restored, and logs no request."""
     entity = _entity(switch.request.cluster_id, broker_id)
-    return command(entity, {_KEY: QUIET}, Connection.from_conf(conf))
+    return command(entity, {_KEY: QUIET}, connection)
 
 
-def off_command(conf: Conf, switch: Switch, broker_id: int) -> str:
+def off_command(connection: Connection, switch: Switch, broker_id: int) -> str:
     """The command line that restores a broker's level, for when we cannot."""
     entity = _entity(switch.request.cluster_id, broker_id)
-    return command(entity, {_KEY: switch.levels[broker_id]}, Connection.from_conf(conf))
+    return command(entity, {_KEY: switch.levels[broker_id]}, connection)
 
 
 def _switch(
-    conf: Conf, request: CaptureRequest, configs: Configs, ledger: Ledger, now: datetime
+    connection: Connection, request: CaptureRequest, configs: Configs, ledger: Ledger, now: datetime
 ) -> Switch:
     levels = {
         broker_id: _level(configs, _entity(request.cluster_id, broker_id))
@@ -170,7 +170,7 @@ def _switch(
     ]
     # The levels were read just now, so they overrule what we wrote before.
     bounds = PlanPolicy(cluster_id=request.cluster_id, inputs_at={SNAPSHOT: now})
-    return Switch(request, levels, plan(rows, now, bounds, Connection.from_conf(conf), ledger))
+    return Switch(request, levels, plan(rows, now, bounds, connection, ledger))
 
 
 def _can_be_set(level: str) -> bool:

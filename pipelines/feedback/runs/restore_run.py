@@ -3,9 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, LockedError, QueryError
 from quotaflow.pipelines.feedback.configs.change import RESTORE
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
@@ -17,7 +16,6 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
 from quotaflow.pipelines.feedback.planning import (
     other_writers,
-    plan_policy,
     preflight,
     restore_plan,
 )
@@ -27,12 +25,13 @@ from quotaflow.pipelines.feedback.planning.restore_plan import (
     RestorePlan,
     YieldedConfig,
 )
+from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter, Configs, resolve_open
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
@@ -51,19 +50,19 @@ _UNSTORED: tuple[type[Exception], ...] = (
 """What keeps a restore from the tables, and not from the cluster."""
 
 
-def preview(conf: Conf, now: datetime, *, everything: bool = False) -> RestorePlan:
+def preview(context: Context, now: datetime, *, everything: bool = False) -> RestorePlan:
     """What a restore would do now. Nothing is written."""
-    with exclusive_section.open_cluster(conf) as (cluster_id, configs):
-        tables = open_tables(conf)
-        trust = exclusive_section.read_trust(conf, tables, cluster_id)
+    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
+        tables = context.tables
+        trust = exclusive_section.read_trust(context.writes, tables, cluster_id)
         # An exclusive section begins with these ends.
         ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
-        restore = plan_restore(conf, tables, ledger, configs, now, everything=everything)
+        restore = plan_restore(context, tables, ledger, configs, now, everything=everything)
         return replace(restore, distrusted=trust.refused)
 
 
 def restore_configs(
-    conf: Conf,
+    context: Context,
     report: Report,
     stopped: Stopped = lambda: None,
     on_step: Report = lambda _: None,
@@ -76,8 +75,9 @@ def restore_configs(
     While another process writes the tables, or they cannot be written, the leases of the cluster
     say what is due, except for `keys`.
     """
+    conf = context.writes
     exclusive_section.check_stop_file(conf)
-    with exclusive_section.sole_writer(conf):
+    with exclusive_section.sole_writer(conf.warehouse):
         try:
             with exclusive_section.warehouse_section(
                 conf, report, stopped, on_step, RESTORE
@@ -85,24 +85,24 @@ def restore_configs(
                 ledger = taken.ledger if keys is None else taken.ledger.restricted_to(keys)
                 every = everything or keys is not None
                 trust = replace(taken.trust, ledger=ledger)
-                return _restored(conf, taken.tables, taken.apply, trust, everything=every)
+                return _restored(context, taken.tables, taken.apply, trust, everything=every)
         except _UNSTORED + bridge_errors() as error:
             if keys is not None:
                 raise
             why = failures.one_line(error)
         report(f"given back by the leases of the cluster, and recorded by a later run: {why}")
         return restore_leases(
-            conf,
-            deployment.signer(conf),
-            _readable(conf),
-            stop_reason=lambda: stopped() or stop_file.reason(conf),
+            context,
+            deployment.signer(conf.feedback, conf.warehouse),
+            _readable(context),
+            stop_reason=lambda: stopped() or stop_file.reason(conf.stop_file),
             on_step=on_step,
             everything=everything,
         )
 
 
 def restore_leases(
-    conf: Conf,
+    context: Context,
     signer: Signer,
     tables: Tables | None,
     *,
@@ -114,12 +114,12 @@ def restore_leases(
 
     Raises FeedbackError if the topic of leases does not exist.
     """
-    with exclusive_section.without_tables(conf, signer, stop_reason, on_step) as section:
-        return _restored(conf, tables, section.apply, section.trust, everything=everything)
+    with exclusive_section.without_tables(context.writes, signer, stop_reason, on_step) as section:
+        return _restored(context, tables, section.apply, section.trust, everything=everything)
 
 
 def _restored(
-    conf: Conf,
+    context: Context,
     tables: Tables | None,
     apply: ChangeWriter,
     trust: TrustedLedger,
@@ -127,7 +127,7 @@ def _restored(
     everything: bool,
 ) -> tuple[RestorePlan, list[Outcome]]:
     now = datetime.now(UTC)
-    restore = plan_restore(conf, tables, trust.ledger, apply.configs, now, everything=everything)
+    restore = plan_restore(context, tables, trust.ledger, apply.configs, now, everything=everything)
     restore = replace(restore, distrusted=trust.refused)
     now = apply.clock()
     apply.journal.add(
@@ -137,20 +137,20 @@ def _restored(
     return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
 
 
-def _readable(conf: Conf) -> Tables | None:
+def _readable(context: Context) -> Tables | None:
     """The tables of a folder, if they can be read: nobody else's writes keep them from that."""
-    if conf.warehouse.catalog_schema:
+    if context.writes.warehouse.catalog_schema:
         return None
     try:
-        tables = open_tables(conf)
-        later_writers(conf, tables, {})
+        tables = context.newest_tables()
+        later_writers(context.plans.own_principal, tables, {})
     except _UNSTORED:
         return None
     return tables
 
 
 def plan_restore(
-    conf: Conf,
+    context: Context,
     tables: Tables | None,
     ledger: Ledger,
     configs: Configs,
@@ -172,17 +172,17 @@ def plan_restore(
             actual[entity] = configs.read(entity)
     # A broker's clock may be ahead of ours: our own write, by another login of ours, must not count
     # as a later write of somebody else.
-    skew = timedelta(seconds=conf.ingest.max_clock_skew_s)
+    skew = context.clock_skew
     since = {key: config.since + skew for key, config in owned.items()}
     named = {
         key: {entry: at + skew for entry, at in config.entry_times.items()}
         for key, config in owned.items()
     }
-    by = later_writers(conf, tables, since, named)
-    connection = Connection.from_conf(conf)
+    by = later_writers(context.plans.own_principal, tables, since, named)
+    connection = context.plans.connection
     restore = restore_plan.plan_restore(owned, actual, by, connection)
     restore = replace(restore, refused=unknown)
-    restore = restore_plan.permitted(restore, actual, plan_policy.from_conf(conf), connection)
+    restore = restore_plan.permitted(restore, actual, context.plans.policy, connection)
     if not everything:
         restore = restore_plan.oldest_first(restore)
     if tables is None:
@@ -210,15 +210,17 @@ def _without_harmful(
 
 
 def later_writers(
-    conf: Conf, tables: Tables | None, since: Mapping[Key, datetime], named: Named | None = None
+    own: str | None,
+    tables: Tables | None,
+    since: Mapping[Key, datetime],
+    named: Named | None = None,
 ) -> dict[Key, LaterWriter]:
-    """Later writers of these configs, and of list entries that are ours.
+    """Later writers of these configs, and of list entries that are ours; `own` is our login.
 
     Empty if no request log was ingested.
     """
     if tables is None or not tables.is_made(CONFIG_ALTERATIONS.name):
         return {}
-    own = conf.kafka.own_principal
     return other_writers.later_writers(tables, since, own, named)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
@@ -33,13 +33,14 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
 from quotaflow.pipelines.feedback.writing import delta_lock, permission, stop_file
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.pipelines.warehouse.tables import Tables, tables_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
@@ -63,10 +64,14 @@ class RowAppender:
     warehouse: Warehouse
 
     @classmethod
-    def from_conf(cls, conf: Conf, report: Callable[[str], None]) -> "RowAppender":
+    def of(cls, conf: WriteConf, report: Callable[[str], None]) -> "RowAppender":
         """For conf's tables; `report` gets a line if a Spark session starts."""
         short = session.short_lived(conf.spark)
         return cls(session.opener(short, report), Warehouse(conf.warehouse))
+
+    def tables(self) -> Tables:
+        """All tables as they are now."""
+        return tables_of(self.warehouse, self.open_session)
 
     def ensure(self, tables: Iterable[Table]) -> None:
         """Create missing tables, and bring live ones to this schema version.
@@ -121,25 +126,25 @@ class LeaseSection:
 
 
 @contextmanager
-def open_cluster(conf: Conf) -> Iterator[tuple[str, LiveConfigs]]:
+def open_cluster(conf: WriteConf) -> Iterator[tuple[str, LiveConfigs]]:
     """The id and the dynamic configs of conf's cluster. Raises KafkaError if the id is another."""
     properties = conf.kafka.properties
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
     with admin.client(properties) as client:
-        send = permission.guarded(conf, sender(client))
+        send = permission.guarded(conf.feedback, sender(client))
         yield cluster_id, LiveConfigs(ClusterState(send))
 
 
 @contextmanager
-def open_leases(conf: Conf) -> Iterator[LeaseTopic]:
+def open_leases(conf: WriteConf) -> Iterator[LeaseTopic]:
     """The topic of leases of conf's cluster."""
-    with lease_topic.opened(conf) as topic:
+    with lease_topic.opened(conf.kafka, conf.feedback.lease_topic) as topic:
         yield topic
 
 
 @contextmanager
 def acquired(
-    conf: Conf,
+    conf: WriteConf,
     report: Callable[[str], None],
     stopped: Callable[[], str | None] = lambda: None,
     on_step: Callable[[str], None] = lambda _: None,
@@ -154,37 +159,39 @@ def acquired(
     an error too.
     """
     check_stop_file(conf)
-    with sole_writer(conf), warehouse_section(conf, report, stopped, on_step, purpose) as section:
+    with (
+        sole_writer(conf.warehouse),
+        warehouse_section(conf, report, stopped, on_step, purpose) as section,
+    ):
         yield section
 
 
 @contextmanager
 def warehouse_section(
-    conf: Conf,
+    conf: WriteConf,
     report: Callable[[str], None],
     stopped: Callable[[], str | None],
     on_step: Callable[[str], None],
     purpose: str,
 ) -> Iterator[ExclusiveSection]:
     """The same for a sole writer."""
+    rows = RowAppender.of(conf, report)
     with (
-        Warehouse(conf.warehouse).lock(),
+        rows.warehouse.lock(),
         open_cluster(conf) as (cluster_id, configs),
         open_leases(conf) as topic,
     ):
-        rows = RowAppender.from_conf(conf, report)
-        opened = partial(open_tables, conf, rows.open_session)
-        is_made = opened().is_made
+        is_made = rows.tables().is_made
         # A restore reads these, and must work on tables that an upgrade has not migrated yet.
         read = [table for table in _READ_TABLES if is_made(table.name)]
         rows.ensure([CONFIG_CHANGES, PLANS, *read])
         run_id, since = uuid.uuid4().hex, datetime.now(UTC)
-        with _only(conf, rows, cluster_id, run_id, since):
+        with _only(rows, cluster_id, run_id, since):
             signer = _signer(conf, cluster_id, purpose)
             # Only now, under the lock: an earlier reading could lack another run's records.
-            records = journal.read_records(opened())
+            records = journal.read_records(rows.tables())
             signed = open_journal(records, signer, cluster_id, topic, DeltaJournal(rows, whoami()))
-            tables = opened()
+            tables = rows.tables()
             trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
             apply = ChangeWriter(
                 configs,
@@ -199,18 +206,18 @@ def warehouse_section(
                 _report_refused(trust, signed.book, report)
                 _check_new_writes(trust, signed.book, topic, datetime.now(UTC))
             if apply.finish(trust.ledger):
-                tables = opened()
+                tables = rows.tables()
                 trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
             yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
 
 
-def _signer(conf: Conf, cluster_id: str, purpose: str) -> Signer:
+def _signer(conf: WriteConf, cluster_id: str, purpose: str) -> Signer:
     if purpose == RESTORE:
-        return deployment.signer(conf)
+        return deployment.signer(conf.feedback, conf.warehouse)
     with open_leases(conf) as topic:
-        return deployment.writing_signer(conf, cluster_id, topic.read)
+        return deployment.writing_signer(conf.feedback, conf.warehouse, cluster_id, topic.read)
 
 
 def _report_refused(trust: TrustedLedger, book: LeaseBook, report: Callable[[str], None]) -> None:
@@ -225,21 +232,21 @@ def _record_time(newest_at: datetime | None) -> datetime:
     return next_record_time(newest_at, datetime.now(UTC))
 
 
-def _stop_reason(conf: Conf, stopped: Callable[[], str | None], since: datetime) -> str | None:
-    return stopped() or stop_file.reason(conf) or _stopped_by_lock(conf, since)
+def _stop_reason(conf: WriteConf, stopped: Callable[[], str | None], since: datetime) -> str | None:
+    return stopped() or stop_file.reason(conf.stop_file) or _stopped_by_lock(conf.warehouse, since)
 
 
-def trusted_ledger(conf: Conf, section: ExclusiveSection, tables: Tables) -> Ledger:
+def trusted_ledger(section: ExclusiveSection, tables: Tables) -> Ledger:
     """What is believed now of these tables and of the leases, with what the section has written."""
     if section.leases is None:
         return section.ledger
-    signer, book = deployment.signer(conf), section.leases.book
+    signer, book = section.leases.signer, section.leases.book
     return judge(journal.read_records(tables), signer, book, section.cluster_id).ledger
 
 
 @contextmanager
 def without_tables(
-    conf: Conf,
+    conf: WriteConf,
     signer: Signer,
     stop_reason: Callable[[], str | None] = lambda: None,
     on_step: Callable[[str], None] = lambda _: None,
@@ -248,7 +255,7 @@ def without_tables(
 
     The leases keep its records, and the next section with tables stores them.
     """
-    permission.check(conf)
+    permission.check(conf.feedback)
     with open_cluster(conf) as (cluster_id, configs), open_leases(conf) as topic:
         if isinstance(topic, lease_topic.MissingTopic):
             raise lease_topic.missing(topic.command)
@@ -265,9 +272,9 @@ def without_tables(
         yield LeaseSection(cluster_id, apply, judge([], signer, signed.book, cluster_id))
 
 
-def read_trust(conf: Conf, tables: Tables, cluster_id: str) -> TrustedLedger:
+def read_trust(conf: WriteConf, tables: Tables, cluster_id: str) -> TrustedLedger:
     """What of the tables and of the topic is believed now. Nothing is written."""
-    signer = deployment.signer(conf)
+    signer = deployment.signer(conf.feedback, conf.warehouse)
     with open_leases(conf) as topic:
         book = read_book(topic.read(), signer, cluster_id)
     return judge(journal.read_records(tables), signer, book, cluster_id)
@@ -284,14 +291,14 @@ def leased_elsewhere(book: LeaseBook) -> dict[Key, str]:
 
 
 @contextmanager
-def sole_writer(conf: Conf) -> Iterator[None]:
+def sole_writer(warehouse: WarehouseSection) -> Iterator[None]:
     """Be the only process that writes to the cluster from these tables, except for a catalog's.
 
     Raises LockedError. Giving back must work without the folder, so there a lock is no condition.
     """
-    path = conf.warehouse.state_folder / _LOCK
+    path = warehouse.state_folder / _LOCK
     try:
-        file = None if conf.warehouse.catalog_schema else path.open("a", encoding="utf-8")
+        file = None if warehouse.catalog_schema else path.open("a", encoding="utf-8")
     except OSError:
         file = None
     if file is None:
@@ -337,17 +344,17 @@ def next_record_time(newest: datetime | None, now: datetime) -> datetime:
 
 
 def _only(
-    conf: Conf, rows: RowAppender, cluster_id: str, run_id: str, since: datetime
+    rows: RowAppender, cluster_id: str, run_id: str, since: datetime
 ) -> AbstractContextManager[None]:
     """The lock of a catalog; a folder has the warehouse's own."""
-    if not conf.warehouse.catalog_schema:
+    if not rows.warehouse.conf.catalog_schema:
         return nullcontext()
     holder = f"{whoami()} {run_id}"
     return delta_lock.acquired(rows.open_session(), rows.warehouse, cluster_id, holder, since)
 
 
-def _stopped_by_lock(conf: Conf, since: datetime) -> str | None:
-    is_timed = conf.warehouse.catalog_schema is not None
+def _stopped_by_lock(warehouse: WarehouseSection, since: datetime) -> str | None:
+    is_timed = warehouse.catalog_schema is not None
     return delta_lock.expiry_reason(since, datetime.now(UTC)) if is_timed else None
 
 
@@ -369,10 +376,10 @@ def for_cluster(ledger: Ledger, cluster_id: str) -> Ledger:
     )
 
 
-def check_stop_file(conf: Conf) -> None:
+def check_stop_file(conf: WriteConf) -> None:
     """Raise FeedbackError while the stop file is there, or if conf forbids all writes."""
-    permission.check(conf)
-    stop = stop_file.reason(conf)
+    permission.check(conf.feedback)
+    stop = stop_file.reason(conf.stop_file)
     if stop is not None:
         raise FeedbackError(stop)
 

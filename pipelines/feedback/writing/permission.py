@@ -2,25 +2,25 @@
 
 from typing import Any
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import FeedbackSection
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.kafka.cluster_state import Send, is_write
 
 REFUSED = "feedback.may_write is false, nothing is written to brokers: another conf does that"
 
 
-def check(conf: Conf) -> None:
+def check(section: FeedbackSection) -> None:
     """Raise FeedbackError if nothing may be written to brokers, not even to restore."""
-    if not conf.feedback.may_write:
+    if not section.may_write:
         raise FeedbackError(REFUSED)
 
 
-def guarded(conf: Conf, send: Send) -> Send:
+def guarded(section: FeedbackSection, send: Send) -> Send:
     """The same for each request: one that would alter the cluster is not sent."""
 
     def checked(request: Any, broker_id: int | None) -> Any:
         if is_write(request):
-            check(conf)
+            check(section)
         return send(request, broker_id)
 
     return checked

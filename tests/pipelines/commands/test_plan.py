@@ -13,7 +13,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.feedback.planning import plan_policy
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
@@ -280,9 +280,9 @@ def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: W
 def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     login = {"sasl.username": "quotaflow", "sasl.password": "env:QF_UNSET"}
     conf = config.Conf(kafka=config.KafkaSection(properties=login))
-    assert "User:quotaflow" in plan_policy.from_conf(conf).excluded_principals
+    assert "User:quotaflow" in context.of_plans(conf).policy.excluded_principals
     monkeypatch.setenv("QF_UNSET", "x")
-    assert "User:quotaflow" in plan_policy.from_conf(conf).excluded_principals
+    assert "User:quotaflow" in context.of_plans(conf).policy.excluded_principals
 
 
 def test_advice_on_racks_and_fetches_changes_nothing_by_itself() -> None:

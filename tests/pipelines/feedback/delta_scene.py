@@ -10,6 +10,7 @@ from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -28,7 +29,7 @@ def changes(*names: str) -> Sequence[Change]:
 
 def apply(conf: Conf, *names: str, passed: Callable[[str], None] = lambda _: None) -> list[str]:
     """The step with which each change of these users' quotas ended."""
-    with exclusive_section.acquired(conf, print, on_step=passed) as section:
+    with exclusive_section.acquired(context.of(conf).writes, print, on_step=passed) as section:
         return [outcome.step for outcome in section.apply.run("p", changes(*names))]
 
 

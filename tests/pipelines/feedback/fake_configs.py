@@ -24,6 +24,7 @@ from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, D
 from quotaflow.pipelines.feedback.ledger.leases import Item
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger, Record
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
+from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from ...delta_tables import NOON
@@ -199,7 +200,7 @@ class FileTopic:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def topic_path(conf: Conf) -> Path:
+def topic_path(conf: Conf | WriteConf) -> Path:
     """The file that is the topic of leases of a conf."""
     section = conf.warehouse
     folder = section.checkpoint_folder if section.catalog_schema else section.folder
@@ -207,7 +208,7 @@ def topic_path(conf: Conf) -> Path:
 
 
 @contextmanager
-def file_leases(conf: Conf) -> Iterator[FileTopic]:
+def file_leases(conf: WriteConf) -> Iterator[FileTopic]:
     """In place of the topic of the cluster."""
     yield FileTopic(topic_path(conf))
 

@@ -19,7 +19,7 @@ from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
-from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -87,11 +87,13 @@ class Scene:
             run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", changes)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
-        return restore_run.preview(self.conf, now, everything=everything)
+        return restore_run.preview(context.of(self.conf), now, everything=everything)
 
     def done(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         self.clock.now = now
-        return restore_run.restore_configs(self.conf, lambda _: None, everything=everything)[0]
+        return restore_run.restore_configs(
+            context.of(self.conf), lambda _: None, everything=everything
+        )[0]
 
     def command(self, *words: str) -> int:
         return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])

@@ -421,12 +421,12 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)
         spark.createDataFrame(content).createOrReplaceTempView(name)
     try:
-        for module in (notifications, capture_preview):
-            monkeypatch.setattr(module, "open_tables", lambda _: SparkViews(spark, made_up))
+        tables = SparkViews(spark, made_up)
+        monkeypatch.setattr(notifications, "open_tables", lambda _: tables)
         notices = notifications.read_notifications(config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
         assert [notice.kind for notice in notices] == kinds
-        volume = capture_preview.expected(config.Conf(), "c1")
+        volume = capture_preview.expected(tables, config.Conf().warehouse, "c1")
         assert volume.lines_per_s == {1: 2 / 30}
     finally:
         for name in made_up:

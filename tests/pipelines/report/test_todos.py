@@ -7,6 +7,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.finding import NOW as AT_ONCE
 from quotaflow.pipelines.feedback.planning import planning
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.report import fetches, health, plan, producer_ids, quotas, telemetry
 from quotaflow.pipelines.report.report import SECTIONS
 from quotaflow.pipelines.report.section import ReportSection
@@ -105,7 +106,7 @@ def test_the_report_shows_the_changes_that_a_plan_makes(warehouse: Warehouse) ->
     content = offenders(("User:mallory", "User:broker"), now - timedelta(minutes=30))
     make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(now)})
     of_report = scope(warehouse, now=now, since=now - timedelta(days=1), until=now)
-    made = planning.make(of_report.conf, of_report.reader, now)
+    made = planning.make(context.of_plans(of_report.conf), of_report.reader, now)
     section = plan.section(of_report)
     waiting, left_out = section.grids[0].rows, section.grids[1].rows
     assert len(waiting) == len(made.changes) == 1

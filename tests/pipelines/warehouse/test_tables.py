@@ -11,6 +11,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.planning import planning
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import CatalogTables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -39,7 +40,7 @@ def test_a_plan_opens_each_table_once(
 
     monkeypatch.setattr(deltalake, "DeltaTable", counted)
     conf = config.Conf(warehouse=warehouse.conf)
-    planning.make(conf, open_tables(conf), datetime.now(UTC))
+    planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
     assert opened["settings"] == 1
     assert opened.most_common(1)[0][1] == 1
 

@@ -99,6 +99,10 @@ def test_a_key_is_in_no_text_of_it() -> None:
     assert "kkkk" not in repr(SIGNER)
 
 
+def signer_of(conf: Conf, *, make: bool = False) -> Signer:
+    return deployment.signer(conf.feedback, conf.warehouse, make=make)
+
+
 def folder(path: Path, **section: Any) -> Conf:
     warehouse = WarehouseSection(path=str(path / "warehouse"))
     return Conf(warehouse=warehouse, feedback=FeedbackSection(**section))
@@ -108,27 +112,30 @@ def test_a_folder_has_a_key_and_a_name_of_its_own_after_the_first_write(
     tmp_path: Path, home: Path
 ) -> None:
     conf = folder(tmp_path)
-    assert deployment.signer(conf).keys == ()
+    assert signer_of(conf).keys == ()
     assert not home.exists()
-    made = deployment.signer(conf, make=True)
-    assert deployment.signer(conf) == deployment.signer(conf, make=True) == made
+    made = signer_of(conf, make=True)
+    assert signer_of(conf) == signer_of(conf, make=True) == made
     assert len(made.keys[0]) == 64
     modes = [oct(path.stat().st_mode)[-3:] for path in sorted(home.rglob("*"))]
     assert modes == ["700", "600", "600"]
-    assert deployment.signer(folder(tmp_path / "b")).deployment != made.deployment
+    assert signer_of(folder(tmp_path / "b")).deployment != made.deployment
     (home / "feedback" / "id").write_text("of another machine")
-    assert deployment.signer(conf).deployment != made.deployment
+    assert signer_of(conf).deployment != made.deployment
 
 
 def test_a_catalog_needs_a_reference_before_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = WarehouseSection(catalog_schema="main.quotaflow")
-    assert deployment.signer(Conf(warehouse=catalog)) == Signer((), "main.quotaflow")
+    assert signer_of(Conf(warehouse=catalog)) == Signer((), "main.quotaflow")
     with pytest.raises(ConfigError, match="no key signs what is written: make one with"):
-        deployment.signer(Conf(warehouse=catalog), make=True)
+        signer_of(Conf(warehouse=catalog), make=True)
     monkeypatch.setenv("NEW", "n" * 32)
     monkeypatch.setenv("OLD", "o" * 32 + "\n")
     section = FeedbackSection(signing_keys=["env:NEW", "env:OLD"], deployment="prod")
-    made = deployment.signer(Conf(warehouse=catalog, feedback=section), make=True)
+    made = signer_of(
+        Conf(warehouse=catalog, feedback=section),
+        make=True,
+    )
     assert made == Signer((b"n" * 32, b"o" * 32), "prod")
 
 
@@ -136,16 +143,16 @@ def test_a_key_that_others_can_read_or_that_is_short_is_refused(tmp_path: Path) 
     key = tmp_path / "key"
     conf = folder(tmp_path, signing_keys=[f"file:{key}"])
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
-        deployment.signer(conf)
+        signer_of(conf)
     key.write_text("hidden" * 8)
     key.chmod(0o640)
     with pytest.raises(ConfigError, match=f"can be read by others: chmod 600 {key}"):
-        deployment.signer(conf)
+        signer_of(conf)
     key.chmod(0o600)
-    assert deployment.signer(conf).keys == (b"hidden" * 8,)
+    assert signer_of(conf).keys == (b"hidden" * 8,)
     key.write_text("hidden")
     with pytest.raises(ConfigError, match="has less than 32 bytes") as raised:
-        deployment.signer(conf)
+        signer_of(conf)
     assert "hidden" not in str(raised.value)
 
 

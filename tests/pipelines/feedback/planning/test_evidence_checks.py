@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import evidence_checks
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
-from quotaflow.pipelines.feedback.runs import apply_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
@@ -43,7 +43,7 @@ def unsound(
 ) -> dict[str, str]:
     make_tables(warehouse, {"quality_results": results})
     here = conf.model_copy(update={"warehouse": warehouse.conf})
-    return evidence_checks.failed_checks(here, Reader(warehouse), set(evidence))
+    return context.of_plans(here).evidence.failed(Reader(warehouse), set(evidence))
 
 
 @cases(
@@ -93,9 +93,9 @@ def test_with_all_checked_it_goes_on() -> None:
         {"suite": name, "expectation": "e", "is_failing": False, "event_time": NOON}
         for name in ("topics", "pipeline_progress")
     ]
-    assert evidence_checks.failed_checks(REQUIRED, FakeTables(checks), {"topics"}) == {}
-    assert "topics" in evidence_checks.failed_checks(
-        REQUIRED, FakeTables([], exist=False), {"topics"}
+    assert context.of_plans(REQUIRED).evidence.failed(FakeTables(checks), {"topics"}) == {}
+    assert "topics" in context.of_plans(REQUIRED).evidence.failed(
+        FakeTables([], exist=False), {"topics"}
     )
 
 
@@ -116,12 +116,12 @@ def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_rates, it rests on requests, whose"):
-        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
+        apply_run.dry_run(context.of(here), FrozenPlan(made, NOON), NOON)
 
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    assert evidence_checks.failed_checks(here, Reader(warehouse), {"producer_id_rates"}) == {}
+    assert context.of_plans(here).evidence.failed(Reader(warehouse), {"producer_id_rates"}) == {}
 
 
 def broken_violations(warehouse: Warehouse) -> None:
@@ -137,7 +137,7 @@ def test_a_row_of_an_answer_that_failed_is_not_planned(warehouse: Warehouse) -> 
     broken_violations(warehouse)
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     evidence = {"producer_id_offenders", "quota_advice", "throttle_checks"}
-    problems = evidence_checks.unusable(here, Reader(warehouse), evidence, NOON)
+    problems = context.of_plans(here).evidence.unusable(Reader(warehouse), evidence, NOON)
     assert problems.keys() == {"producer_id_offenders"}
     why = problems["producer_id_offenders"]
     assert why.startswith("producer_id_offenders is not up to date: ")
@@ -149,7 +149,7 @@ def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
     row = desired(evidence_table="producer_id_offenders")
     made = plan([row], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_offenders, producer_id_offenders is"):
-        apply_run.dry_run(here, Reader(warehouse), FrozenPlan(made, NOON), NOON)
+        apply_run.dry_run(context.of(here), FrozenPlan(made, NOON), NOON)
 
 
 def test_evidence_of_desired_configs_has_the_answer_that_proposes_it() -> None:

@@ -23,7 +23,7 @@ from quotaflow.pipelines.feedback.planning.holds import (
     release_command,
 )
 from quotaflow.pipelines.feedback.planning.plan import plan
-from quotaflow.pipelines.feedback.runs import release_run
+from quotaflow.pipelines.feedback.runs import context, release_run
 from quotaflow.pipelines.feedback.runs.release_run import Release, Request, record
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.configs import LEADER_RATE, LEADER_REPLICAS
@@ -237,13 +237,13 @@ def test_a_release_is_recorded_and_its_value_is_the_next_baseline(scene: Scene) 
     entity, key = KEY
     scene.configs.configs[entity] = {key: "9"}
     request = Request.parse("user/mallory", key, None)
-    shown = release_run.preview(scene.conf, request, NOON)
+    shown = release_run.preview(context.of(scene.conf), request, NOON)
     assert "before the request log began" in (shown.reason or "")
     assert scene.journal.records == []
-    release_run.release(scene.conf, request, lambda _: None)
+    release_run.release(context.of(scene.conf), request, lambda _: None)
     (recorded,) = scene.journal.records
     assert (recorded.step, recorded.config_value) == ("released", "9")
-    assert release_run.release(scene.conf, request, lambda _: None).reason is None
+    assert release_run.release(context.of(scene.conf), request, lambda _: None).reason is None
     assert len(scene.journal.records) == 1
     scene.apply(desired(prior_value="9"))
     assert scene.journal.ledger.owned[KEY].prior_value == "9"

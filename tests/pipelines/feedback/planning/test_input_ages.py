@@ -9,6 +9,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.config import PlanSection
 from quotaflow.pipelines.feedback.planning import evidence_checks, input_ages
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.jobs.registry import JOBS
@@ -138,7 +139,7 @@ def test_a_dirty_result_blocks_what_rests_on_it(
 ) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
     since(conf, "request_results", dirty, NOON)
-    problems = evidence_checks.dirty_results(conf, {evidence})
+    problems = context.of_plans(conf).evidence.dirty_results({evidence})
     assert (evidence in problems) is is_blocked
     if is_blocked:
         assert (

@@ -11,9 +11,10 @@ from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
-from quotaflow.pipelines.feedback.planning import plan_policy, plan_rows
+from quotaflow.pipelines.feedback.planning import plan_rows
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.reasons import limits
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN, LimitBounds
 
@@ -43,7 +44,7 @@ def made(row: DesiredConfig, bounds: PlanPolicy = BOUNDS, ledger: Ledger | None 
 
 def test_conf_bounds_first_values_and_limits() -> None:
     conf = config.load(overrides=["plan.min_gain=0.2", "plan.min_history_s=60"])
-    policy = plan_policy.from_conf(conf)
+    policy = context.of_plans(conf).policy
     assert policy.limits.min_gain == 0.2
     assert policy.limits.settle == timedelta(minutes=50)
     assert policy.min_history == timedelta(seconds=60)

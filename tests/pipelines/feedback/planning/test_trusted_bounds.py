@@ -14,9 +14,10 @@ from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
-from quotaflow.pipelines.feedback.planning import plan_policy, trusted_bounds
+from quotaflow.pipelines.feedback.planning import trusted_bounds
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 
 from ....delta_tables import NOON
@@ -74,7 +75,7 @@ def written(
             configs.configs.setdefault(row.entity, {})[row.config_key] = row.prior_value
     policy = PlanPolicy(lease_s=600, max_step_factor=1e9)
     made = plan(rows, clock.now, policy, Connection("b:9092"), journal.ledger)
-    distrust = distrusting(conf, configs, journal.ledger, clock)
+    distrust = distrusting(context.of_plans(conf).trusted, configs, journal.ledger, clock)
     writer = applying(configs, journal, "r", clock, distrust=distrust)
     return writer.run(made.plan_id, made.changes), configs
 
@@ -176,7 +177,7 @@ def test_what_conf_allows_is_written(case: str) -> None:
 
 
 def test_a_plan_names_the_bound_before_apply_does() -> None:
-    policy = PlanPolicy(lease_s=600, trusted=plan_policy.trusted(CONF))
+    policy = PlanPolicy(lease_s=600, trusted=context.of_plans(CONF).trusted)
     made = plan([limit("127.0.0.1"), limit("10.0.0.7")], NOON, policy, Connection("b:9092"))
     assert [change.entity.entity_name for change in made.changes] == ["10.0.0.7"]
     assert "(loopback)" in made.blocked[0].reason
@@ -241,7 +242,7 @@ def test_raises_of_one_run_share_it_too_and_no_config_is_written_twice() -> None
     outcomes, _ = written(rows, conf)
     assert [outcome.step for outcome in outcomes].count("refused") == 1
     (change,) = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
-    bounds = plan_policy.trusted(CONF)
+    bounds = context.of_plans(CONF).trusted
     why = trusted_bounds.problem([change, change], {}, bounds, Ledger(), NOON)
     assert why == "one config has two changes"
 
@@ -249,7 +250,7 @@ def test_raises_of_one_run_share_it_too_and_no_config_is_written_twice() -> None
 def test_only_what_is_ours_is_given_back_and_only_to_what_it_was() -> None:
     journal = ListJournal()
     written([limit("10.0.0.7", "1", "5"), of_topic("0:1")], MANAGED, journal)
-    bounds = plan_policy.trusted(CONF)
+    bounds = context.of_plans(CONF).trusted
 
     def back(row: DesiredConfig, operation: Operation, value: str | None) -> str | None:
         change = Change(row, value, operation, "", "", purpose=RESTORE)
@@ -301,4 +302,6 @@ def test_hosts_that_resolve_are_addresses_and_the_least_default_counts() -> None
 
 def test_a_ledger_without_records_bounds_nothing_by_itself() -> None:
     change = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
-    assert trusted_bounds.problem(change, {}, plan_policy.trusted(CONF), Ledger(), NOON) is None
+    assert (
+        trusted_bounds.problem(change, {}, context.of_plans(CONF).trusted, Ledger(), NOON) is None
+    )

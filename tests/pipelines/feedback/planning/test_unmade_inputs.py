@@ -8,6 +8,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback.planning import evidence_checks, planning, unmade_inputs
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
@@ -106,7 +107,7 @@ def test_without_telemetry_the_rest_is_planned(
     make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(this_minute())})
     ids = config.ProducerIdsSection(default_quota_per_s=1.0)
     conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
-    whole = planning.make(conf, open_tables(conf), datetime.now(UTC))
+    whole = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
     assert whole.changes
     assert whole.unmade == ()
     left_out = ("metric_alert_events", "subscription_proposals", "telemetry_subscriptions")

@@ -21,11 +21,12 @@ from quotaflow.pipelines.feedback.configs.change import (
 from quotaflow.pipelines.feedback.configs.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.planning import guards, plan_policy, restore_plan
+from quotaflow.pipelines.feedback.planning import guards, restore_plan
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius, Room
 from quotaflow.pipelines.feedback.planning.guards import RESULT_TABLES, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.recheck import Recheck
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 
@@ -125,7 +126,9 @@ class TableWriter:
         recheck = Recheck(lambda: made, lambda: now, room)
         writer = applying(self.configs, self.journal, f"r{now}", self.clock, veto=recheck)
         if self.is_bounded:
-            bound = distrusting(self.conf, self.configs, ledger, self.clock)
+            bound = distrusting(
+                context.of_plans(self.conf).trusted, self.configs, ledger, self.clock
+            )
             writer = replace(writer, distrust=bound)
         writer.run("p", made.changes)
 
@@ -142,7 +145,7 @@ class TableWriter:
     def _policy(self) -> PlanPolicy:
         """The policy of conf with what tables add to it, at its weakest."""
         dice, now = self.dice, self.clock.now
-        section, policy = self.conf.plan, plan_policy.from_conf(self.conf)
+        section, policy = self.conf.plan, context.of_plans(self.conf).policy
         radius = BlastRadius(
             section.max_entities,
             section.max_entities_per_day,
@@ -153,7 +156,7 @@ class TableWriter:
             now + timedelta(days=dice.randrange(-1, 400)),
             section.canary,
         )
-        trusted = plan_policy.trusted(self.conf) if self.is_bounded else None
+        trusted = context.of_plans(self.conf).trusted if self.is_bounded else None
         return replace(policy, blast_radius=radius, trusted=trusted)
 
     def _row(self) -> DesiredConfig:

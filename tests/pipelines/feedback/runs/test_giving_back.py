@@ -14,7 +14,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback.ledger import deployment
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import adopt_run, panic_run, restore_run
+from quotaflow.pipelines.feedback.runs import adopt_run, context, panic_run, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -66,12 +66,12 @@ def test_giving_back_waits_for_nothing_and_is_recorded_later(
     apply(conf, "eve", "zoe")
     lines: list[str] = []
     with hindered(conf, monkeypatch):
-        _, outcomes = restore_run.restore_configs(conf, lines.append, everything=True)
+        _, outcomes = restore_run.restore_configs(context.of(conf), lines.append, everything=True)
     assert [outcome.step for outcome in outcomes] == [DONE, DONE]
     assert [*configs.configs.values()] == [{}, {}]
     assert lines[0].startswith("given back by the leases of the cluster, and recorded by a later")
     assert len(ledger(conf).owned) == 2
-    with exclusive_section.acquired(conf, print) as section:
+    with exclusive_section.acquired(context.of(conf).writes, print) as section:
         assert section.trust.refused == ()
     assert (ledger(conf).owned, ledger(conf).open_records) == ({}, ())
 
@@ -80,25 +80,25 @@ def test_only_one_process_writes_configs_with_or_without_tables(conf: Conf, open
     opened(DictConfigs())
     apply(conf, "eve")
     with (
-        exclusive_section.sole_writer(conf),
+        exclusive_section.sole_writer(conf.warehouse),
         pytest.raises(LockedError, match=r"another process writes configs .* restore --panic"),
     ):
-        restore_run.restore_configs(conf, print, everything=True)
+        restore_run.restore_configs(context.of(conf), print, everything=True)
 
 
 def test_panic_gives_back_with_the_tables_gone(conf: Conf, opened: Opened) -> None:
     configs = DictConfigs()
     opened(configs)
     apply(conf, "eve", "zoe")
-    stop_file.path(conf).touch()
+    stop_file.path(conf.plan, conf.warehouse).touch()
     shutil.rmtree(conf.warehouse.folder)
-    (shown,) = panic_run.preview(conf)
+    (shown,) = panic_run.preview(context.of(conf))
     assert len(shown.plan.changes) == 2
-    (done,) = panic_run.restore(conf, lambda: None)
+    (done,) = panic_run.restore(context.of(conf), lambda: None)
     assert {outcome.step for outcome in done.outcomes} == {DONE}
     assert [*configs.configs.values()] == [{}, {}]
     assert not conf.warehouse.folder.exists()
-    assert panic_run.preview(conf)[0].plan.changes == ()
+    assert panic_run.preview(context.of(conf))[0].plan.changes == ()
 
 
 def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Opened) -> None:
@@ -106,11 +106,11 @@ def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Ope
     opened(configs)
     apply(conf, "eve")
     renamed = conf.model_copy(update={"feedback": config.FeedbackSection(deployment="new")})
-    assert [each.plan.changes for each in panic_run.preview(renamed)] == [()]
-    done = panic_run.restore(renamed, lambda: None, all_deployments=True)
+    assert [each.plan.changes for each in panic_run.preview(context.of(renamed))] == [()]
+    done = panic_run.restore(context.of(renamed), lambda: None, all_deployments=True)
     assert [len(each.outcomes) for each in done] == [0, 1]
     assert [*configs.configs.values()] == [{}]
-    with exclusive_section.acquired(conf, print) as section:
+    with exclusive_section.acquired(context.of(conf).writes, print) as section:
         assert (section.ledger.owned, section.trust.refused) == ({}, ())
 
 
@@ -118,8 +118,8 @@ def rows_of_another_deployment(conf: Conf) -> None:
     """What config_changes has of a run of a deployment with the same key, whose topic is lost."""
     made = ListJournal()
     applying(DictConfigs(), made, "old").run("p", changes("eve"))
-    other = replace(deployment.signer(conf, make=True), deployment="old")
-    rows = RowAppender.from_conf(conf, print)
+    other = replace(deployment.signer(conf.feedback, conf.warehouse, make=True), deployment="old")
+    rows = RowAppender.of(context.of(conf).writes, print)
     rows.ensure([CONFIG_CHANGES])
     signed = [other.signed(record, number) for number, record in enumerate(made.records)]
     DeltaJournal(rows, "me@host").add(signed)
@@ -157,11 +157,11 @@ def test_what_a_lost_warehouse_left_is_taken_over(conf: Conf, opened: Opened) ->
     shutil.rmtree(conf.warehouse.folder)
     with pytest.raises(FeedbackError, match="quotaflow adopt shows what it takes over"):
         apply(conf, "zoe")
-    assert [each.owned.value for each in adopt_run.preview(conf).configs] == ["1000"]
-    adopt_run.adopt(conf, print)
+    assert [each.owned.value for each in adopt_run.preview(context.of(conf)).configs] == ["1000"]
+    adopt_run.adopt(context.of(conf), print)
     assert apply(conf, "zoe") == [DONE]
     assert len(ledger(conf).owned) == 2
-    restore_run.restore_configs(conf, print, everything=True)
+    restore_run.restore_configs(context.of(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
 
 
@@ -170,11 +170,11 @@ def test_a_lost_topic_is_filled_again_by_what_is_taken_over(conf: Conf, opened: 
     opened(configs)
     apply(conf, "eve")
     topic_path(conf).unlink()
-    restore, _ = restore_run.restore_configs(conf, print, everything=True)
+    restore, _ = restore_run.restore_configs(context.of(conf), print, everything=True)
     assert "the topic was lost" in restore.distrusted[0]
     assert configs.writes == 1
-    adopt_run.adopt(conf, print)
-    restore, _ = restore_run.restore_configs(conf, print, everything=True)
+    adopt_run.adopt(context.of(conf), print)
+    restore, _ = restore_run.restore_configs(context.of(conf), print, everything=True)
     assert (restore.distrusted, [*configs.configs.values()]) == ((), [{}])
 
 
@@ -188,6 +188,6 @@ def test_what_is_forged_in_the_topic_stops_new_writes_until_a_person_removes_it(
     topic.append([(key, value.replace(b"producer_id_rates", b"forged"))])
     with pytest.raises(FeedbackError, match="not sure what is to be given back"):
         apply(conf, "zoe")
-    adopt_run.adopt(conf, print)
+    adopt_run.adopt(context.of(conf), print)
     assert apply(conf, "zoe") == [DONE]
     assert len(ledger(conf).owned) == 2

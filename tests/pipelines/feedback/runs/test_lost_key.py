@@ -11,7 +11,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.ledger import deployment
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import restore_run
+from quotaflow.pipelines.feedback.runs import context, restore_run
 
 from ..delta_scene import Opened, apply, changes, ledger
 from ..fake_configs import DictConfigs, FileTopic, topic_path
@@ -68,7 +68,7 @@ def test_no_key_is_made_where_a_lost_one_signed_leases(
     assert not file.exists()
     assert topic_path(conf).read_bytes() == before
     put_back()
-    restore_run.restore_configs(conf, print, everything=True)
+    restore_run.restore_configs(context.of(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
 
 
@@ -105,7 +105,7 @@ def test_a_lease_that_nobody_took_over_is_given_back_by_its_own_key(
     make_another()
     assert execute(["adopt", "--yes", *words]) == 1
     put_back()
-    restore_run.restore_configs(conf, print, everything=True)
+    restore_run.restore_configs(context.of(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
     assert ledger(conf).owned == {}
 
@@ -134,6 +134,6 @@ def test_a_first_key_is_made_where_nothing_needs_another(
 ) -> None:
     opened(DictConfigs())
     apply(conf, "eve")
-    restore_run.restore_configs(conf, print, everything=True)
+    restore_run.restore_configs(context.of(conf), print, everything=True)
     shutil.rmtree(home / "feedback")
     assert apply(conf, "eve") == [DONE]

@@ -53,14 +53,14 @@ def test_a_stop_file_is_where_conf_says_or_beside_the_tables(tmp_path: Path, nam
     file = tmp_path / "halt" if named else tmp_path / "warehouse" / "STOP"
     overrides = [f"warehouse.path={tmp_path / 'warehouse'}"]
     conf = config.load(overrides=[*overrides, *([f"plan.stop_file={file}"] if named else [])])
-    assert stop_file.reason(conf) is None
+    assert stop_file.reason(stop_file.path(conf.plan, conf.warehouse)) is None
     file.parent.mkdir(exist_ok=True)
     file.touch()
     reason = f"{file} is there, nothing is written: remove it to go on"
-    assert stop_file.reason(conf) == reason
+    assert stop_file.reason(stop_file.path(conf.plan, conf.warehouse)) == reason
 
 
 def test_a_catalog_s_stop_file_is_beside_the_checkpoints(tmp_path: Path) -> None:
     section = {"catalog_schema": "main.quotaflow", "checkpoints": str(tmp_path)}
     conf = config.Conf(warehouse=config.WarehouseSection(**section))  # type: ignore[arg-type]
-    assert stop_file.path(conf) == tmp_path / "STOP"
+    assert stop_file.path(conf.plan, conf.warehouse) == tmp_path / "STOP"

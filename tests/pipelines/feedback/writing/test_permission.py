@@ -12,6 +12,7 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section, permission
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
@@ -64,7 +65,7 @@ def test_no_request_that_alters_the_cluster_is_sent(may_write: bool) -> None:
         raise InterruptedError
 
     conf = config.load(overrides=[f"feedback.may_write={str(may_write).lower()}"])
-    configs = LiveConfigs(ClusterState(permission.guarded(conf, send)))
+    configs = LiveConfigs(ClusterState(permission.guarded(conf.feedback, send)))
     changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
     with pytest.raises(InterruptedError):
         configs.refusal(changes)
@@ -77,6 +78,6 @@ def test_a_restore_by_the_cluster_alone_is_refused_too() -> None:
     conf = config.load(overrides=[FORBIDDEN])
     with (
         pytest.raises(FeedbackError, match="may_write"),
-        exclusive_section.without_tables(conf, None),  # type: ignore[arg-type]
+        exclusive_section.without_tables(context.of(conf).writes, None),  # type: ignore[arg-type]
     ):
         pass
