@@ -42,8 +42,8 @@ _READS = tuple(Acl(TOPIC, key, READ, "what is ingested") for key in WAYS_IN)
 _FOLLOWS = tuple(Acl(TOPIC, key, READ, "what comes is shown") for key in (REQUEST_LOG, RECEIVER))
 _ALTERS = (Acl(CLUSTER, THE_CLUSTER, ALTER_CONFIGS, "quotas, configs of brokers, client-metrics"),)
 _LEASES = (
-    Acl(TOPIC, LEASES, READ, "what is to be given back"),
-    Acl(TOPIC, LEASES, WRITE, "what is to be given back"),
+    Acl(TOPIC, LEASES, READ, "what is to be restored"),
+    Acl(TOPIC, LEASES, WRITE, "what is to be restored"),
 )
 
 ROLES: Mapping[str, tuple[Acl, ...]] = {

@@ -113,7 +113,7 @@ class Answer:
 
     @property
     def with_findings(self) -> tuple[AreaAnswer, ...]:
-        """Areas that have something to tell."""
+        """Areas that have findings."""
         return tuple(area for area in self.areas if not area.is_nothing)
 
     @property

@@ -58,9 +58,7 @@ DESIRED = Question(
 """What results ask to change."""
 FAILED = EVERY_STEP.where("step IN ('refused', 'moved', 'undone')")
 """Changes that could not be made, or are not what was written."""
-WITHOUT_GAIN = EVERY_STEP.where(
-    "step = 'done' AND direction = 'give_back' AND observed IS NOT NULL"
-)
+WITHOUT_GAIN = EVERY_STEP.where("step = 'done' AND direction = 'revert' AND observed IS NOT NULL")
 """Quotas that were given back while the offence goes on: they do not help."""
 SAVED = Question(
     """
@@ -80,7 +78,7 @@ WRITTEN = Question(
 """When something of a plan was written last."""
 BATCHES = (
     "SELECT max(event_time) AS at FROM config_changes "
-    "WHERE (purpose = 'apply' OR direction = 'give_back') AND plan_id = {plan_id}"
+    "WHERE (purpose = 'apply' OR direction = 'revert') AND plan_id = {plan_id}"
 )
 """When a plan was applied or taken back last."""
 FROZEN = Question(

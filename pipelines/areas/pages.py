@@ -1,4 +1,4 @@
-"""Questions of the page of a name: charts over time, and lists; `{is}` stands for its rows."""
+"""Questions of the page of a name: charts over time, and lists; `{is}` selects its rows."""
 
 from quotaflow.pipelines.areas.groups import MEMBERS, POSITIONS
 from quotaflow.pipelines.areas.replication import (

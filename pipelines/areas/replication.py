@@ -117,7 +117,7 @@ ONGOING = Question(
 
 
 def _is_stale(check: Row) -> bool:
-    """Whether a throttle stands that nothing needs: a plan may take it back."""
+    """Whether a throttle is set that nothing needs: a plan may remove it."""
     return bool(check["finding"].startswith(_STALE))
 
 

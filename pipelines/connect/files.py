@@ -106,7 +106,7 @@ def _topics(conf: Conf, discovery: Discovery) -> str:
     what = (
         "The topics quotaflow reads, with one replica on the cluster that is observed: followers'\n"
         "# fetches of the log would be lines of the log. Elsewhere take three. The last topic has\n"
-        "# what is to be given back: nothing is written to configs without it."
+        "# what is to be restored: nothing is written to configs without it."
     )
     return _SCRIPT.format(what) + "".join(f"{line}\n" for line in lines)
 

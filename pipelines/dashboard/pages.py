@@ -154,7 +154,7 @@ PAGES = (
     _page(
         "Changes",
         (_table("What results ask to change", "changes_that_wait"),),
-        (_table("What was written and given back", "changes_that_were_made"),),
+        (_table("What was written and restored", "changes_that_were_made"),),
     ),
     _page(
         "Pipeline",

@@ -153,7 +153,7 @@ def _change(row: Row) -> str:
 
 
 def _without_gain(row: Row) -> str:
-    return f"quota given back: {_config(row)}: {_cut(row['reason'])}"
+    return f"quota restored: {_config(row)}: {_cut(row['reason'])}"
 
 
 def _config(row: Row) -> str:

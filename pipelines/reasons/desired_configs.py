@@ -14,7 +14,7 @@ from quotaflow.pipelines.reasons.wording import (
     worded,
 )
 
-_NOBODY = "somebody before the request log began"
+_NOBODY = "a login before the request log began"
 
 
 def reason(row: Row) -> str:

@@ -67,7 +67,7 @@ LAG_CAUSES = by_code(
             ("topic",),
             lambda row: (
                 f"see read_problems of {name(row, 'topic')}, and auto.offset.reset of its clients; "
-                "if somebody set its offsets back, let it catch up"
+                "if a person set its offsets back, let it catch up"
             ),
         ),
         Wording(

@@ -91,7 +91,7 @@ def _above(row: Any, _: LimitBounds) -> str:
 def _not_restorable(row: Any, _: LimitBounds) -> str:
     return (
         f"its value now, {row.prior_value}, is out of the bounds of what may be written, so it "
-        "could not be given back"
+        "could not be restored"
     )
 
 

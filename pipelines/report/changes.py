@@ -62,8 +62,8 @@ def section(scope: Scope) -> ReportSection:
         TITLE,
         time_range=texts.time_range(scope.since, scope.now),
         sentences=(_ended(ends), _holding(owned, scope.now), _unended(open_ones)),
-        advice="`quotaflow restore` says what would be given back, `--yes` does it; what expires "
-        "is given back by the next `quotaflow restore --yes`."
+        advice="`quotaflow restore` shows what would be restored, `--yes` does it; what expires "
+        "is restored by the next `quotaflow restore --yes`."
         if owned or open_ones
         else "Nothing.",
         grids=(
@@ -137,6 +137,6 @@ def _alarms(owned: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> It
     if over:
         owners = texts.names(entity(row) for row in over)
         yield Finding(
-            text=f"Leases are over, and not given back: {owners} (`quotaflow restore --yes`).",
+            text=f"Leases are over, and not restored: {owners} (`quotaflow restore --yes`).",
             problem=LEASE_OVER,
         )

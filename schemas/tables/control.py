@@ -127,7 +127,7 @@ _WHY = (
     Column(
         "direction",
         STRING,
-        "tighten (a limit is set or lowered), give_back (towards the value before ours), or raise "
+        "tighten (a limit is set or lowered), revert (towards the value before ours), or raise "
         "(of a client quota); null: a first quota, or another config",
     ),
 )

@@ -105,7 +105,7 @@ def test_a_plan_is_frozen_read_applied_by_its_id_and_given_back(
     assert operator.quotas() == [{}] * 3
     # An approval is used up.
     assert operator.run("apply", plan_id, "--yes") == 1
-    assert "was applied before, and what it wrote was given back" in capsys.readouterr().err
+    assert "was applied before, and what it wrote was restored" in capsys.readouterr().err
     assert operator.quotas() == [{}] * 3
     # Asked for and approved again, it is the same plan, and may be applied once more.
     assert operator.run("plan", "--save", "--json") == 3

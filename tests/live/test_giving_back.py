@@ -80,7 +80,7 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
     with Warehouse(conf.warehouse).lock():
         # As while `run --every` has the lock.
         assert execute(["restore", "--all", "--yes", *words]) == 0
-    assert "given back by the leases of the cluster" in capsys.readouterr().err
+    assert "restored by the leases of the cluster" in capsys.readouterr().err
     assert values(cluster, conf, EVE, ZOE) == [None, None]
 
     written(cluster, conf, EVE, ZOE)

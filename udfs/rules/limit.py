@@ -32,24 +32,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-TIGHTEN, RAISE, GIVE_BACK = "tighten", "raise", "give_back"
-"""Directions of a value. GIVE_BACK: towards the value before ours."""
+TIGHTEN, RAISE, REVERT = "tighten", "raise", "revert"
+"""Directions of a value. REVERT: towards the value before ours."""
 
 FIRST = "first"
 """The first value of a limit."""
 STEP_DOWN, STEP_UP = "step_down", "step_up"
 """A further step of a limit, and of a raise."""
 STEP_WITHOUT_GAIN = "step_without_gain"
-"""The last step did not lower the offence: it is given back."""
+"""The last step did not lower the offence: it is reverted."""
 NO_GAIN = "no_gain"
-"""The limit did not lower the offence: it is given back."""
+"""The limit did not lower the offence: it is reverted."""
 
 EFFECT_PENDING = "effect_pending"
 """The last write is less than a settle time ago."""
 OFFENCE_UNKNOWN = "offence_unknown"
 """The offence has no number, so no gain could be computed."""
 PAUSED = "paused_without_gain"
-"""A limit without gain was given back less than `pause` ago."""
+"""A limit without gain was reverted less than `pause` ago."""
 AT_FLOOR = "at_floor"
 """A lower value would be below the floor, or the last lower one had no gain."""
 AT_BOUND = "at_bound"
@@ -77,7 +77,7 @@ class LimitBounds:
 class LimitWrite:
     """One write to the config: the values before and after, null where it is not set.
 
-    `offence`: as measured when it was planned. `direction`: TIGHTEN, RAISE, GIVE_BACK, or null
+    `offence`: as measured when it was planned. `direction`: TIGHTEN, RAISE, REVERT, or null
     where the lease ended or a person took over.
     """
 
@@ -110,7 +110,7 @@ class OffenderLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitAdvice:
-    """What to do: TIGHTEN, RAISE or GIVE_BACK to `value` (null: remove it), or None: nothing.
+    """What to do: TIGHTEN, RAISE or REVERT to `value` (null: remove it), or None: nothing.
 
     `lease`: how long the value stays if no plan renews it.
     """
@@ -191,11 +191,11 @@ def _reverted(current: _Episode, offence: float, bounds: LimitBounds) -> Choice 
     """What had too little gain, and goes; None if nothing does."""
     steps = current.steps
     if gain(steps[0].offence, offence) < bounds.min_gain:
-        return GIVE_BACK, steps[0].before, NO_GAIN
+        return REVERT, steps[0].before, NO_GAIN
     last = steps[-1]
     # A step that was given back was judged then.
     if len(steps) > 1 and not current.returned and gain(last.offence, offence) < bounds.min_gain:
-        return GIVE_BACK, last.before, STEP_WITHOUT_GAIN
+        return REVERT, last.before, STEP_WITHOUT_GAIN
     return None
 
 
@@ -243,13 +243,13 @@ def _episodes(writes: Sequence[LimitWrite]) -> list[_Episode]:
 
 
 def _give_back(episode: _Episode, write: LimitWrite) -> None:
-    is_step = write.direction == GIVE_BACK and write.after != episode.steps[0].before
+    is_step = write.direction == REVERT and write.after != episode.steps[0].before
     if is_step and len(episode.steps) > 1:
         episode.steps.pop()
         episode.returned.append(write)
         return
     episode.ended_at = write.written_at
-    episode.is_surrender = write.direction == GIVE_BACK and write.offence is not None
+    episode.is_surrender = write.direction == REVERT and write.offence is not None
 
 
 def _measured(offence: float | None) -> float | None:

@@ -22,7 +22,7 @@ from quotaflow.schemas.configs import (
     TOPIC,
     USER,
 )
-from quotaflow.udfs.rules.limit import GIVE_BACK
+from quotaflow.udfs.rules.limit import REVERT
 
 SET, DELETE, APPEND, SUBTRACT = "SET", "DELETE", "APPEND", "SUBTRACT"
 """Kafka's AlterConfigOp, of client quotas too."""
@@ -172,7 +172,7 @@ class Plan:
 
 def purpose_of(row: DesiredConfig) -> str:
     """The purpose of a plan's row: a revert is a restore, in steps too."""
-    return RESTORE if row.direction == GIVE_BACK else APPLY
+    return RESTORE if row.direction == REVERT else APPLY
 
 
 def list_entries(value: str | None) -> list[str]:

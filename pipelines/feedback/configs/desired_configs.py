@@ -67,7 +67,7 @@ class DesiredConfig:
     of a value that we set for the same evidence, because the value fits, or, with a
     `blocked_reason`, because nothing better may be planned now.
 
-    `direction`: RAISE, null, or, as a plan decides it, TIGHTEN or GIVE_BACK. `observed` is what the
+    `direction`: RAISE, null, or, as a plan decides it, TIGHTEN or REVERT. `observed` is what the
     value must lower, as udfs/rules/limit.py has it for each config, and `least_value` the floor of
     a limit. Of a user, `usage_p99` is its usage at its busiest broker over the last 7 days, in the
     unit of the quota, `history_s` the seconds of known usage, and `quota_in_force` the quota that

@@ -18,17 +18,17 @@ from quotaflow.pipelines.feedback.configs.change import (
     list_entries,
 )
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.udfs.rules.limit import GIVE_BACK, RAISE, TIGHTEN
+from quotaflow.udfs.rules.limit import RAISE, REVERT, TIGHTEN
 
 STARTED, DONE = "begun", "done"
 UNDONE, REFUSED, MOVED, YIELDED = "undone", "refused", "moved", "yielded"
 """Steps that end a change. DONE: it was read back. UNDONE: it was never written. REFUSED: a broker
-refused it. MOVED: the config no longer had the value that was planned on. YIELDED: somebody else
+refused it. MOVED: the config no longer had the value that was planned on. YIELDED: another login
 changed our value, so the config is theirs."""
 HALTED = "halted"
-"""The cluster was worse after a run of plans, so that plans only give back."""
+"""The cluster was worse after a run of plans, so that plans only restore."""
 RELEASED = "released"
-"""A person allows plans to change a config that somebody else set. Its value then is its baseline.
+"""A person allows plans to change a config that another login set. Its value then is its baseline.
 Nothing is written to the cluster."""
 
 
@@ -348,7 +348,7 @@ def _update_owned(
     """Apply one record to the configs we own."""
     before = owned.get(record.key)
     # A restore in steps leaves a value of ours, with a lease, until its last step.
-    is_step = record.direction == GIVE_BACK and record.expires_at is not None
+    is_step = record.direction == REVERT and record.expires_at is not None
     is_restored = record.purpose == RESTORE and not is_step
     if record.step in {YIELDED, RELEASED} or (record.step == DONE and is_restored):
         owned.pop(record.key, None)

@@ -96,7 +96,7 @@ def resolve(
         return UNDONE, "a later write of ours made it so"
     if is_same_value(record.config_key, now, record.prior_value):
         return UNDONE, "it was not written"
-    return MOVED, f"it is {_shown(now)} now, of somebody else"
+    return MOVED, f"it is {_shown(now)} now, set by another login"
 
 
 def _covers(later: Record, record: Record) -> bool:

@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning.holds import DECIDED_BY_PROPOSALS
 from quotaflow.schemas.configs import BROKER, QUOTA_ENTITIES, TOPIC
 from quotaflow.udfs.counted import counted
-from quotaflow.udfs.rules.limit import GIVE_BACK
+from quotaflow.udfs.rules.limit import REVERT
 
 QUOTA_TYPES = frozenset(QUOTA_ENTITIES)
 """Entities that have client quotas."""
@@ -175,7 +175,7 @@ def is_uncounted(change: Change, ledger: Ledger) -> bool:
     if change.operation.name == RENEW or change.purpose != APPLY:
         return True
     removes_ours = change.value is None and change.desired.key in ledger.owned
-    return removes_ours or change.desired.direction == GIVE_BACK
+    return removes_ours or change.desired.direction == REVERT
 
 
 def _of_kind(kind: str) -> Callable[[Room, Change], str | None]:

@@ -27,7 +27,7 @@ from quotaflow.schemas.configs import (
     USER,
 )
 from quotaflow.udfs.rules import lease
-from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN, LimitBounds
+from quotaflow.udfs.rules.limit import REVERT, TIGHTEN, LimitBounds
 from quotaflow.udfs.rules.pseudonym import is_pseudonym
 
 REQUESTS, RESULTS, TELEMETRY, SNAPSHOT = "request log", "results", "telemetry", "last snapshot"
@@ -334,7 +334,7 @@ def wait_reason(
 
     Of rows that may not be planned only those come here that keep a current value of ours.
     """
-    if row.direction in {TIGHTEN, GIVE_BACK}:  # their rule has waited already
+    if row.direction in {TIGHTEN, REVERT}:  # their rule has waited already
         return None
     near = _is_near(row, current.value, bounds)
     return row.blocked_reason or near or _cooldown_reason(row, now, bounds, current)

@@ -133,7 +133,7 @@ def _seen_reason(key: Key, seen: SeenConfig, last: Alteration | None, ledger: Le
         is_newer = seen.seen_at is not None and seen.seen_at > owned.since
         if owned.entries or not is_newer or is_same_value(key[1], seen.value, owned.value):
             return None
-        return f"it is {_shown(seen.value)}, and we wrote {owned.value}: somebody changed it since"
+        return f"it is {_shown(seen.value)}, and we wrote {owned.value}: it was changed since"
     if seen.value is None or _explains(last, key, seen):
         return None
     written = ledger.last_writes.get(key)
@@ -141,7 +141,7 @@ def _seen_reason(key: Key, seen: SeenConfig, last: Alteration | None, ledger: Le
     if any(is_same_value(key[1], seen.value, value) for value in ours):
         return None
     when = "since" if written or released or last else "before the request log began"
-    return f"somebody set it {when}, and no request log shows who"
+    return f"it was set {when}, and no request log shows by whom"
 
 
 def _explains(last: Alteration | None, key: Key, seen: SeenConfig) -> bool:

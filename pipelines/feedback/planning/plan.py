@@ -35,7 +35,7 @@ from quotaflow.pipelines.feedback.planning import (
 )
 from quotaflow.pipelines.feedback.planning.guards import CurrentConfig, PlanPolicy
 from quotaflow.schemas.configs import CLIENT_METRICS, CONFIGS, TOPIC
-from quotaflow.udfs.rules.limit import GIVE_BACK, TIGHTEN
+from quotaflow.udfs.rules.limit import REVERT, TIGHTEN
 
 NOTHING = Ledger()
 
@@ -215,11 +215,11 @@ def _distrusted(
 
 def _change(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Change | None:
     config = CONFIGS[row.config_key]
-    is_decided = row.direction in {TIGHTEN, GIVE_BACK}
+    is_decided = row.direction in {TIGHTEN, REVERT}
     bounded = row.config_value if is_decided else guards.step(row, row.prior_value, bounds)
     value = None if bounded is None else config.canonical(bounded)
     lease_s = _lease_s(row, value, bounds)
-    if row.direction == GIVE_BACK and quota_plan.is_last_step(row, ledger.owned.get(row.key)):
+    if row.direction == REVERT and quota_plan.is_last_step(row, ledger.owned.get(row.key)):
         lease_s = None
     if is_same_value(row.config_key, value, row.prior_value):
         return _renewal(row, value, now, lease_s, ledger)

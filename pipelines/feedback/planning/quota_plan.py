@@ -26,8 +26,8 @@ from quotaflow.schemas.configs import (
 )
 from quotaflow.udfs.rules import limit
 from quotaflow.udfs.rules.limit import (
-    GIVE_BACK,
     RAISE,
+    REVERT,
     TIGHTEN,
     LimitAdvice,
     LimitWrite,
@@ -56,7 +56,7 @@ class Decision:
 
 def decide(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledger) -> Decision:
     """What to write for a row whose `prior_value` is the value of now."""
-    if row.direction == GIVE_BACK or row.renew_only:
+    if row.direction == REVERT or row.renew_only:
         return Decision(row)
     if row.config_key in RATES and row.observed is not None:
         # The dead time of limits is too long here: clients wait each second.
@@ -100,7 +100,7 @@ def _judged(row: DesiredConfig, now: datetime, bounds: PlanPolicy, ledger: Ledge
     if advice.direction is None:
         is_kept = owned is not None and advice.reason != limit.OFFENCE_UNKNOWN
         return Decision(row, words, is_kept)
-    if advice.direction == GIVE_BACK:
+    if advice.direction == REVERT:
         assert owned is not None
         return Decision(_returned(row, advice.value, owned, words))
     value = _text(row.config_key, advice.value)
@@ -132,7 +132,7 @@ def _returned(
     reason = f"{words}; it was written because {owned.record.reason}"
     # What somebody else set since is not ours to give back: the writer compares.
     ours = owned.value
-    return replace(row, config_value=text, prior_value=ours, direction=GIVE_BACK, reason=reason)
+    return replace(row, config_value=text, prior_value=ours, direction=REVERT, reason=reason)
 
 
 def _own_row(owned: OwnedConfig) -> DesiredConfig:

@@ -297,7 +297,7 @@ def _change(key: Key, owned: OwnedConfig, now: str | None) -> Change:
         config_key=key[1],
         config_value=value,
         prior_value=now,
-        reason=f"given back what plan {record.plan_id} wrote: {record.reason}",
+        reason=f"restored what plan {record.plan_id} wrote: {record.reason}",
         evidence_table=record.evidence_table,
         evidence_key=record.evidence_key,
         since=owned.since,

@@ -167,12 +167,12 @@ def _return_problem(change: Change, ledger: Ledger) -> str | None:
     key = change.desired.key
     owned = ledger.owned.get(key)
     if owned is None:
-        return "it is not ours, so there is nothing to give back"
+        return "it is not ours, so there is nothing to restore"
     if owned.entries:
         removed = change.operation.operand if change.operation.name == SUBTRACT else None
         entries = list_entries(change.desired.prior_value if removed is None else removed)
         is_ours = change.operation.name in {DELETE, SUBTRACT} and set(entries) <= owned.entries
-        return None if is_ours else "only entries of ours are given back"
+        return None if is_ours else "only entries of ours are restored"
     before = [owned.prior_value, *(step.prior_value for step in ledger.limits.get(key, ()))]
     if any(is_same_value(key[1], change.value, value) for value in before):
         return None

@@ -239,7 +239,7 @@ def still_fitting(
     }
     if any(o.step == STARTED and o.change.change_id in used_up - renewed for o in seen):
         raise FeedbackError(
-            f"plan {plan.plan_id} was applied before, and what it wrote was given back: plan again"
+            f"plan {plan.plan_id} was applied before, and what it wrote was restored: plan again"
         )
     left = [change for change in plan.changes if change.change_id not in renewed]
     ended = [change for change in plan.changes if change.change_id in renewed]

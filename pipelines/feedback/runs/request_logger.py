@@ -122,7 +122,7 @@ def restore_levels(
         return restore_run.restore_configs(context, report, keys=keys)
     except _UNRECORDED + bridge_errors() as error:
         report(
-            f"given back without a record, which the next restore adds: {failures.one_line(error)}"
+            f"restored without a record, which the next restore adds: {failures.one_line(error)}"
         )
     with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         tables = context.newest_tables()

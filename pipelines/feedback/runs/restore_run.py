@@ -90,7 +90,7 @@ def restore_configs(
             if keys is not None:
                 raise
             why = failures.one_line(error)
-        report(f"given back by the leases of the cluster, and recorded by a later run: {why}")
+        report(f"restored by the leases of the cluster, and recorded by a later run: {why}")
         return restore_leases(
             context,
             deployment.signer(conf.feedback, conf.warehouse),

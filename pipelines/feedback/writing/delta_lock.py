@@ -71,4 +71,4 @@ def _take(spark: "SparkSession", target: str, cluster_id: str, holder: str, now:
     except PySparkException as error:
         if "DELTA_CONCURRENT" not in str(error):
             raise
-        raise LockedError(f"somebody else takes cluster {cluster_id} this moment") from None
+        raise LockedError(f"another process takes cluster {cluster_id} this moment") from None

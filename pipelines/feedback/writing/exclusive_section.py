@@ -309,7 +309,7 @@ def sole_writer(warehouse: WarehouseSection) -> Iterator[None]:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LockedError(
-                f"another process writes configs from {path.parent}: wait for it, or give back by "
+                f"another process writes configs from {path.parent}: wait for it, or restore by "
                 "the cluster alone with quotaflow restore --panic"
             ) from None
         yield
@@ -327,7 +327,7 @@ def _check_new_writes(
     if owned or book.problems:
         configs = counted(len(set(owned)), "config") if owned else "; ".join(book.problems)
         raise FeedbackError(
-            f"it is not sure what is to be given back ({configs}), so nothing new is written: "
+            f"it is not sure what is to be restored ({configs}), so nothing new is written: "
             "quotaflow adopt shows what it takes over, and --yes does it"
         )
 
@@ -394,7 +394,7 @@ def check_clock(ledger: Ledger, now: datetime) -> None:
     if newest > now + _CLOCK_SLACK:
         raise FeedbackError(
             f"this machine's clock says {now:%Y-%m-%d %H:%M:%S} UTC, and the newest lease is of "
-            f"{newest:%Y-%m-%d %H:%M:%S}: set the clock, or, if it was wrong then, give back all "
+            f"{newest:%Y-%m-%d %H:%M:%S}: set the clock, or, if it was wrong then, restore all "
             "with quotaflow restore --all --yes"
         )
 

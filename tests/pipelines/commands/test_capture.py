@@ -276,7 +276,7 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
 def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
     run.locked_from, run.locked_by = 2, error
     assert run("--yes") == 130
-    assert "given back without a record" in run.printed()[1]
+    assert "restored without a record" in run.printed()[1]
     assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
     # The journal still has it, and the next restore finds the level restored.
     assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}

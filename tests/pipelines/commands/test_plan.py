@@ -203,7 +203,7 @@ def test_what_is_not_planned_of_replication_is_told(
     assert plan(warehouse) == 0
     errors = capsys.readouterr().err
     assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in errors
-    assert "topic u in cluster c1: left over, but set by somebody before the request log" in errors
+    assert "topic u in cluster c1: left over, but set by a login before the request log" in errors
     assert all(line.isprintable() for line in errors.splitlines())
 
 

@@ -79,7 +79,7 @@ def change(second: float, step: str, **others: Any) -> dict[str, Any]:
 def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
     conf: Conf, server: Endpoint
 ) -> None:
-    returned = {"direction": "give_back", "purpose": "restore", "config_value": None}
+    returned = {"direction": "revert", "purpose": "restore", "config_value": None}
     returned |= {"reason": "the quota does not help"}
     make_tables(
         Warehouse(conf.warehouse),
@@ -93,7 +93,7 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
     )
     assert notifier.deliver(conf, NOW).sent == 1
     assert texts(server) == [
-        "quota given back: user mallory: producer_byte_rate = removed: the quota does not help"
+        "quota restored: user mallory: producer_byte_rate = removed: the quota does not help"
     ]
     assert server.came[0][2]["kind"] == "quota_without_gain"
 

@@ -49,7 +49,7 @@ def test_what_is_held_is_told_with_its_end(warehouse: Warehouse) -> None:
 def test_a_lease_that_is_over_is_an_alarm(warehouse: Warehouse) -> None:
     (alarm,) = changes_section(warehouse, step(0, "begun"), step(1, "done")).alarms
     assert alarm.severity == SOON
-    assert alarm.text.startswith("Leases are over, and not given back: user a")
+    assert alarm.text.startswith("Leases are over, and not restored: user a")
 
 
 def test_what_was_given_back_is_held_no_more(warehouse: Warehouse) -> None:

@@ -13,11 +13,11 @@ from quotaflow.udfs.rules.limit import (
     AT_FLOOR,
     EFFECT_PENDING,
     FIRST,
-    GIVE_BACK,
     NO_GAIN,
     OFFENCE_UNKNOWN,
     PAUSED,
     RAISE,
+    REVERT,
     STEP_DOWN,
     STEP_UP,
     STEP_WITHOUT_GAIN,
@@ -50,7 +50,7 @@ def ended(hours_ago: float, before: float | None = 8.0) -> LimitWrite:
 
 def surrendered(hours_ago: float) -> LimitWrite:
     """A limit without gain is given back."""
-    return wrote(hours_ago, 8.0, None, 10.0, GIVE_BACK)
+    return wrote(hours_ago, 8.0, None, 10.0, REVERT)
 
 
 def offender(
@@ -72,12 +72,12 @@ CASES = {
         offender(wrote(0.5, None, 8.0), offence=10.0),
         *(None, None, EFFECT_PENDING),
     ),
-    "no effect": (offender(wrote(1, None, 8.0), offence=10.0), GIVE_BACK, None, NO_GAIN),
-    "a twentieth less": (offender(wrote(1, None, 8.0), offence=9.5), GIVE_BACK, None, NO_GAIN),
-    "worse": (offender(wrote(1, None, 8.0), offence=30.0), GIVE_BACK, None, NO_GAIN),
+    "no effect": (offender(wrote(1, None, 8.0), offence=10.0), REVERT, None, NO_GAIN),
+    "a twentieth less": (offender(wrote(1, None, 8.0), offence=9.5), REVERT, None, NO_GAIN),
+    "worse": (offender(wrote(1, None, 8.0), offence=30.0), REVERT, None, NO_GAIN),
     "no effect, and another limit before it": (
         offender(wrote(1, 50.0, 8.0), offence=10.0),
-        *(GIVE_BACK, 50.0, NO_GAIN),
+        *(REVERT, 50.0, NO_GAIN),
     ),
     "a fifth less, and it goes on": (
         offender(wrote(1, None, 8.0), offence=8.0),
@@ -90,20 +90,20 @@ CASES = {
     "at the floor": (offender(wrote(1, None, 1.0), offence=8.0), None, None, AT_FLOOR),
     "a second step without gain": (
         offender(wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=8.0),
-        *(GIVE_BACK, 8.0, STEP_WITHOUT_GAIN),
+        *(REVERT, 8.0, STEP_WITHOUT_GAIN),
     ),
     "after it none follows": (
         offender(
             wrote(3, None, 8.0),
             wrote(2, 8.0, 4.0, 8.0),
-            wrote(1, 4.0, 8.0, 8.0, GIVE_BACK),
+            wrote(1, 4.0, 8.0, 8.0, REVERT),
             offence=8.0,
         ),
         *(None, None, AT_FLOOR),
     ),
     "all steps together without gain": (
         offender(wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=11.0),
-        *(GIVE_BACK, None, NO_GAIN),
+        *(REVERT, None, NO_GAIN),
     ),
     "given back without gain an hour ago": (
         offender(wrote(2, None, 8.0), surrendered(1)),
@@ -115,7 +115,7 @@ CASES = {
     ),
     "its lease ended": (offender(wrote(2, None, 8.0), ended(1)), TIGHTEN, 8.0, FIRST),
     "given back because others are there": (
-        offender(wrote(2, None, 8.0), wrote(1, 8.0, None, None, GIVE_BACK)),
+        offender(wrote(2, None, 8.0), wrote(1, 8.0, None, None, REVERT)),
         *(TIGHTEN, 8.0, FIRST),
     ),
 }
@@ -136,8 +136,8 @@ RAISES = {
     "its offence has no size": (raised(offence=None), None, None, OFFENCE_UNKNOWN),
     "more than that applies": (raised(applied=20.0), None, None, AT_BOUND),
     "it is too early": (raised(up(0.5, 8.0, 16.0)), None, None, EFFECT_PENDING),
-    "throttled as before": (raised(up(24, 8.0, 16.0)), GIVE_BACK, 8.0, NO_GAIN),
-    "throttled more": (raised(up(24, 8.0, 16.0), offence=2.0), GIVE_BACK, 8.0, NO_GAIN),
+    "throttled as before": (raised(up(24, 8.0, 16.0)), REVERT, 8.0, NO_GAIN),
+    "throttled more": (raised(up(24, 8.0, 16.0), offence=2.0), REVERT, 8.0, NO_GAIN),
     "it helped, and more is asked for": (
         raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0, first=20.0),
         *(RAISE, 20.0, STEP_UP),
@@ -148,17 +148,17 @@ RAISES = {
     ),
     "the second raise did not help": (
         raised(up(48, 8.0, 16.0), up(24, 16.0, 20.0, 0.5), offence=0.5, applied=20.0, first=25.0),
-        *(GIVE_BACK, 16.0, STEP_WITHOUT_GAIN),
+        *(REVERT, 16.0, STEP_WITHOUT_GAIN),
     ),
     "after it none follows": (
         raised(
-            *(up(72, 8.0, 16.0), up(48, 16.0, 20.0, 0.5), wrote(24, 20.0, 16.0, 0.5, GIVE_BACK)),
+            *(up(72, 8.0, 16.0), up(48, 16.0, 20.0, 0.5), wrote(24, 20.0, 16.0, 0.5, REVERT)),
             **{"offence": 0.5, "applied": 16.0, "first": 20.0},
         ),
         *(None, None, AT_BOUND),
     ),
     "reverted without gain an hour ago": (
-        raised(up(25, 8.0, 16.0), wrote(1, 16.0, 8.0, 1.0, GIVE_BACK)),
+        raised(up(25, 8.0, 16.0), wrote(1, 16.0, 8.0, 1.0, REVERT)),
         *(None, None, PAUSED),
     ),
     "its lease ended": (raised(up(25, 8.0, 16.0), ended(1, 16.0)), RAISE, 16.0, FIRST),
@@ -215,7 +215,7 @@ WRITES = st.lists(
         st.none() | st.floats(1, 1e6),
         st.floats(1, 1e6),
         st.none() | st.floats(0, 1e6),
-        st.sampled_from([TIGHTEN, RAISE, GIVE_BACK, None]),
+        st.sampled_from([TIGHTEN, RAISE, REVERT, None]),
     ),
     max_size=8,
 ).map(lambda writes: sorted(writes, key=lambda write: write.written_at))

@@ -142,7 +142,7 @@ def test_one_broker_or_those_of_one_move(
 def test_giving_back_and_renewing_are_never_counted() -> None:
     journal = written([f"x{n}" for n in range(20)], -1000)
     removed = [desired(f"x{n}", config_value=None, prior_value="1000") for n in range(10)]
-    given = [desired(f"y{n}", prior_value="9", direction="give_back") for n in range(10)]
+    given = [desired(f"y{n}", prior_value="9", direction="revert") for n in range(10)]
     renewed = [desired(f"x{n}", prior_value="1000") for n in range(10, 20)]
     made = planned([*removed, *given, *renewed], SEEN, journal)
     assert (len(made.changes), made.blocked) == (30, ())

@@ -102,8 +102,8 @@ CASES: dict[str, tuple[ListJournal, Alteration | None, str | None, str | None]] 
     "released after it was set": (released(written(), 10, THEIRS), SET_LATER, THEIRS, None),
     "set after the release": (released(written(), 4, "1000"), SET_LATER, THEIRS, "eve"),
     "released, and no log shows it": (released(ListJournal(), 4, "9"), None, "9", None),
-    "another since, and no log": (released(ListJournal(), 4, "9"), None, "8", "set it since"),
-    "not as the log has it": (NOBODY, altered(-60, "5", is_own=True), "9", "set it since"),
+    "another since, and no log": (released(ListJournal(), 4, "9"), None, "8", "was set since"),
+    "not as the log has it": (NOBODY, altered(-60, "5", is_own=True), "9", "was set since"),
 }
 
 

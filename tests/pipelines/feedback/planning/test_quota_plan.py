@@ -92,7 +92,7 @@ def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
     (
         "a restore could not set Long.MAX",
         offending(prior_value="9223372036854775807"),
-        "could not be given back",
+        "could not be restored",
     ),
     (
         "a row without an offence lowers nothing",

@@ -66,7 +66,7 @@ def test_what_stood_before_comes_back(prior: str | None, operation: str, command
     (change,) = returned(configs, written(configs, row)).changes
     assert (change.operation.name, change.value, change.purpose) == (operation, prior, "restore")
     assert change.command.endswith(f"--entity-name mallory {command}")
-    assert change.desired.reason == "given back what plan p1 wrote: because"
+    assert change.desired.reason == "restored what plan p1 wrote: because"
 
 
 def test_a_lease_holds_until_its_end() -> None:

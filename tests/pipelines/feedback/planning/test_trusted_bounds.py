@@ -144,8 +144,8 @@ REFUSED: dict[str, tuple[DesiredConfig, str]] = {
         "without its match",
     ),
     "what was never ours": (
-        replace(advised("70000", "90000"), direction="give_back"),
-        "nothing to give back",
+        replace(advised("70000", "90000"), direction="revert"),
+        "nothing to restore",
     ),
 }
 

@@ -188,7 +188,7 @@ class TableWriter:
             renew_only=dice.random() < 0.1,
             observed=dice.choice([None, 0.0, 1.0, 1.0, 1.0, 1e9, float("nan")]),
             direction=dice.choice(
-                [None, None, "raise", "raise", "raise", "tighten", "give_back", "x"]
+                [None, None, "raise", "raise", "raise", "tighten", "revert", "x"]
             ),
             usage_p99=dice.choice([None, 0.0, 1.0, 1.0, 1.0, 1e5, 1e15, float("inf")]),
             history_s=dice.choice([None, 0.0, 1e9, 1e9, 1e9, 1e9]),

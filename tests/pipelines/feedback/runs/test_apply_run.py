@@ -80,7 +80,7 @@ def test_what_was_given_back_is_not_written_by_an_old_approval() -> None:
         approved_plan.plan.plan_id, approved_plan.plan.changes
     )
     del configs.configs[desired("eve").entity]
-    with pytest.raises(FeedbackError, match="applied before, and what it wrote was given back"):
+    with pytest.raises(FeedbackError, match="applied before, and what it wrote was restored"):
         still_fitting(approved_plan, configs, journal.ledger, {})
 
 

@@ -69,7 +69,7 @@ def test_giving_back_waits_for_nothing_and_is_recorded_later(
         _, outcomes = restore_run.restore_configs(context.of(conf), lines.append, everything=True)
     assert [outcome.step for outcome in outcomes] == [DONE, DONE]
     assert [*configs.configs.values()] == [{}, {}]
-    assert lines[0].startswith("given back by the leases of the cluster, and recorded by a later")
+    assert lines[0].startswith("restored by the leases of the cluster, and recorded by a later")
     assert len(ledger(conf).owned) == 2
     with exclusive_section.acquired(context.of(conf).writes, print) as section:
         assert section.trust.refused == ()
@@ -132,7 +132,7 @@ def test_rows_of_another_deployment_are_taken_over_by_a_person(
     configs = DictConfigs({entity: {KEY: "1000"}})
     opened(configs)
     rows_of_another_deployment(conf)
-    with pytest.raises(FeedbackError, match=r"not sure what is to be given back \(1 config\)"):
+    with pytest.raises(FeedbackError, match=r"not sure what is to be restored \(1 config\)"):
         apply(conf, "zoe")
     words = ["--set", f"warehouse.path={conf.warehouse.folder}"]
     assert execute(["restore", "--all", "--yes", *words]) == 1
@@ -186,7 +186,7 @@ def test_what_is_forged_in_the_topic_stops_new_writes_until_a_person_removes_it(
     topic = FileTopic(topic_path(conf))
     key, value = next((k, v) for k, v in topic.read() if v and b"lease" in k)
     topic.append([(key, value.replace(b"producer_id_rates", b"forged"))])
-    with pytest.raises(FeedbackError, match="not sure what is to be given back"):
+    with pytest.raises(FeedbackError, match="not sure what is to be restored"):
         apply(conf, "zoe")
     adopt_run.adopt(context.of(conf), print)
     assert apply(conf, "zoe") == [DONE]

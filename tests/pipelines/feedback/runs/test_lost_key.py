@@ -82,7 +82,7 @@ def test_with_another_key_each_lease_waits_for_a_person(
     assert f"quotaflow adopt user/eve {KEY} --yes takes it over; by hand: kafka-configs.sh" in error
     assert execute(["adopt", "--yes", *words]) == 1
     assert leases(conf) == 2
-    with pytest.raises(FeedbackError, match="not sure what is to be given back"):
+    with pytest.raises(FeedbackError, match="not sure what is to be restored"):
         apply(conf, "yan")
 
     assert execute(["adopt", "user/eve", KEY, *words]) == 3
