@@ -32,14 +32,13 @@ from rich.table import Table
 from quotaflow.pipelines import config
 from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.results.reads import fetch_sizes, preferred_replicas
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
-from quotaflow.schemas.tables.replicas import PREFERRED_REPLICAS
 from quotaflow.schemas.tables.requests import REQUESTS
 
 DURATION_S = 600
@@ -48,8 +47,8 @@ TIMES_AS_MANY, TIMES_AS_LONG = 10, 11
 FILLED = (
     FETCHES,
     FETCH_SESSIONS,
-    PREFERRED_REPLICAS,
-    FETCH_SIZES,
+    TABLES["preferred_replicas"],
+    TABLES["fetch_sizes"],
     PIPELINE_PROGRESS,
 )
 SEEN = datetime.fromtimestamp(START_US / 1e6, UTC)
@@ -127,7 +126,7 @@ def run(spark: SparkSession, folder: Path, lines: int, partitions: int) -> Case:
     before_s = cpu_s()
     fetches_s = _seconds(lambda: follow.write(arrived, Batch(warehouse, "f", "f", 0)))
     fetches_cpu_s = cpu_s() - before_s
-    results = (preferred_replicas.result({}), fetch_sizes.result(conf.quotas))
+    results = (result_of("preferred_replicas"), result_of("fetch_sizes", conf))
     fetched = warehouse.read(spark, FETCHES.name)
     maintainer = ResultMaintainer(results, conf)
     arrived = maintainer.arrivals(fetched)

@@ -26,8 +26,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.warehouse import delta_files, row_writer
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
 CLIENTS = (100, 1_000, 10_000)
 PER_USER = 10
@@ -80,10 +80,10 @@ def batches(clients: int) -> Iterator[pa.Table]:
             "per_user": PER_USER,
         }
         rows = duckdb.sql(_ROWS, params=values).to_arrow_table()
-        for name in QUOTA_USAGE.column_names:
+        for name in TABLES["quota_usage"].column_names:
             if name not in rows.column_names:
                 rows = rows.append_column(name, pa.nulls(rows.num_rows))
-        yield rows.select(QUOTA_USAGE.column_names).cast(QUOTA_USAGE.arrow)
+        yield rows.select(TABLES["quota_usage"].column_names).cast(TABLES["quota_usage"].arrow)
 
 
 def size(folder: Path) -> dict[str, float]:
@@ -102,21 +102,21 @@ def measured(clients: int) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         conf = config.load(overrides=[f"warehouse.path={folder}"])
         warehouse = Warehouse(conf.warehouse)
-        warehouse.ensure(NO_SPARK, [QUOTA_USAGE, PIPELINE_PROGRESS])
+        warehouse.ensure(NO_SPARK, [TABLES["quota_usage"], PIPELINE_PROGRESS])
         for rows in batches(clients):
-            row_writer.append(NO_SPARK, warehouse, QUOTA_USAGE, rows)
-        sizes = {"windows": size(warehouse.folder(QUOTA_USAGE.name))}
+            row_writer.append(NO_SPARK, warehouse, TABLES["quota_usage"], rows)
+        sizes = {"windows": size(warehouse.folder("quota_usage"))}
         rolling = RollUp(NO_SPARK, conf, warehouse, lambda _: None)
         for name, days in (("minutes", 2), ("hours", 8)):
             # Days are counted from the newest window.
             newest = rows.slice(0, 1).to_pylist()[0] | {"event_time": START + days * DAY}
             newest |= {"event_date": newest["event_time"].date()}
-            last = pa.Table.from_pylist([newest], schema=QUOTA_USAGE.arrow)
-            row_writer.append(NO_SPARK, warehouse, QUOTA_USAGE, last)
+            last = pa.Table.from_pylist([newest], schema=TABLES["quota_usage"].arrow)
+            row_writer.append(NO_SPARK, warehouse, TABLES["quota_usage"], last)
             before = cpu_s()
             rolling.run(rolling.due(datetime.now(UTC)))
             spent = {"cpu_s": cpu_s() - before, "peak_mb": _peak_mb()}
-            sizes[name] = size(warehouse.folder(QUOTA_USAGE.name)) | spent
+            sizes[name] = size(warehouse.folder("quota_usage")) | spent
         return sizes
 
 

@@ -2,25 +2,15 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.table import BOOLEAN, DATE, INT, LONG, STRING, TIMESTAMP, Column
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, TIMESTAMP, Column
 
 TAGS = pa.map_(STRING, STRING)
 
 CLUSTER_ID = Column("cluster_id", STRING, "Kafka cluster id, as conf or the broker gives it")
 
-EVENT_DATE = Column("event_date", DATE, "UTC date of event_time")
-MINUTE = Column("event_time", TIMESTAMP, "start of the minute")
 SNAPSHOT_TIME = Column("event_time", TIMESTAMP, "when the snapshot was taken")
 TOPIC_ID = Column("topic_id", STRING, "topic id as Kafka prints a Uuid")
 TOPIC = Column("topic", STRING, "name of the topic")
-NAMED_TOPIC_ID = Column(
-    "topic_id", STRING, "id of the topic; null: requests have its name, and nothing has its id"
-)
-NAMED_TOPIC = Column(
-    "topic",
-    STRING,
-    "name of the topic; null: no request, answer or snapshot has a name of topic_id yet",
-)
 PARTITION = Column("partition", INT, "number of the partition")
 PRODUCER_ID = Column("producer_id", LONG, "producer id")
 

@@ -6,11 +6,15 @@ from functools import cache
 from typing import Any
 
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.fetch_sizes import LIMITERS
 
 from .delta_tables import NOON
 
 Row = dict[str, Any]
+LIMITERS = (
+    *("max_bytes", "broker_cap", "quota_window", "partition_max_bytes", "first_batch"),
+    *("drained", "wait_timeout", "throttled", "redirected", "error"),
+)
+"""What bounds an answer to a fetch."""
 KAFKA = "org.apache.kafka."
 LONG_AGO, FAR_AHEAD = NOON.replace(year=2020), NOON.replace(year=2500)
 NAN, INFINITE = float("nan"), float("inf")

@@ -6,8 +6,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
 
-import pyarrow as pa
-
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule, Walk
 
@@ -16,30 +14,16 @@ _SHARED = "shared"
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 
 
-def rule(
-    table: Table,
-    path: str,
-    *,
-    parameters: Mapping[str, object] | None = None,
-    rows: Mapping[str, pa.Table] | None = None,
-    walks: tuple[Walk, ...] = (),
-) -> Rule:
-    """The rule that fills a table, by the path of its text below pipelines/results.
-
-    `parameters` are values of conf, and `rows` relations of conf.
-    """
-    sql = read(path)
-    texts = [sql, *(walk.sql for walk in walks)]
+def rule(name: str, sql: str, table: Table, walks: tuple[Walk, ...]) -> Rule:
+    """The rule that fills a table, with the shared views and macros that its text reads."""
     return Rule(
-        name=path.rpartition("/")[2].removesuffix(".sql"),
+        name=name,
         sql=sql,
         schema=table.arrow,
         time=table.time,
         macros=_macros(),
-        views=_views_of(texts),
+        views=_views_of([sql, *(walk.sql for walk in walks)]),
         walks=walks,
-        rows=rows or {},
-        parameters=parameters or {},
     )
 
 

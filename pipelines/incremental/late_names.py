@@ -18,7 +18,6 @@ from quotaflow.pipelines.incremental.result import Result, Unnamed
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.topology import TOPICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Relation
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-_NAMING = (TOPICS, TOPIC_NAMES)
+_NAMING = (TOPICS, TABLES["topic_names"])
 _NAMED = pa.schema([pa.field("cluster_id", STRING), pa.field("topic_id", STRING)])
 _TIMES = pa.schema([pa.field("event_time", TIMESTAMP)])
 _NAMED_SQL = " UNION ".join(

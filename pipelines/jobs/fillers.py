@@ -1,6 +1,6 @@
 """The command that fills a table, for errors, reports and lists of tables."""
 
-from quotaflow.schemas.tables.catalog import ANSWERS
+from quotaflow.schemas.tables.catalog import ANSWERS, RESULTS
 from quotaflow.schemas.tables.control import (
     ANSWER_STATE,
     CONFIG_CHANGES,
@@ -25,20 +25,19 @@ _BY_JOB = {
     """,
     "client_metrics": "client_metrics",
     "fetches": "fetches fetch_sessions",
-    "request_results": """
-        producer_id_uses producer_id_rates address_clients traffic topic_names quota_usage
-        rack_traffic reassignment_changes config_alterations replication_traffic replication_rates
-        replication_throttles offset_lookups group_members group_commits group_member_events
-        share_fetches
-    """,
-    "fetch_results": """
-        preferred_replicas fetch_sizes replica_lag replica_offsets fetch_faults remote_reads
-    """,
-    "metric_alerts": "metric_alert_events",
 }
-"""The first job that fills each table, as the registry has it: to import that takes as long as a
-plan does, for it imports pyspark."""
-_JOBS = {table: job for job, tables in _BY_JOB.items() for table in tables.split()}
+"""The first job that fills each table of facts, as the registry has it: to import that takes as
+long as a plan does, for it imports pyspark."""
+_OF_FACTS = {
+    "requests": "request_results",
+    "fetches": "fetch_results",
+    "client_metrics": "metric_alerts",
+}
+"""The job of the results of these facts."""
+_JOBS = {
+    **{table: job for job, tables in _BY_JOB.items() for table in tables.split()},
+    **{name: _OF_FACTS[head.facts] for name, head in RESULTS.items() if name == head.fills},
+}
 
 
 def filler(table: str) -> str:

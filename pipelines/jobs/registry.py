@@ -11,46 +11,13 @@ from quotaflow.pipelines.incremental.affected import counting
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
-from quotaflow.pipelines.results import (
-    config_alterations,
-    metric_alert_events,
-    topic_names,
-    traffic,
-)
-from quotaflow.pipelines.results.groups import (
-    group_commits,
-    group_member_events,
-    group_members,
-    share_fetches,
-)
-from quotaflow.pipelines.results.producer_ids import (
-    address_clients,
-    producer_id_activations,
-    producer_id_rates,
-    producer_id_uses,
-)
-from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.pipelines.results.reads import (
-    fetch_faults,
-    fetch_sizes,
-    offset_lookups,
-    preferred_replicas,
-    rack_traffic,
-    remote_reads,
-    replica_offsets,
-)
-from quotaflow.pipelines.results.replication import (
-    reassignment_changes,
-    replica_lag,
-    replication_rates,
-    replication_throttles,
-    replication_traffic,
-)
+from quotaflow.pipelines.results import declared
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS, QUARANTINE
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
 from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
 from quotaflow.schemas.tables.telemetry import (
     CLIENT_METRICS,
     TELEMETRY_PUSHES,
@@ -92,13 +59,13 @@ def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]
 
     The results declare what the job reads, fills and looks up. These do not depend on conf.
     """
-    declared = results(Conf())
-    lookups = (lookup.table for result in declared for lookup in result.lookups)
+    own = results(Conf())
+    lookups = (lookup.table for result in own for lookup in result.lookups)
     return Job(
         name=name,
         doc=doc,
-        reads=declared[0].facts.name,
-        fills=_distinct(*(result.table for result in declared), PIPELINE_PROGRESS),
+        reads=own[0].facts.name,
+        fills=_distinct(*(result.table for result in own), PIPELINE_PROGRESS),
         looks_up=_distinct(*lookups),
         start=partial(_maintain, name, results),
         results=results,
@@ -122,47 +89,6 @@ def _maintain(
     facts = sources.read_table(spark, conf, environment.warehouse, table.name, needed)
     arrivals = maintainer.arrivals(facts)
     return sinks.start(arrivals, job, environment.warehouse, maintainer.write, trigger)
-
-
-def _request_results(conf: Conf) -> tuple[Result, ...]:
-    return (
-        producer_id_uses.result(),
-        producer_id_rates.result(conf.producer_ids),
-        address_clients.result(),
-        traffic.result(conf.racks, conf.rack_patterns),
-        topic_names.result(),
-        quota_usage.result(conf.quotas),
-        rack_traffic.result(conf.racks, conf.rack_patterns),
-        reassignment_changes.result(),
-        config_alterations.result(),
-        replication_traffic.result(),
-        replication_rates.result(),
-        replication_throttles.result(),
-        offset_lookups.result(),
-        group_members.result(),
-        group_commits.result(),
-        group_member_events.result(),
-        share_fetches.result(conf.quotas),
-    )
-
-
-def _fetch_results(conf: Conf) -> tuple[Result, ...]:
-    return (
-        preferred_replicas.result(conf.racks, conf.rack_patterns),
-        fetch_sizes.result(conf.quotas),
-        replica_lag.result(),
-        replica_offsets.result(),
-        fetch_faults.result(),
-        remote_reads.result(),
-    )
-
-
-def _active_producer_results(conf: Conf) -> tuple[Result, ...]:
-    return (producer_id_activations.result(conf.producer_ids),)
-
-
-def _metric_alerts(conf: Conf) -> tuple[Result, ...]:
-    return (metric_alert_events.result(conf.alerts),)
 
 
 JOBS: dict[str, Job] = {
@@ -216,22 +142,22 @@ JOBS: dict[str, Job] = {
         result_job(
             "request_results",
             "what follows from requests: producer ids (KIP-936), traffic, quotas, moves, groups",
-            _request_results,
+            partial(declared.results_of, REQUESTS.name),
         ),
         result_job(
             "fetch_results",
             "what follows from fetches: who reads where, what fails (KIP-392), how much, lag",
-            _fetch_results,
+            partial(declared.results_of, FETCHES.name),
         ),
         result_job(
             "active_producer_results",
             "what follows from snapshots of producers: when leaders first had ids (KIP-936)",
-            _active_producer_results,
+            partial(declared.results_of, ACTIVE_PRODUCERS.name),
         ),
         result_job(
             "metric_alerts",
             "client metrics past a bound of conf for too long (KIP-714)",
-            _metric_alerts,
+            partial(declared.results_of, CLIENT_METRICS.name),
         ),
     )
 }

@@ -48,7 +48,7 @@ from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckd
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.head import without_comments
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
@@ -137,8 +137,8 @@ class RollUp:
                 )
                 batch = Batch(self.warehouse, "upkeep", run_id, number)
                 counts = [
-                    Count("in", old.row_count, QUOTA_USAGE.name, _REASON),
-                    Count("out", written, QUOTA_USAGE.name, _REASON),
+                    Count("in", old.row_count, "quota_usage", _REASON),
+                    Count("out", written, "quota_usage", _REASON),
                 ]
                 batch.report(self.open_session, counts, old.cluster_id, old.time.start)
                 self.report(line(old, written))
@@ -149,9 +149,9 @@ class RollUp:
 
     def _hours(self) -> Iterator[Hour]:
         if self._has_catalog:
-            spark, target = self.open_session(), self.warehouse.target(QUOTA_USAGE.name)
+            spark, target = self.open_session(), self.warehouse.target("quota_usage")
             # Of an earlier version, before an upkeep that does more than look.
-            is_old = "rolled_up_s" not in self.warehouse.read(spark, QUOTA_USAGE.name).columns
+            is_old = "rolled_up_s" not in self.warehouse.read(spark, "quota_usage").columns
             query = _HOURS_SQL.format(source=target, length="NULL" if is_old else "rolled_up_s")
             rows = spark.sql(query).toArrow().cast(_HOURS)
         else:
@@ -166,23 +166,25 @@ class RollUp:
         period_s = self.conf.quotas.rate_period_s
         rows = rolled_up(self._stored(old.time), old, period_s, database)
         replaced = Replaced([old.time], _of_cluster(old))
-        row_writer.replace(self.open_session, self.warehouse, QUOTA_USAGE, rows, replaced)
+        row_writer.replace(self.open_session, self.warehouse, TABLES["quota_usage"], rows, replaced)
         return int(rows.num_rows)
 
     def _in_catalog(self, old: OldRange) -> int:
         where = f"{old.time.date_condition('event_date')} AND {_where(old, in_spark)}"
-        stored = f"{self.warehouse.target(QUOTA_USAGE.name)} WHERE {where}"
+        stored = f"{self.warehouse.target('quota_usage')} WHERE {where}"
         rows = self.open_session().sql(sql(old, stored, self.conf.quotas.rate_period_s))
         # Delta reads the rows in the transaction that replaces them, so no write comes in between.
-        writer = rows.select(QUOTA_USAGE.column_names).write.format("delta").mode("overwrite")
-        self.warehouse.write(writer.option("replaceWhere", where), QUOTA_USAGE.name)
-        return self.warehouse.read(self.open_session(), QUOTA_USAGE.name).where(where).count()
+        writer = (
+            rows.select(TABLES["quota_usage"].column_names).write.format("delta").mode("overwrite")
+        )
+        self.warehouse.write(writer.option("replaceWhere", where), "quota_usage")
+        return self.warehouse.read(self.open_session(), "quota_usage").where(where).count()
 
     def _stored(self, time: TimeRange) -> Relation:
         """The table's files of a time; listed each time, because a commit replaces files."""
         place = self.warehouse.place
-        files = FolderRelations(place).within(QUOTA_USAGE.name, [time])
-        return place.files(QUOTA_USAGE, (file.path for file in files))
+        files = FolderRelations(place).within("quota_usage", [time])
+        return place.files(TABLES["quota_usage"], (file.path for file in files))
 
 
 def rolled_up(stored: Relation, old: OldRange, rate_period_s: int, database: Database) -> pa.Table:
@@ -190,8 +192,8 @@ def rolled_up(stored: Relation, old: OldRange, rate_period_s: int, database: Dat
     # The condition is put in afterwards: its times are literals of DuckDB.
     text = in_duckdb(sql(old, "stored_rows", rate_period_s))
     text = text.replace("stored_rows", f"stored WHERE {_where(old, time_in_duckdb)}")
-    rows = database.over({"stored": stored}).query(text, QUOTA_USAGE.arrow)
-    return pa.Table.from_batches(rows, QUOTA_USAGE.arrow)
+    rows = database.over({"stored": stored}).query(text, TABLES["quota_usage"].arrow)
+    return pa.Table.from_batches(rows, TABLES["quota_usage"].arrow)
 
 
 def ranges(
@@ -270,7 +272,7 @@ def line(old: OldRange, written: int | None = None) -> str:
     time = f"{old.time.start:%Y-%m-%d %H:%M} to {old.time.end:%Y-%m-%d %H:%M}"
     done = "would be" if written is None else "were"
     into = f"rows of {unit}" if written is None else f"{_rows(written)} of {unit}"
-    return f"{QUOTA_USAGE.name}: {_rows(old.row_count)} of {time} {done} rolled up to {into}"
+    return f"quota_usage: {_rows(old.row_count)} of {time} {done} rolled up to {into}"
 
 
 def _rows(count: int) -> str:

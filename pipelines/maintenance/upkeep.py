@@ -26,7 +26,6 @@ from quotaflow.pipelines.warehouse.warehouse import Detail, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def run_upkeep(
         upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
         # One after the other: each appends to pipeline_progress, which is the last table.
         pending = [upkeep.without_old_rows(table) for table in chosen]
-        if QUOTA_USAGE in chosen:
+        if TABLES["quota_usage"] in chosen:
             upkeep.roll_up()
         outcomes = list(upkeep.compacted(pending))
         if not names:

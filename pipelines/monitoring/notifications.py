@@ -21,7 +21,6 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
-from quotaflow.schemas.tables.telemetry import METRIC_ALERT_EVENTS
 from quotaflow.udfs.counted import counted
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
@@ -182,7 +181,7 @@ def _cut(text: str | None) -> str:
 
 SOURCES = (
     Source(
-        table=METRIC_ALERT_EVENTS.name,
+        table="metric_alert_events",
         question=EVENTS,
         key=("alert_id", "state"),
         columns=(

@@ -7,18 +7,19 @@ import pyarrow as pa
 
 from quotaflow.pipelines.engine import local
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.snapshots.changes import identity, same
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER
-from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 from quotaflow.udfs.engine.database import opened
 
 SETTER = ("set_at", "set_by")
-_OF_ALTERATIONS = {*CONFIG_ALTERATIONS.column_names, "body", "source_line"}
+_ALTERATION = "ALTER_CLIENT_QUOTAS"
+_OF_ALTERATIONS = {*TABLES["config_alterations"].column_names, "body", "source_line"}
 READ = pa.schema([field for field in REQUESTS.arrow if field.name in _OF_ALTERATIONS])
 """The columns of `alter_requests`."""
 _PARTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
@@ -46,7 +47,7 @@ def alter_requests(is_of_cluster: str, since: datetime | None) -> str:
     is_later = f" AND event_time > {literal(since)}" if since else ""
     return (
         f"SELECT {', '.join(READ.names)} FROM {REQUESTS.name} "
-        f"WHERE api = {literal(config_alterations.QUOTAS)} AND {is_of_cluster}{is_later}"
+        f"WHERE api = {literal(_ALTERATION)} AND {is_of_cluster}{is_later}"
     )
 
 
@@ -58,10 +59,10 @@ def with_setter(changed: pa.Table, requests: pa.Table) -> pa.Table:
     """
     # These requests are few, so the rule runs in this process, whether its job has run or not.
     alterations = local.compute_over(
-        config_alterations.result().computation([EVER]), {REQUESTS.name: requests}
+        result_of("config_alterations").computation([EVER]), {REQUESTS.name: requests}
     )
     columns = CLIENT_QUOTAS.arrow
-    with opened({"changed": changed, CONFIG_ALTERATIONS.name: alterations}) as database:
+    with opened({"changed": changed, "config_alterations": alterations}) as database:
         return pa.Table.from_batches(database.query(_WITH_SETTER, columns), columns)
 
 

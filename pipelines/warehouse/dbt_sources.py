@@ -14,7 +14,6 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.traffic import TRAFFIC
 from quotaflow.schemas.view import View
 
 _SOURCE = "quotaflow"
@@ -24,7 +23,7 @@ _HEAD = """\
 """
 # These get rows whenever brokers answer clients. Rows of others are rightly old: snapshots write
 # what changed, and answers and results need something to be about.
-_STEADY = (REQUESTS.name, TRAFFIC.name)
+_STEADY = (REQUESTS.name, "traffic")
 _WARN_HOURS, _ERROR_HOURS = 1, 6
 _ERROR_FACTOR = 4
 

@@ -1,46 +1,38 @@
-"""All Delta tables by name: those that the modules beside this one declare, and answers."""
+"""All Delta tables by name: those that the modules beside this one declare, results and answers."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
+from itertools import chain
 from types import ModuleType
 from typing import Protocol, TypeVar
 
-from quotaflow.schemas import answer_head
+from quotaflow.schemas import answer_head, result_head
 from quotaflow.schemas.derived import Described
 from quotaflow.schemas.levels import LEVELS
 from quotaflow.schemas.table import Column, Table
 from quotaflow.schemas.tables import (
-    config_alterations,
     control,
-    fetch_sizes,
     fetches,
     group_snapshots,
-    groups,
-    producer_ids,
     quality,
-    quotas,
-    read_faults,
-    reassignments,
-    remote_reads,
-    replicas,
     requests,
     snapshots,
     telemetry,
-    throttles,
     topology,
-    traffic,
 )
 
 _SOURCE = re.compile(r"^--   from (\w+):", re.M)
+# What only the head of a result names, because its text reads a shared view of it.
+_READ = re.compile(r"^-- facts: (\w+)|^--   (\w+): (?:from|changes) ", re.M)
 
 
 class _Head(Protocol):
     """The head of a file that fills a table."""
 
     @property
-    def table(self) -> Table:
-        """The table."""
+    def table(self) -> Table | None:
+        """The table; None if the head of another file declares it."""
         ...
 
 
@@ -69,47 +61,39 @@ def _read(
 
     def columns(name: str) -> Mapping[str, Column]:
         table = declared[name] if name in declared else head(name).table
-        return {column.name: column for column in table.columns}
+        return {column.name: column for column in table.columns} if table else {}
 
     def head(name: str) -> _AnyHead:
         if name not in heads:
             text = texts[name]
             _, _, query = text.partition("\n\n")
-            named = [each for each in _SOURCE.findall(text) if re.search(rf"\b{each}\b", query)]
-            heads[name] = parse(name, text, {each: columns(each) for each in named})
+            read = {*re.findall(r"\w+", query), *chain(*_READ.findall(text))}
+            sources = read & {*_SOURCE.findall(text)} & {*declared, *texts}
+            heads[name] = parse(name, text, {each: columns(each) for each in sources})
         return heads[name]
 
     return {name: head(name) for name in sorted(texts)}
 
 
-_FACTS = _declared(
-    requests,
-    telemetry,
-    fetches,
-    producer_ids,
-    traffic,
-    quotas,
-    replicas,
-    read_faults,
-    fetch_sizes,
-    remote_reads,
-    reassignments,
-    config_alterations,
-    throttles,
-    groups,
-)
+_FACTS = _declared(requests, telemetry, fetches)
 _STATE = _declared(topology, group_snapshots, snapshots, control, quality)
 
-ANSWERS = _read("answers", answer_head.parse, {**_FACTS, **_STATE})
+RESULTS = _read("results", result_head.parse, {**_FACTS, **_STATE})
+"""What the head of each result says, by the name of its file."""
+
+_FILLED = {name: head.table for name, head in RESULTS.items() if head.table is not None}
+
+ANSWERS = _read("answers", answer_head.parse, {**_FACTS, **_STATE, **_FILLED})
 """What the head of each answer says, by its name."""
 
-
-# In the order that lists of tables show: facts, results, answers, snapshots, control tables.
+# In the order that lists of tables show.
 TABLES: dict[str, Table] = {
     **_FACTS,
+    **_FILLED,
     **{name: head.table for name, head in ANSWERS.items()},
     **_STATE,
 }
+"""Facts, results, answers, snapshots and control tables."""
 
 
 def required(tables: Iterable[str], level: str) -> set[str]:

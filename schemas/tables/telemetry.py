@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, EVENT_DATE, SOURCE, SOURCE_LINE, TAGS
+from quotaflow.schemas.columns import CLIENT, CLUSTER_ID, SOURCE, SOURCE_LINE, TAGS
 from quotaflow.schemas.levels import TELEMETRY
 from quotaflow.schemas.table import (
     BINARY,
@@ -183,52 +183,6 @@ CLIENT_METRICS = Table(
     key=("cluster_id", "client_instance_id", "payload_sha256", "metric", "attributes"),
     time="event_time",
     clustering=("event_time", "metric"),
-    area="telemetry",
-    level=TELEMETRY,
-)
-
-
-METRIC_ALERT_EVENTS = Table(
-    name="metric_alert_events",
-    comment=(
-        "One row per event of an alert on client metrics (KIP-714): a reading past the bound of a "
-        "rule of conf for longer than its for_s, by the client's clock"
-    ),
-    columns=(
-        CLUSTER_ID,
-        EVENT_DATE,
-        Column(
-            "event_time",
-            TIMESTAMP,
-            "when it happened, by the client's clock. Ahead of now: when the alert will be closed "
-            "as stale if no reading comes; metric_alerts leaves it out until then",
-        ),
-        Column("alert_id", STRING, "hash of cluster, rule, series and first_breach"),
-        Column("rule", STRING, "name of the rule in conf"),
-        Column("state", STRING, "opened, still_open (once an hour while open) or closed"),
-        Column("reason", STRING, "why it was closed: cleared, or stale (no reading for stale_s)"),
-        Column("first_breach", TIMESTAMP, "first reading past the bound"),
-        Column("bound", DOUBLE, "bound of the rule"),
-        Column("value", DOUBLE, "last reading by then, in the metric's unit"),
-        Column("peak_value", DOUBLE, "worst reading since first_breach"),
-        Column("points", LONG, "readings since first_breach"),
-        Column(
-            "subscribe_metrics",
-            STRING,
-            "prefixes that the rule subscribes to while open; null: none",
-        ),
-        Column("subscribe_interval_ms", INT, "push interval of that subscription, in ms"),
-        Column("series_id", LONG, "series of client_metrics"),
-        Column("metric", STRING, "metric name as sent"),
-        Column("unit", STRING, "unit as sent, else as the catalogue knows it"),
-        Column("attributes", TAGS, "attributes of the point"),
-        Column("client_instance_id", STRING, "client instance that pushed"),
-        *CLIENT[:5],
-        Column("broker_id", INT, "broker that took the push"),
-    ),
-    key=("cluster_id", "alert_id", "event_time"),
-    time="event_time",
-    partitioning=("event_date",),
     area="telemetry",
     level=TELEMETRY,
 )

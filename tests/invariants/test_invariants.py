@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from quotaflow.pipelines import config
-from quotaflow.schemas.tables.fetch_sizes import LIMITERS
 
 from ..delta_tables import NOON
+from ..rows import LIMITERS
 from ..schemas.views.view_tables import temporary_folder
 from .computed import compute_all, everything
 from .made_facts import made_facts

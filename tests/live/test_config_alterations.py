@@ -6,7 +6,7 @@ from typing import Any
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged
-from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.results.declared import result_of
 
 from ..rule_rows import compute
 from .drive import parsed
@@ -44,7 +44,7 @@ def altering(cluster: LocalCluster, since_ms: float) -> list[dict[str, Any]]:
         line
         for line in logged(cluster)
         if line["ts"] >= since_ms
-        and line["r"]["requestHeader"]["requestApiKeyName"] == config_alterations.QUOTAS
+        and line["r"]["requestHeader"]["requestApiKeyName"] == "ALTER_CLIENT_QUOTAS"
     ]
 
 
@@ -55,7 +55,7 @@ def test_who_set_quotas_of_every_level_is_in_one_row(cluster: LocalCluster) -> N
     while len(altering(cluster, since_ms)) < 4 and time.monotonic() < deadline_s:
         time.sleep(0.2)
     lines = parsed(cluster, altering(cluster, since_ms)).to_pylist()
-    rows = compute(config_alterations.result(), requests=lines)
+    rows = compute(result_of("config_alterations"), requests=lines)
     names = ("entity_type", "entity_name", "entity_client_id", "config_key")
     altered = [tuple(row[name] for name in names) for row in rows]
     entities = [

@@ -18,7 +18,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.results.declared import result_of
 
 from ..rule_rows import Rows, compute
 from .drive import parsed
@@ -104,7 +104,7 @@ def usage_of(cluster: LocalCluster, window: datetime, since: datetime) -> Rows:
         and (line["r"]["requestHeader"]["clientId"] or "").startswith("q-")
     ]
     return compute(
-        quota_usage.result(QuotasSection()),
+        result_of("quota_usage"),
         requests=parsed(cluster, lines).to_pylist(),
         client_quotas=quotas(cluster, since),
     )

@@ -11,8 +11,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 
 from . import rack_scene, replay_tables
 from .rack_scene import (
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.faults
 HERE = "az-a"
 """The rack of this machine by conf, and so of clients that declare none."""
 JOBS = ["ingest_request_log", "fetches", "fetch_results"]
-EMPTY = [CLIENT_METRICS, TRAFFIC, TOPIC_NAMES]
+EMPTY = [CLIENT_METRICS, TABLES["traffic"], TABLES["topic_names"]]
 """What views read beside; nobody pushes here, and other tests cover the rest."""
 Row = dict[str, Any]
 

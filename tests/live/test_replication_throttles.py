@@ -16,8 +16,7 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged, now_ms
 from quotaflow.demo.traffic_stage import Stage
-from quotaflow.pipelines.results import config_alterations
-from quotaflow.pipelines.results.replication import replication_rates
+from quotaflow.pipelines.results.declared import result_of
 
 from ..oracle.rules.rate import SimpleRate
 from ..rule_rows import Rows, compute
@@ -109,7 +108,7 @@ def moved_under_throttle(cluster: LocalCluster, topic: str) -> tuple[int, list[P
 
 def since(cluster: LocalCluster, time_ms: int) -> list[dict[str, Any]]:
     """Lines of the brokers' logs since a time, of fetches and of what alters configs."""
-    apis = {"FETCH", *config_alterations.RESOURCES}
+    apis = {"FETCH", "INCREMENTAL_ALTER_CONFIGS", "ALTER_CONFIGS", "CREATE_TOPICS", "DELETE_TOPICS"}
     return [
         line
         for line in logged(cluster)
@@ -120,9 +119,9 @@ def since(cluster: LocalCluster, time_ms: int) -> list[dict[str, Any]]:
 def rates_of(cluster: LocalCluster, lines: Rows, topics: Rows) -> Rows:
     """Rows of replication_rates, from the log and the names of topics alone."""
     named = [row | {"cluster_id": cluster.cluster_id} for row in topics]
-    alterations = compute(config_alterations.result(), requests=lines)
+    alterations = compute(result_of("config_alterations"), requests=lines)
     tables = {"requests": lines, "topics": named, "config_alterations": alterations}
-    return compute(replication_rates.result(), **tables)
+    return compute(result_of("replication_rates"), **tables)
 
 
 @pytest.mark.faults

@@ -8,8 +8,7 @@ import pytest
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import QuotasSection, WarehouseSection
-from quotaflow.pipelines.results.groups import share_fetches
-from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..rule_rows import compute
@@ -30,7 +29,7 @@ def scene(cluster: LocalCluster) -> Scene:
 
 def counts(requests: list[Row]) -> dict[str, Row]:
     """Sums by group."""
-    rows = compute(share_fetches.result(QuotasSection()), requests=requests)
+    rows = compute(result_of("share_fetches"), requests=requests)
     groups = {row["group_id"] for row in rows}
     return {
         group: {
@@ -60,9 +59,7 @@ def usage(scene: Scene) -> list[Row]:
     quota |= {"user": share_scene.THROTTLED_USER, "config_key": "consumer_byte_rate"}
     quota |= dict.fromkeys(("is_default_user", "is_default_client_id", "is_default_ip"), False)
     quota |= {"quota": float(QUOTA), "is_removed": False}
-    return compute(
-        quota_usage.result(QuotasSection()), requests=scene.requests, client_quotas=[quota]
-    )
+    return compute(result_of("quota_usage"), requests=scene.requests, client_quotas=[quota])
 
 
 def test_a_throttled_share_consumer_is_charged_to_its_quota_of_bytes(

@@ -9,7 +9,6 @@ from quotaflow.schemas import ddl
 from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import INT, STRING, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
 from quotaflow.schemas.view import View, ViewColumn
 
 from ..cases import cases
@@ -63,7 +62,7 @@ def test_create_view_says_what_a_row_and_each_column_is() -> None:
 
 
 def test_a_result_is_partitioned_and_not_clustered() -> None:
-    text = ddl.create(PRODUCER_ID_RATES, "t")
+    text = ddl.create(TABLES["producer_id_rates"], "t")
     assert "PARTITIONED BY (event_date, kind)" in text
     assert "CLUSTER BY" not in text
 

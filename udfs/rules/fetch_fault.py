@@ -1,7 +1,7 @@
 """What is wrong with an answer to a consumer's fetch (KIP-392, cases 1 to 4): names and bounds.
 
 A broker answers OFFSET_OUT_OF_RANGE where the offset is before its log start or past its log end.
-It does not say which, nor where those are. `pipelines/results/reads/fetch_faults.sql` decides.
+It does not say which, nor where those are. `schemas/results/fetch_faults.sql` decides.
 """
 
 UNCOMMITTED = "uncommitted_offset"

@@ -14,7 +14,6 @@ from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
-from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
 Named = Mapping[Key, Mapping[str, datetime]]
 
@@ -104,7 +103,7 @@ def last_alterations(
 
     `own` is the principal of this command. The view knows only that of snapshots.
     """
-    if not keys or not tables.is_made(CONFIG_ALTERATIONS.name):
+    if not keys or not tables.is_made("config_alterations"):
         return {}
     return {
         key: Alteration(

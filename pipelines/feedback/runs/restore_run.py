@@ -33,7 +33,6 @@ from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS
-from quotaflow.schemas.tables.config_alterations import CONFIG_ALTERATIONS
 
 Report = Callable[[str], None]
 Stopped = Callable[[], str | None]
@@ -219,7 +218,7 @@ def later_writers(
 
     Empty if no request log was ingested.
     """
-    if tables is None or not tables.is_made(CONFIG_ALTERATIONS.name):
+    if tables is None or not tables.is_made("config_alterations"):
         return {}
     return other_writers.later_writers(tables, since, own, named)
 

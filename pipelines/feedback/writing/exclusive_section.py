@@ -43,14 +43,14 @@ from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.tables import Tables, tables_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
 from quotaflow.schemas.table import Table
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import SETTINGS
 from quotaflow.udfs.counted import counted
 
 _LOCK = ".feedback.lock"
 _CLOCK_SLACK = timedelta(minutes=1)
-_READ_TABLES = (SETTINGS, QUOTA_USAGE)
+_READ_TABLES = (SETTINGS, TABLES["quota_usage"])
 
 
 @dataclass(frozen=True, slots=True)

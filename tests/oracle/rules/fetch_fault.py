@@ -1,4 +1,4 @@
-"""Reference for `pipelines/results/reads/fetch_faults.sql`: what is wrong with an answer.
+"""Reference for `schemas/results/fetch_faults.sql`: what is wrong with an answer.
 
 A broker answers OFFSET_OUT_OF_RANGE (KIP-392, cases 1 to 4) where the offset is before its log
 start or past its log end, and does not say which. What replicas reported in the minute of the

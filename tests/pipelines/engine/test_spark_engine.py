@@ -15,14 +15,14 @@ from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.engine.computation import Computation
 from quotaflow.pipelines.engine.engine import Engine, spark_engine
 from quotaflow.pipelines.incremental.result import LookupTable, Result
-from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import BROKERS, TOPICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES, TRAFFIC
 from quotaflow.udfs.engine.rule import Rule
 
 from ...delta_tables import NOON
@@ -39,7 +39,7 @@ SELECT cluster_id, CAST(r.event_time AS DATE) AS event_date, r.event_time, broke
 FROM requests r JOIN topics t USING (cluster_id)
 """
 
-TABLES = (REQUESTS, TOPICS, TOPIC_NAMES, BROKERS, TRAFFIC)
+TABLES = (REQUESTS, TOPICS, TABLES["topic_names"], BROKERS, TABLES["traffic"])
 
 
 def request(second: int) -> dict[str, Any]:
@@ -88,8 +88,8 @@ def catalog(spark: SparkSession, folder: Path) -> Iterator[Warehouse]:
 
 def named() -> Result:
     """A rule with a lookup table."""
-    rule = Rule("named", NAMED, TRAFFIC.arrow)
-    return Result(TRAFFIC, REQUESTS, 60, 0, rule=rule, lookups=(LookupTable(TOPICS),))
+    rule = Rule("named", NAMED, TABLES["traffic"].arrow)
+    return Result(TABLES["traffic"], REQUESTS, 60, 0, rule=rule, lookups=(LookupTable(TOPICS),))
 
 
 def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]
 def test_files_and_scans_give_the_rows_of_this_process(
     spark: SparkSession, folder: Path, catalog: Warehouse, rows_per_task: int
 ) -> None:
-    computations = [traffic.result({}).computation(HOUR, 3_600), named().computation(HOUR, 3_600)]
+    computations = [result_of("traffic").computation(HOUR, 3_600), named().computation(HOUR, 3_600)]
     in_folder = Warehouse(WarehouseSection(path=str(folder)))
     expected = rows(Engine(lambda: LocalTasks(folder)), computations)
     assert len(expected["traffic"]) > 500
@@ -132,6 +132,6 @@ def test_a_file_that_vanishes_while_it_is_read_is_named_again(folder: Path) -> N
             return output
 
     engine = Engine(lambda: Vanishing(folder))
-    got = rows(engine, [traffic.result({}).computation(HOUR, 3_600)])
-    assert got == rows(Engine(lambda: LocalTasks(folder)), [traffic.result({}).computation(HOUR)])
+    got = rows(engine, [result_of("traffic").computation(HOUR, 3_600)])
+    assert got == rows(Engine(lambda: LocalTasks(folder)), [result_of("traffic").computation(HOUR)])
     assert len(tries) == 2

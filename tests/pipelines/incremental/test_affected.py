@@ -15,10 +15,9 @@ from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.traffic import TRAFFIC
 from quotaflow.udfs.engine.arrivals import ARRIVALS
 from quotaflow.udfs.engine.rule import Rule
 
@@ -33,7 +32,7 @@ def result(table: Table, bucket_s: int, relevant: str = "true") -> Result:
     return Result(table, REQUESTS, bucket_s, 0, rule=rule, relevant=relevant)
 
 
-RESULTS = (result(TRAFFIC, 60, "api = 'PRODUCE'"), result(QUOTA_USAGE, 11))
+RESULTS = (result(TABLES["traffic"], 60, "api = 'PRODUCE'"), result(TABLES["quota_usage"], 11))
 
 
 def arrived(results: tuple[Result, ...], facts: pa.Table) -> dict[str, list[Arrival]]:

@@ -13,8 +13,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.config import AlertsSection, ProducerIdsSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results import metric_alert_events
-from quotaflow.pipelines.results.producer_ids import producer_id_rates, producer_id_uses
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import EVER, sliced
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
@@ -82,17 +81,17 @@ def sums() -> Result:
 
 
 def rates() -> Result:
-    return producer_id_rates.result(CONF.producer_ids)
+    return result_of("producer_id_rates", CONF)
 
 
 def uses() -> Result:
     """A rule that counts, and keeps rows for what else came in their minute."""
-    return producer_id_uses.result()
+    return result_of("producer_id_uses")
 
 
 def alerts() -> Result:
     """A rule that walks in Python, and remembers more than its last row says."""
-    return metric_alert_events.result(CONF.alerts)
+    return result_of("metric_alert_events", CONF)
 
 
 class Interrupted(Batch):

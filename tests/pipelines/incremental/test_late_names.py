@@ -13,12 +13,9 @@ from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES
 from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.groups import GROUP_MEMBERS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.topology import TOPICS
-from quotaflow.schemas.tables.traffic import TOPIC_NAMES
 
 from ...delta_tables import NOON
 from .maintained import Maintained, Rows
@@ -30,9 +27,9 @@ RESULTS = {
     if job.results
     for result in job.results(CONF)
 }
-TRAFFIC_AND_NAMES = (RESULTS["traffic"], RESULTS[TOPIC_NAMES.name])
+TRAFFIC_AND_NAMES = (RESULTS["traffic"], RESULTS["topic_names"])
 NAMED = [name for name, result in RESULTS.items() if result.unnamed]
-NESTED = {FETCH_SIZES.name: "largest_oversized", GROUP_MEMBERS.name: "assigned_partitions"}
+NESTED = {"fetch_sizes": "largest_oversized", "group_members": "assigned_partitions"}
 """Results with ids of topics in a list of structs, and its column."""
 ALTER_BODY = {
     "request": {"topics": [{"topicId": "id1", "partitions": [
@@ -130,12 +127,12 @@ def test_each_result_with_ids_of_topics_gets_their_names() -> None:
         if {"topic", "topic_id"} <= set(result.table.column_names)
     }
     own = {name for name in NAMED if name in {each.table.name for each in RESULTS[name].unnamed}}
-    assert with_ids - {TOPIC_NAMES.name} == own - NESTED.keys()
+    assert with_ids - {"topic_names"} == own - NESTED.keys()
     assert {each.table.name for name in NAMED for each in RESULTS[name].unnamed} <= set(TABLES)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("source", [TOPICS, TOPIC_NAMES], ids=lambda table: table.name)
+@pytest.mark.parametrize("source", [TOPICS, TABLES["topic_names"]], ids=lambda table: table.name)
 @pytest.mark.parametrize("facts", [REQUESTS, FETCHES], ids=lambda table: table.name)
 def test_a_name_that_comes_later_is_in_all_rows(
     tmp_path: Path, facts: Table, source: Table
@@ -146,7 +143,7 @@ def test_a_name_that_comes_later_is_in_all_rows(
     place.keep(place.arrive(rows[3:]), 1)
     before = {result.table.name: names(place, result.table.name) for result in of_job(facts)}
     assert ("id1", None) in set().union(*before.values())
-    if facts is REQUESTS and source is TOPIC_NAMES:
+    if facts is REQUESTS and source is TABLES["topic_names"]:
         place.keep(place.arrive([NAMING]), 2)
     else:
         place.append(source, [SNAPSHOT])

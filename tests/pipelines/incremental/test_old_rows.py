@@ -9,8 +9,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.maintenance.roll_up import RollUp
-from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
@@ -19,7 +18,7 @@ from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 from .maintained import Maintained, Rows
 
 CONF = config.load()
-RESULT = quota_usage.result(CONF.quotas)
+RESULT = result_of("quota_usage", CONF)
 # More than a day ago: the newest rows are never rolled up.
 MIDNIGHT = datetime(2025, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -132,7 +131,7 @@ def test_slices_of_a_rebuild_are_whole_hours(size_s: int) -> None:
 
 
 def test_slices_of_other_results_are_whole_buckets() -> None:
-    other: Result = traffic.result({})
+    other: Result = result_of("traffic")
     (first, last) = other.slices(TimeRange(MIDNIGHT, MIDNIGHT + HOUR), MIDNIGHT, 1_800)
     assert (first.start, last.end) == (MIDNIGHT, MIDNIGHT + HOUR)
     assert other.stored([first]) == [first]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.catalog import TABLES
 
 Row = dict[str, Any]
 
@@ -50,11 +50,13 @@ def window(number: int, amount: int, **others: Any) -> Row:
 
 
 def table(rows: Sequence[Row]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=QUOTA_USAGE.arrow)
+    return pa.Table.from_pylist(list(rows), schema=TABLES["quota_usage"].arrow)
 
 
 def in_order(rows: pa.Table) -> list[Row]:
-    return sorted(rows.to_pylist(), key=lambda row: str([row[name] for name in QUOTA_USAGE.key]))
+    return sorted(
+        rows.to_pylist(), key=lambda row: str([row[name] for name in TABLES["quota_usage"].key])
+    )
 
 
 def days(count: int, **others: Any) -> list[Row]:

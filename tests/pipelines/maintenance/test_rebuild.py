@@ -15,12 +15,12 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.maintenance import rebuild
 from quotaflow.pipelines.maintenance.rebuild import RebuildRequest
-from quotaflow.pipelines.results import traffic
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.traffic import TRAFFIC
 
 from ...cases import cases
 
@@ -56,7 +56,7 @@ class Place:
         self.spark = spark
         self.conf = config.load(overrides=[f"warehouse.path={folder}"])
         self.warehouse = Warehouse(self.conf.warehouse)
-        self.warehouse.ensure(lambda: spark, [REQUESTS, TRAFFIC, PIPELINE_PROGRESS])
+        self.warehouse.ensure(lambda: spark, [REQUESTS, TABLES["traffic"], PIPELINE_PROGRESS])
         self.batches = 0
         self.messages: list[str] = []
 
@@ -65,7 +65,7 @@ class Place:
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, REQUESTS)
-        maintainer = ResultMaintainer((traffic.result({}),), self.conf)
+        maintainer = ResultMaintainer((result_of("traffic"),), self.conf)
         maintainer.write(maintainer.arrivals(frame), batch)
         self.batches += 1
 

@@ -23,7 +23,6 @@ from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
 from ...examples import EXPENSIVE
 from ...oracle.rules.usage_histogram import MAX_ERROR
@@ -162,7 +161,7 @@ def test_a_row_is_unique_by_its_key() -> None:
         for client in ("a", "b")
     ]
     done = in_range(table(rows), 0, 1, HOUR_S).to_pylist()
-    keys = Counter(tuple(row[name] for name in QUOTA_USAGE.key) for row in done)
+    keys = Counter(tuple(row[name] for name in TABLES["quota_usage"].key) for row in done)
     assert len(done) == 8
     assert set(keys.values()) == {1}
 
@@ -199,7 +198,7 @@ class Place:
     def __init__(self, folder: Path, *overrides: str, rows_at_once: int = 4) -> None:
         self.conf = config.load(overrides=[f"warehouse.path={folder}", *overrides])
         self.warehouse = Warehouse(self.conf.warehouse)
-        tables = (QUOTA_USAGE, TABLES["pipeline_progress"])
+        tables = (TABLES["quota_usage"], TABLES["pipeline_progress"])
         self.warehouse.ensure(NO_SPARK, tables)
         self.messages: list[str] = []
         self.rolling = RollUp(
@@ -207,7 +206,7 @@ class Place:
         )
 
     def put(self, rows: Iterable[Row]) -> None:
-        row_writer.append(NO_SPARK, self.warehouse, QUOTA_USAGE, table(list(rows)))
+        row_writer.append(NO_SPARK, self.warehouse, TABLES["quota_usage"], table(list(rows)))
 
     def run(self, now: datetime) -> int:
         due = self.rolling.due(now)

@@ -15,8 +15,8 @@ from quotaflow.pipelines.maintenance import upkeep
 from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 
 from .quota_windows import MIDNIGHT, NOW, days, in_order, table
 
@@ -54,12 +54,12 @@ def test_spark_makes_the_rows_that_duckdb_makes(
     rows, messages = dict[str, list[Row]](), list[str]()
     for name, warehouse in (("folder", folder), ("catalog", catalog)):
         conf = config.Conf(warehouse=warehouse.conf)
-        warehouse.ensure(lambda: spark, [QUOTA_USAGE, PIPELINE_PROGRESS])
-        row_writer.append(lambda: spark, warehouse, QUOTA_USAGE, table(windows()))
+        warehouse.ensure(lambda: spark, [TABLES["quota_usage"], PIPELINE_PROGRESS])
+        row_writer.append(lambda: spark, warehouse, TABLES["quota_usage"], table(windows()))
         rolling = RollUp(lambda: spark, conf, warehouse, messages.append)
         rolling.run(rolling.due(NOW))
         assert not rolling.due(NOW)
-        stored = warehouse.read(spark, QUOTA_USAGE.name).toArrow().cast(QUOTA_USAGE.arrow)
+        stored = warehouse.read(spark, "quota_usage").toArrow().cast(TABLES["quota_usage"].arrow)
         rows[name] = [_sorted_lists(row) for row in in_order(stored)]
     assert rows["catalog"] == rows["folder"]
     assert {row["rolled_up_s"] for row in rows["folder"]} == {None, 60, 3_600}
@@ -75,8 +75,8 @@ def _sorted_lists(row: Row) -> Row:
 def test_upkeep_rolls_up_before_it_compacts(spark: SparkSession, tmp_path: Path) -> None:
     conf = config.Conf(warehouse=WarehouseSection(path=str(tmp_path)))
     warehouse, messages = Warehouse(conf.warehouse), list[str]()
-    warehouse.ensure(lambda: spark, [QUOTA_USAGE])
-    row_writer.append(lambda: spark, warehouse, QUOTA_USAGE, table(windows()))
+    warehouse.ensure(lambda: spark, [TABLES["quota_usage"]])
+    row_writer.append(lambda: spark, warehouse, TABLES["quota_usage"], table(windows()))
     upkeep.run_upkeep(conf, ["quota_usage"], NOW, messages.append, dry=True)
     assert "would be rolled up to rows of hours" in " ".join(messages)
     assert warehouse.read(spark, "quota_usage").where("rolled_up_s IS NOT NULL").count() == 0

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from quotaflow.pipelines.quality import new_rows
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...cases import cases
@@ -52,4 +52,4 @@ def test_until(newest: datetime | None, until: datetime) -> None:
 
 def test_a_client_s_clock_does_not_tell_what_is_new() -> None:
     assert new_rows.clock(CLIENT_METRICS) == "record_time"
-    assert new_rows.clock(QUOTA_USAGE) == "event_time"
+    assert new_rows.clock(TABLES["quota_usage"]) == "event_time"

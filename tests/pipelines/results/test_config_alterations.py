@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.results import config_alterations
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas import configs
 
 from ...oracle.rules.throttled_replicas import OPERATIONS
@@ -166,7 +166,7 @@ def captured(golden: Path, api: str) -> list[Row]:
 
 def altered(requests: list[Row]) -> list[Row]:
     """Alterations by requests, which are in the log in this order."""
-    result = config_alterations.result()
+    result = result_of("config_alterations")
     lines = [
         line | {"cluster_id": "c", "source_offset": offset} for offset, line in enumerate(requests)
     ]

@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import AlertsSection
+from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.engine.local import compute_over
-from quotaflow.pipelines.results import metric_alert_events
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, METRIC_ALERT_EVENTS
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.alerts import alert_id
 from quotaflow.udfs.engine.rule import Files
 
@@ -43,12 +44,12 @@ def reading(second: float, value: float | None = 12.0, **others: Any) -> dict[st
     return row | {"event_time": at(second), "record_time": at(second)} | others
 
 
-def result_of(*rules: AlertRule) -> Any:
-    return metric_alert_events.result(AlertsSection(rules=list(rules)))
+def alerts_of(*rules: AlertRule) -> Any:
+    return result_of("metric_alert_events", Conf(alerts=AlertsSection(rules=list(rules))))
 
 
 def events(rules: list[AlertRule], readings: Rows, **others: Any) -> Rows:
-    rows = compute(result_of(*rules), client_metrics=readings, **others)
+    rows = compute(alerts_of(*rules), client_metrics=readings, **others)
     return sorted(rows, key=lambda row: (row["event_time"], row["rule"], row["series_id"]))
 
 
@@ -93,12 +94,12 @@ def test_the_readings_that_a_rule_names(
 
 def test_only_readings_that_a_rule_names_are_relevant() -> None:
     """The facts of the rule, which the declaration counts and selects, are those of the text."""
-    relevant = result_of(rule(labels={"of": "x"}), rule("b", "b*")).relevant
+    relevant = alerts_of(rule(labels={"of": "x"}), rule("b", "b*")).relevant
     assert relevant == (
         f"NOT isnan(value) AND ((metric LIKE '{QUEUE_TIME}' ESCAPE '!' AND attributes['of'] = 'x')"
         " OR (metric LIKE 'b%' ESCAPE '!'))"
     )
-    assert result_of().relevant == "NOT isnan(value) AND (false)"
+    assert alerts_of().relevant == "NOT isnan(value) AND (false)"
 
 
 def test_the_columns_of_an_event() -> None:
@@ -112,7 +113,7 @@ def test_the_columns_of_an_event() -> None:
         reading(40, 8, client_id="fourth", **of_reading),
     ]
     opened, closed = events([rule(subscribe_interval_s=5)], readings)
-    assert list(opened) == METRIC_ALERT_EVENTS.column_names
+    assert list(opened) == TABLES["metric_alert_events"].column_names
     assert opened == of_reading | {
         "cluster_id": "c",
         "event_date": START.date(),
@@ -152,10 +153,10 @@ def test_of_readings_at_one_time_the_lowest_counts() -> None:
 def test_nan_in_a_file_is_no_reading(tmp_path: Path) -> None:
     """The statistics of a file say nothing about NaN, and DuckDB takes them for the bounds."""
     readings = [reading(at_s, value) for at_s, value in ((0, 11), (10, float("nan")), (30, 12))]
-    computation = result_of(rule()).computation([EVER])
+    computation = alerts_of(rule()).computation([EVER])
     rows = pa.Table.from_pylist(readings, schema=CLIENT_METRICS.arrow)
     pq.write_table(rows, tmp_path / "facts.parquet")
-    carried = METRIC_ALERT_EVENTS.arrow.empty_table()
+    carried = TABLES["metric_alert_events"].arrow.empty_table()
     files = Files((str(tmp_path / "facts.parquet"),), CLIENT_METRICS.arrow)
     for facts in (files, rows):
         relations = {"client_metrics": facts, "carried_rows": carried}
@@ -166,7 +167,7 @@ def test_nan_in_a_file_is_no_reading(tmp_path: Path) -> None:
 def test_an_alert_of_a_removed_rule_goes_stale() -> None:
     opened, _ = events([rule()], [reading(0), reading(30)])
     (closed,) = compute(
-        result_of(rule("other")),
+        alerts_of(rule("other")),
         [TimeRange(at(120))],
         client_metrics=[reading(0), reading(30)],
         carried_rows=[opened],
@@ -225,4 +226,4 @@ def test_parts_of_time_and_parts_of_series_equal_the_whole(
     readings: Rows, minutes: set[int]
 ) -> None:
     cuts = [at(60 * minute) for minute in sorted(minutes)]
-    assert_parts_equal_whole(result_of(*RULES), cuts, client_metrics=readings)
+    assert_parts_equal_whole(alerts_of(*RULES), cuts, client_metrics=readings)

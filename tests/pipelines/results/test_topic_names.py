@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.results import topic_names
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.events import NO_TOPIC_ID
 
 from ...delta_tables import NOON
@@ -55,7 +55,7 @@ EXPECTED = {
 
 
 def named(*requests: dict[str, Any]) -> set[tuple[Any, ...]]:
-    rows = compute(topic_names.result(), requests=list(requests))
+    rows = compute(result_of("topic_names"), requests=list(requests))
     got = {
         (
             (row["event_time"] - NOON) // timedelta(minutes=1),

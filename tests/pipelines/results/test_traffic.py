@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.reads import rack_traffic
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.results.declared import result_of
 
 from ...delta_tables import NOON
 from ...rule_rows import compute
@@ -50,7 +50,7 @@ EXPECTED = [
 
 
 def test_bytes_that_moved() -> None:
-    rows = compute(traffic.result({}), requests=REQUEST_ROWS)
+    rows = compute(result_of("traffic"), requests=REQUEST_ROWS)
     got = [
         (
             (row["event_time"] - NOON) // timedelta(minutes=1),
@@ -73,7 +73,7 @@ def broker(broker_id: int, rack: str | None) -> dict[str, Any]:
 
 def test_a_rack_is_that_of_the_request_or_of_the_address() -> None:
     rows = compute(
-        traffic.result(RACKS),
+        result_of("traffic", Conf(racks=RACKS)),
         requests=[
             request(1, "FETCH", moved("a", 1), rack_id="az-1", client_address="10.2.0.9"),
             request(1, "FETCH", moved("a", 2), client_address="10.2.0.9"),
@@ -111,7 +111,7 @@ CLAIMS = {
 def test_a_client_id_claims_a_rack_where_nothing_else_has_one() -> None:
     named = {"client_id": "diskless_az=az-9", "client_address": "10.2.0.9"}
     rows = compute(
-        traffic.result(RACKS, PATTERNS),
+        result_of("traffic", Conf(racks=RACKS, rack_patterns=PATTERNS)),
         requests=[
             *(
                 request(1, "PRODUCE", moved("a", n), client_id=id_)
@@ -157,6 +157,6 @@ def test_both_tables_have_the_same_bytes_between_racks(requests: list[dict[str, 
             sums[*key, "unknown"] += row["cross_rack_bytes"] is None and row["bytes"]
         return sums
 
-    by_client = compute(traffic.result(RACKS), **facts)
-    by_rack = compute(rack_traffic.result(RACKS), **facts)
+    by_client = compute(result_of("traffic", Conf(racks=RACKS)), **facts)
+    by_rack = compute(result_of("rack_traffic", Conf(racks=RACKS)), **facts)
     assert totals(by_client, "direction") == totals(by_rack, "flow")

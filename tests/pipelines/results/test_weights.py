@@ -5,13 +5,8 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.producer_ids import producer_id_uses
-from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.pipelines.results.reads import rack_traffic
-from quotaflow.pipelines.results.replication import replication_traffic
+from quotaflow.pipelines.results.declared import result_of
 
 from ...delta_tables import NOON
 from ...rule_rows import Rows, compute
@@ -38,11 +33,11 @@ WEIGHED = [
     request(30, "HEARTBEAT", 0),
 ]
 RESULTS = [
-    traffic.result({}),
-    rack_traffic.result({}),
-    producer_id_uses.result(),
-    quota_usage.result(QuotasSection()),
-    replication_traffic.result(),
+    result_of("traffic"),
+    result_of("rack_traffic"),
+    result_of("producer_id_uses"),
+    result_of("quota_usage"),
+    result_of("replication_traffic"),
 ]
 
 
@@ -63,7 +58,7 @@ def test_a_request_counts_as_often_as_its_weight(result: Result) -> None:
 @pytest.mark.parametrize(("weight", "is_estimated"), [(1.0, False), (2.0, True)])
 def test_a_quota_that_sampled_requests_used_is_estimated(weight: float, is_estimated: bool) -> None:
     requests = [WEIGHED[0] | {"weight": weight}, ONCE[1]]
-    rows = compute(quota_usage.result(QuotasSection()), requests=requests)
+    rows = compute(result_of("quota_usage"), requests=requests)
     assert {row["quota_type"]: row["is_estimated"] for row in rows} == {
         "producer_byte_rate": is_estimated,
         "consumer_byte_rate": False,

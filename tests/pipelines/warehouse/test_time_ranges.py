@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from quotaflow.pipelines.incremental.affected import AffectedBuckets
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced, within_any
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
@@ -25,7 +25,7 @@ START = datetime(2026, 11, 21, 23, 58, tzinfo=UTC)
 
 def result(carry_s: int = 0) -> Result:
     """Buckets of 10 s, and a rule that remembers 30 s."""
-    facts, table = REQUESTS, PRODUCER_ID_RATES
+    facts, table = REQUESTS, TABLES["producer_id_rates"]
     rule = Rule(table.name, "SELECT 1", table.arrow)
     return Result(table, facts, 10, 30, rule=rule, carry_s=carry_s)
 

@@ -6,7 +6,7 @@ import hypothesis as hyp
 import pytest
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.results.producer_ids import address_clients
+from quotaflow.pipelines.results.declared import result_of
 
 from ...rows import Row, request
 from ...rule_rows import compute
@@ -96,7 +96,7 @@ def assert_limited_alone(chosen: list[dict[str, Any]]) -> None:
     requests = [
         row | {"cluster_id": f"c{case}"} for case, each in enumerate(chosen) for row in given(each)
     ]
-    minutes = compute(address_clients.result(), requests=requests)
+    minutes = compute(result_of("address_clients"), requests=requests)
     cases = {}
     for case, each in enumerate(chosen):
         names = each["client_ids"]

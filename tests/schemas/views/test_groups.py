@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotaflow.pipelines.results.groups import group_commits, group_member_events, group_members
+from quotaflow.pipelines.results.declared import result_of
 
 from ...pipelines.results.groups import golden_groups
 from ...rows import INSTANCE, Row, at, delta, gauge
@@ -16,7 +16,11 @@ from .view_tables import by_case, picked
 def captured() -> MemoryTables:
     """Tables of the captured groups."""
     tables, requests = MemoryTables(), golden_groups.requests()
-    for result in (group_members.result(), group_commits.result(), group_member_events.result()):
+    for result in (
+        result_of("group_members"),
+        result_of("group_commits"),
+        result_of("group_member_events"),
+    ):
         tables.put(result.table.name, compute(result, requests=requests))
     return tables
 

@@ -14,8 +14,8 @@ from quotaflow.pipelines.feedback.planning import restore_plan
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
 
 from ...cases import cases
@@ -96,7 +96,7 @@ class Loop:
         for table, content in (
             (CONFIG_CHANGES, written),
             (CLIENT_QUOTAS, self.quotas),
-            (QUOTA_USAGE, self.windows),
+            (TABLES["quota_usage"], self.windows),
         ):
             make_table(self.warehouse, table, content)
         # What desired_configs makes of these rows, which takes 20 times as long to plan.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.results.groups import group_member_events, group_members
+from quotaflow.pipelines.results.declared import result_of
 
 from ...delta_tables import NOON
 from ...pipelines.results.groups import golden_groups
@@ -52,7 +52,7 @@ COLUMNS = ("group_epoch", "trigger", "trigger_client_id", "members", "stopped_ms
 def captured() -> MemoryTables:
     """Tables of the captured groups."""
     tables, requests = MemoryTables(), golden_groups.requests()
-    for result in (group_members.result(), group_member_events.result()):
+    for result in (result_of("group_members"), result_of("group_member_events")):
         tables.put(result.table.name, compute(result, requests=requests))
     return tables
 

@@ -8,15 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.results import traffic
-from quotaflow.pipelines.results.groups import (
-    group_commits,
-    group_member_events,
-    group_members,
-    share_fetches,
-)
-from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.pipelines.results.reads import fetch_faults, fetch_sizes, replica_offsets
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.udfs.facts import task
 from quotaflow.udfs.facts.requests import RequestLog
 from quotaflow.udfs.otlp import decode
@@ -88,15 +80,15 @@ def _of_clusters(rows: pa.Table) -> pa.Table:
 def _results(content: dict[str, Rows]) -> None:
     conf = config.Conf()
     for result in (
-        traffic.result(conf.racks),
-        quota_usage.result(conf.quotas),
-        group_members.result(),
-        group_commits.result(),
-        group_member_events.result(),
-        share_fetches.result(conf.quotas),
-        fetch_sizes.result(conf.quotas),
-        replica_offsets.result(),
-        fetch_faults.result(),
+        result_of("traffic", conf),
+        result_of("quota_usage", conf),
+        result_of("group_members"),
+        result_of("group_commits"),
+        result_of("group_member_events"),
+        result_of("share_fetches", conf),
+        result_of("fetch_sizes", conf),
+        result_of("replica_offsets"),
+        result_of("fetch_faults"),
     ):
         inputs = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
         given = {name: content[name] for name in inputs if name in content}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.results.groups import group_commits
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.events import NO_TOPIC_ID
 
 from ....conftest import GOLDEN
@@ -57,18 +57,18 @@ CASES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_commits_of_a_minute(case: str) -> None:
     requests, expected = CASES[case]
-    rows = compute(group_commits.result(), requests=requests)
+    rows = compute(result_of("group_commits"), requests=requests)
     assert [tuple(row[name] for name in COLUMNS) for row in rows] == expected
 
 
 def test_names_and_ids_are_one_topic() -> None:
     requests = [commit(1, {0: 5}), commit(2, {0: 6}, topic_id=ID)]
-    (row,) = compute(group_commits.result(), requests=requests, topics=[NAMED])
+    (row,) = compute(result_of("group_commits"), requests=requests, topics=[NAMED])
     assert (row["topic"], row["topic_id"], row["last_offset"]) == ("t", ID, 6)
 
 
 def test_commits_of_real_clients_in_a_transaction_by_hand_and_back() -> None:
-    rows = compute(group_commits.result(), requests=golden_groups.requests("tx-group"))
+    rows = compute(result_of("group_commits"), requests=golden_groups.requests("tx-group"))
     columns = ("client_id", "partition", "is_transactional", "last_offset", "went_back")
     assert sorted(tuple(row[name] for name in columns) for row in rows) == [
         ("by-hand", 1, False, 7, False),
@@ -90,7 +90,7 @@ def test_a_commit_of_4_4_in_a_transaction_names_its_topic_by_id() -> None:
     assert {row["api_version"] for row in commits} == {6}
     topic = {"topic_id": "_jEemvwXRYWFRSAdicnnTw", "topic": "read", "is_removed": False}
     named = {"cluster_id": "c1", "event_time": NOON} | topic
-    rows = compute(group_commits.result(), requests=commits, topics=[named])
+    rows = compute(result_of("group_commits"), requests=commits, topics=[named])
     names = ("group_id", "topic", "partition", "commits", "last_offset", "is_transactional")
     assert [tuple(row[name] for name in names) for row in rows] == [
         ("version-group", "read", 0, 1, 1, True)
@@ -101,6 +101,6 @@ def test_a_commit_of_4_4_in_a_transaction_names_its_topic_by_id() -> None:
 def test_its_refusals_are_by_id_too(code: int) -> None:
     """GROUP_ID_NOT_FOUND, UNKNOWN_TOPIC_ID and STALE_MEMBER_EPOCH are new in version 6."""
     requests = [commit(1, {1: 5}, topic_id=ID, errors={1: code}, api="TXN_OFFSET_COMMIT")]
-    (row,) = compute(group_commits.result(), requests=requests)
+    (row,) = compute(result_of("group_commits"), requests=requests)
     assert (row["topic_id"], row["failed_commits"]) == (ID, int(code > 0))
     assert (row["error_code"], row["last_offset"]) == ((code, None) if code else (None, 5))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.results.groups import group_member_events
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rule_rows import Rows, compute
 from . import golden_groups
@@ -13,7 +13,7 @@ from .group_rows import commit, heartbeat, left, old_heartbeat, request
 
 
 def events(requests: Rows, *columns: str) -> list[tuple[Any, ...]]:
-    rows = compute(group_member_events.result(), requests=requests)
+    rows = compute(result_of("group_member_events"), requests=requests)
     rows.sort(key=lambda row: (row["event_time"], row["source_offset"], row["position"]))
     return [tuple(row[name] for name in columns) for row in rows]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.results.groups import group_members
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rule_rows import Rows, compute
 from . import golden_groups
@@ -14,7 +14,7 @@ from .group_rows import commit, heartbeat, left, old_heartbeat, request
 def members(
     requests: Rows, *columns: str, topic_names: Rows | None = None
 ) -> list[tuple[Any, ...]]:
-    rows = compute(group_members.result(), requests=requests, topic_names=topic_names or [])
+    rows = compute(result_of("group_members"), requests=requests, topic_names=topic_names or [])
     return sorted(tuple(row[name] for name in columns) for row in rows)
 
 
@@ -45,7 +45,7 @@ GOLDEN = {
 def test_members_of_real_clients(group: str) -> None:
     columns = ("client_id", "group_type", "rack_id", "client_software_name")
     columns += ("client_software_version", "assignor", "subscribed_topics", "group_epoch")
-    rows = compute(group_members.result(), requests=golden_groups.requests(group))
+    rows = compute(result_of("group_members"), requests=golden_groups.requests(group))
     rows.sort(key=lambda row: (row["client_id"], row["event_time"]))
     assert [tuple(row[name] for name in columns) for row in rows] == GOLDEN[group]
 

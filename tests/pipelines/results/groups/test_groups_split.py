@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results.groups import (
-    group_commits,
-    group_member_events,
-    group_members,
-    share_fetches,
-)
+from quotaflow.pipelines.results.declared import result_of
 
 from ....delta_tables import NOON
 from ....examples import EXPENSIVE
@@ -27,8 +21,8 @@ MINUTES = 4
 FACTS = 120
 TOPIC_ID = "zMrmuvO5TCuILkVcOS8DCg"
 RESULTS = (
-    *(group_members.result(), group_commits.result(), group_member_events.result()),
-    share_fetches.result(QuotasSection()),
+    *(result_of("group_members"), result_of("group_commits"), result_of("group_member_events")),
+    result_of("share_fetches"),
 )
 
 

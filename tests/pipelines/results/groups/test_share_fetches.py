@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.results.groups import share_fetches
+from quotaflow.pipelines.results.declared import result_of
 
 from ....delta_tables import NOON
 from ....rule_rows import Rows, compute
 from . import golden_groups
 from .share_rows import ACCEPT, ID, REJECT, RELEASE, RENEW, acknowledge, fetch
 
-RESULT = share_fetches.result(QuotasSection())
+RESULT = result_of("share_fetches")
 
 
 def rows_of(requests: Rows, *names: str, **lookups: Rows) -> list[tuple[Any, ...]]:

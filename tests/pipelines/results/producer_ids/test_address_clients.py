@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.results.producer_ids import address_clients
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.requests import REQUESTS
 
 from ....delta_tables import NOON
@@ -32,7 +32,7 @@ def moved(size: int, **others: Any) -> dict[str, Any]:
 
 
 def addresses(requests: Rows) -> Rows:
-    return compute(address_clients.result(), requests=requests)
+    return compute(result_of("address_clients"), requests=requests)
 
 
 def given_id(second: float, producer_id: int, connection: str, **others: Any) -> dict[str, Any]:
@@ -217,4 +217,4 @@ def test_parts_of_time_and_any_order_equal_the_whole(
 ) -> None:
     cuts = [NOON + timedelta(minutes=minute) for minute in minutes]
     shuffled = random.Random(seed).sample(requests, len(requests))
-    assert_same_however_split(address_clients.result(), cuts, shuffled, requests=requests)
+    assert_same_however_split(result_of("address_clients"), cuts, shuffled, requests=requests)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import ProducerIdsSection
-from quotaflow.pipelines.results.producer_ids import producer_id_activations
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
+from quotaflow.pipelines.config import Conf, ProducerIdsSection
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
 from ....delta_tables import NOON
@@ -32,7 +32,9 @@ def use(
 
 def activations(snapshots: Rows, owners: Rows) -> Rows:
     return compute(
-        producer_id_activations.result(CONF), active_producers=snapshots, producer_id_uses=owners
+        result_of("producer_id_activations", Conf(producer_ids=CONF)),
+        active_producers=snapshots,
+        producer_id_uses=owners,
     )
 
 
@@ -73,7 +75,7 @@ def test_an_activation_is_the_first_snapshot_that_has_an_id() -> None:
 
 def test_columns_of_an_activation() -> None:
     rows = activations([active(0.5, 1), active(100, 2), active(100, 3)], [use(2, "User:bob", 1, 0)])
-    assert list(rows[0]) == PRODUCER_ID_RATES.column_names
+    assert list(rows[0]) == TABLES["producer_id_rates"].column_names
     (of_bob,) = (row for row in rows if row["principal"] == "User:bob")
     assert of_bob == {
         "cluster_id": "c",
@@ -112,7 +114,7 @@ def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
 
 
 def test_without_a_quota_of_conf_no_activation_violates_one() -> None:
-    result = producer_id_activations.result(ProducerIdsSection())
+    result = result_of("producer_id_activations")
     seen = [active(0.5, 1), *(active(1.5, n) for n in range(2, 90))]
     rows = compute(result, active_producers=seen)
     assert max(row["rate_per_s"] or 0 for row in rows) > 80

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import ProducerIdsSection
+from quotaflow.pipelines.config import Conf, ProducerIdsSection
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.results.producer_ids import producer_id_rates
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_RATES
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
@@ -46,7 +46,13 @@ def sightings(user: str, times_ms: Iterable[tuple[float, int]], **key: Any) -> l
 def requests(seen: list[Sighting]) -> Rows:
     """Answers of INIT_PRODUCER_ID, in no order."""
     return [
-        dict(zip(producer_id_rates.result(KIP_936).carry_key, key, strict=True))
+        dict(
+            zip(
+                result_of("producer_id_rates", Conf(producer_ids=KIP_936)).carry_key,
+                key,
+                strict=True,
+            )
+        )
         | {"event_time": at(time_ms), "record_time": at(time_ms)}
         | {"api": "INIT_PRODUCER_ID", "producer_id": producer_id, "error_code": 0}
         for key, time_ms, producer_id in random.Random(1).sample(seen, len(seen))
@@ -60,7 +66,9 @@ def at(time_ms: int) -> datetime:
 def rates(seen: list[Sighting], conf: ProducerIdsSection) -> dict[tuple[Key, int], dict[str, Any]]:
     """Rows by key and second since the start."""
     rows = {}
-    for row in compute(producer_id_rates.result(conf), requests=requests(seen)):
+    for row in compute(
+        result_of("producer_id_rates", Conf(producer_ids=conf)), requests=requests(seen)
+    ):
         key = (row["cluster_id"], row["broker_id"], row["principal"])
         second = row["event_time"].timestamp() - START_MS / 1_000
         assert (key, int(second)) not in rows
@@ -104,7 +112,7 @@ def seconds_of(
     # A second has a row while any window still feels a sighting.
     felt = {t for s in seen for t in range(s, s // window_s * window_s + rate_period_s)}
     for second in sorted(felt):
-        if second - last > producer_id_rates.FULL_AGAIN_S:
+        if second - last > result_of("producer_id_rates").carry_s:
             bucket = TokenBucket(rate, conf.num_windows, conf.window_ms)
         last = second
         bucket.record(new[second], second * 1_000)
@@ -245,7 +253,7 @@ def test_columns_and_units() -> None:
     key = ("c", 1, "User:p1")
     assert sorted(rows) == [(key, second) for second in range(11)]
     first, last = rows[key, 0], rows[key, 10]
-    assert list(first) == PRODUCER_ID_RATES.column_names
+    assert list(first) == TABLES["producer_id_rates"].column_names
     assert {row["kind"] for row in rows.values()} == {"allocation"}
     shown = ("sightings", "new_ids", "rate_per_s", "tokens", "throttle_time_ms", "is_violating")
     assert [first[name] for name in shown] == [10, 9, pytest.approx(9 / 11), -3.5, 7_000, True]
@@ -277,7 +285,9 @@ REQUEST = {
     ("no principal", {"principal": None}, 0),
 )
 def test_what_counts_as_a_sighting(other: dict[str, Any], count: int) -> None:
-    rows = compute(producer_id_rates.result(KIP_936), requests=[REQUEST | other])
+    rows = compute(
+        result_of("producer_id_rates", Conf(producer_ids=KIP_936)), requests=[REQUEST | other]
+    )
     assert sum(row["sightings"] for row in rows) == count
 
 
@@ -316,12 +326,16 @@ def test_parts_of_time_and_parts_of_keys_equal_the_whole(
         )
     ]
     cuts = [at(START_MS + 60_000 * minute) for minute in sorted(minutes)]
-    assert_parts_equal_whole(producer_id_rates.result(conf), cuts, requests=requests(seen))
+    assert_parts_equal_whole(
+        result_of("producer_id_rates", Conf(producer_ids=conf)), cuts, requests=requests(seen)
+    )
 
 
 def test_what_was_spent_before_the_carried_row_is_not_spent_again() -> None:
     """The row of second 60 owes 30 ids, those of seconds 55 and 60 included; later comes one id."""
-    result = producer_id_rates.result(ProducerIdsSection(quotas={"p1": 0.1}))
+    result = result_of(
+        "producer_id_rates", Conf(producer_ids=ProducerIdsSection(quotas={"p1": 0.1}))
+    )
     seen = requests(sightings("p1", [(55_000, 1), (60_000, 2), (125_000, 3)]))
     carried = {name: seen[0][name] for name in result.carry_key}
     carried |= {"kind": "allocation", "event_time": at(START_MS + 60_000), "tokens": -30.0}
@@ -331,11 +345,13 @@ def test_what_was_spent_before_the_carried_row_is_not_spent_again() -> None:
 
 
 def test_the_declaration_says_how_far_back_the_rule_reads() -> None:
-    result = producer_id_rates.result(FEW_LONG_WINDOWS)
+    result = result_of("producer_id_rates", Conf(producer_ids=FEW_LONG_WINDOWS))
     assert (result.lookback_s, result.carry_s) == (4 + 6, 86_400)
 
 
 @pytest.mark.parametrize("quota", [0.0004, 1_000_001.0])
 def test_a_quota_that_tokens_cannot_count_is_refused(quota: float) -> None:
     with pytest.raises(ConfigError, match=f"quota of alice is {quota}.* 0.001 and 1000000"):
-        producer_id_rates.result(ProducerIdsSection(quotas={"alice": quota}))
+        result_of(
+            "producer_id_rates", Conf(producer_ids=ProducerIdsSection(quotas={"alice": quota}))
+        )

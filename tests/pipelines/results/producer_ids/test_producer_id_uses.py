@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.results.producer_ids import producer_id_uses
-from quotaflow.schemas.tables.producer_ids import PRODUCER_ID_USES
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ....delta_tables import NOON
 from ....examples import EXPENSIVE
@@ -34,7 +34,7 @@ def request(
 
 
 def uses(requests: Rows) -> Rows:
-    return compute(producer_id_uses.result(), requests=requests)
+    return compute(result_of("producer_id_uses"), requests=requests)
 
 
 FACTS = [
@@ -69,7 +69,7 @@ def test_uses_are_counted_by_minute_client_and_id() -> None:
         (1, "orders-7", 5): (1, 0, 0, 3),
         (0, "proxied", 6): (1, 0, 1, None),
     }
-    assert list(used[0]) == PRODUCER_ID_USES.column_names
+    assert list(used[0]) == TABLES["producer_id_uses"].column_names
     assert {row["event_date"] for row in used} == {NOON.date()}
 
 
@@ -140,4 +140,4 @@ def test_parts_of_time_and_any_order_equal_the_whole(
 ) -> None:
     cuts = [NOON + timedelta(minutes=minute) for minute in minutes]
     shuffled = random.Random(seed).sample(requests, len(requests))
-    assert_same_however_split(producer_id_uses.result(), cuts, shuffled, requests=requests)
+    assert_same_however_split(result_of("producer_id_uses"), cuts, shuffled, requests=requests)

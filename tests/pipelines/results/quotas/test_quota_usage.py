@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.results.quotas import quota_usage
-from quotaflow.schemas.tables.quotas import QUOTA_USAGE
+from quotaflow.pipelines.config import Conf, QuotasSection
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.quota import EXEMPT_APIS, QuotaEntity
 
 from ....examples import EXPENSIVE
@@ -33,12 +33,12 @@ from .quota_rows import (
     request,
 )
 
-RESULT = quota_usage.result(QuotasSection())
+RESULT = result_of("quota_usage")
 
 
 def computed(facts: list[Row], context: Context) -> list[Row]:
     rows = compute(RESULT, requests=facts, **context)
-    keys = [tuple(row[name] for name in QUOTA_USAGE.key) for row in rows]
+    keys = [tuple(row[name] for name in TABLES["quota_usage"].key) for row in rows]
     assert len(set(keys)) == len(keys)
     return rows
 
@@ -386,7 +386,7 @@ def test_a_time_that_no_request_can_take_fails_no_other_row(time_ms: float) -> N
 
 
 def test_a_window_is_as_long_as_the_rate_period_of_conf() -> None:
-    result = quota_usage.result(QuotasSection(num_windows=3, window_ms=2_000))
+    result = result_of("quota_usage", Conf(quotas=QuotasSection(num_windows=3, window_ms=2_000)))
     assert (result.bucket_s, result.lookback_s) == (6, 6)
 
 

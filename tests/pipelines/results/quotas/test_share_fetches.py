@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.results.quotas import quota_usage
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rule_rows import compute
 from .quota_rows import Row, of_bytes, quota, request
@@ -21,7 +20,7 @@ def shared(second: float, throttle_ms: float = 0.0, **others: Any) -> Row:
 
 
 def usage(facts: list[Row], *quotas: Row) -> list[Row]:
-    rows = compute(quota_usage.result(QuotasSection()), requests=facts, client_quotas=list(quotas))
+    rows = compute(result_of("quota_usage"), requests=facts, client_quotas=list(quotas))
     return [row for row in rows if row["quota_type"] == BYTES]
 
 

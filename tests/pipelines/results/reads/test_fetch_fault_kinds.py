@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quotaflow.pipelines.results.reads import fetch_faults
+from quotaflow.pipelines.results.declared import result_of
 
 from ....oracle.rules import fetch_fault as rule
 from ....oracle.rules.fetch_fault import FetchAnswer, ReplicaOffsets
@@ -114,7 +114,7 @@ def test_the_text_finds_the_faults_that_the_rule_finds() -> None:
         facts += [row | cluster for row in fetches(case, dice)]
         leader = case.leader_in_snapshot
         replicas += [replica(n, is_leader=n == leader) | cluster for n in BROKERS]
-    rows = compute(fetch_faults.result(), fetches=facts, replicas=replicas)
+    rows = compute(result_of("fetch_faults"), fetches=facts, replicas=replicas)
     got = {row["cluster_id"]: row for row in rows}
     assert len(got) == len(rows)
     counted = Counter[str | None]()

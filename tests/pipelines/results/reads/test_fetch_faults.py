@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotaflow.pipelines.results.reads import fetch_faults
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.udfs.rules import fetch_fault as rule
 
 from ....rows import Row
@@ -151,7 +151,7 @@ def test_the_cases_have_each_fault_by_the_name_of_the_rule() -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_what_went_wrong(case: str) -> None:
     fetches, snapshots, expected = CASES[case]
-    got = computed(fetch_faults.result(), fetches=fetches, **snapshots)
+    got = computed(result_of("fetch_faults"), fetches=fetches, **snapshots)
     rows = {(minute(row), row["broker_id"], row["fault"]): row for row in got}
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.config import QuotasSection
-from quotaflow.pipelines.results.reads import fetch_sizes
-from quotaflow.schemas.tables.fetch_sizes import FETCH_SIZES, LIMITERS
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ....examples import EXPENSIVE
-from ....rows import Row, at
+from ....rows import LIMITERS, Row, at
 from ....rule_rows import Rows, compute, compute_in_parts
 
-RESULT = fetch_sizes.result(QuotasSection())
+RESULT = result_of("fetch_sizes")
 BEFORE = -600
 MIB = 1024 * 1024
 QUOTA_BYTES_PER_S = 900.0
@@ -265,7 +264,9 @@ def test_any_cut_of_the_time_and_any_order_give_the_same_rows(
     dice = random.Random(seed)
     fetches = made_up_fetches(dice)
     rows = compute(RESULT, fetches=fetches, **CONTEXT)
-    assert len({tuple(row[name] for name in FETCH_SIZES.key) for row in rows}) == len(rows)
+    assert len({tuple(row[name] for name in TABLES["fetch_sizes"].key) for row in rows}) == len(
+        rows
+    )
     for row in rows:
         if row["bound_bytes"] is not None:
             assert row["bound_bytes"] <= row["partitions"] * row["partition_max_bytes"]

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.results.reads import offset_lookups
+from quotaflow.pipelines.results.declared import result_of
 
 from ....delta_tables import NOON
 from ....rule_rows import compute
@@ -104,7 +104,7 @@ def test_what_was_looked_up(golden: Path) -> None:
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8").splitlines()
     requests = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
     real = [request(120, LIST, json.dumps(line)) for line in requests]
-    rows = compute(offset_lookups.result(), requests=[*FACTS, *real])
+    rows = compute(result_of("offset_lookups"), requests=[*FACTS, *real])
     got = {
         (
             (row["event_time"] - NOON) // timedelta(minutes=1),

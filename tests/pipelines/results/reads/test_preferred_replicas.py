@@ -2,7 +2,8 @@
 
 import pytest
 
-from quotaflow.pipelines.results.reads import preferred_replicas
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.results.declared import result_of
 
 from ....oracle.rules.replica import RACK_AWARE
 from ....rows import Row
@@ -167,7 +168,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
 @pytest.mark.parametrize("case", CASES)
 def test_whom_a_consumer_reads_from(case: str) -> None:
     fetches, snapshots, expected = CASES[case]
-    got = computed(preferred_replicas.result(RACKS), fetches=fetches, **snapshots)
+    got = computed(result_of("preferred_replicas", Conf(racks=RACKS)), fetches=fetches, **snapshots)
     rows = {(minute(row), row["broker_id"]): row for row in got}
     assert {key: {name: rows[key][name] for name in row} for key, row in expected.items()} == (
         expected

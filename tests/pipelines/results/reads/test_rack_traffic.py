@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from quotaflow.pipelines.results.reads import rack_traffic
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rows import Row, at
 from .replica_rows import RACKS, broker, computed, minute
@@ -55,7 +56,9 @@ EXPECTED = [
 
 
 def test_bytes_between_racks() -> None:
-    rows = computed(rack_traffic.result(RACKS), requests=REQUEST_ROWS, brokers=BROKER_ROWS)
+    rows = computed(
+        result_of("rack_traffic", Conf(racks=RACKS)), requests=REQUEST_ROWS, brokers=BROKER_ROWS
+    )
     columns = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [
         (

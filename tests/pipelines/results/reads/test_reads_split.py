@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results.reads import (
-    fetch_faults,
-    offset_lookups,
-    preferred_replicas,
-    rack_traffic,
-    remote_reads,
-    replica_offsets,
-)
+from quotaflow.pipelines.results.declared import result_of
 
 from ....examples import EXPENSIVE
 from ....oracle.rules.replica import RACK_AWARE
@@ -131,12 +125,12 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
 @pytest.mark.parametrize(
     "result",
     [
-        preferred_replicas.result(RACKS),
-        replica_offsets.result(),
-        fetch_faults.result(),
-        rack_traffic.result(RACKS),
-        offset_lookups.result(),
-        remote_reads.result(),
+        result_of("preferred_replicas", Conf(racks=RACKS)),
+        result_of("replica_offsets"),
+        result_of("fetch_faults"),
+        result_of("rack_traffic", Conf(racks=RACKS)),
+        result_of("offset_lookups"),
+        result_of("remote_reads"),
     ],
     ids=lambda result: result.table.name,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.results.reads import remote_reads
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs import fetch_lines
@@ -66,7 +66,7 @@ def in_session(second: float, epoch: int, offset: int | None = None, size: int =
 def rows_of(*facts: Row, **lookups: list[Row]) -> list[Row]:
     """The rows of these fetches."""
     given = {"topics": [TOPIC], "partition_offsets": [starts()]} | lookups
-    return computed(remote_reads.result(), fetches=list(facts), **given)
+    return computed(result_of("remote_reads"), fetches=list(facts), **given)
 
 
 def counts(row: Row) -> tuple[int, ...]:

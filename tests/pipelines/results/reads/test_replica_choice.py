@@ -4,7 +4,8 @@ import random
 from collections import Counter
 from typing import Any
 
-from quotaflow.pipelines.results.reads import preferred_replicas
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.udfs.rules import client_rack
 
 from ....oracle.rules import replica
@@ -129,7 +130,7 @@ def test_the_text_chooses_what_the_rule_chooses() -> None:
     for cluster_id, case in cases.items():
         for name, listed in tables(case, cluster_id).items():
             rows[name] += listed
-    got = compute(preferred_replicas.result(NETWORKS), **rows)
+    got = compute(result_of("preferred_replicas", Conf(racks=NETWORKS)), **rows)
     assert len(got) == len(cases)
     reasons = Counter[str]()
     for row in got:

@@ -1,7 +1,7 @@
 """Offsets of replicas, from their own answers and from their fetches as followers."""
 
-from quotaflow.pipelines.results.reads import replica_offsets
-from quotaflow.schemas.tables.read_faults import REPLICA_OFFSETS
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ....rows import Row
 from .replica_rows import BEFORE, answered, computed, fetch, minute, seen
@@ -24,7 +24,7 @@ FACTS = [
     ),
     fetch(61, 2, answered(9, **ANSWERED | {"log_start_offset": 8})),
 ]
-NOTHING = dict.fromkeys(REPLICA_OFFSETS.column_names[6:])
+NOTHING = dict.fromkeys(TABLES["replica_offsets"].column_names[6:])
 COUNTS = ("answers", "answers_to_followers", "follower_fetches")
 
 
@@ -55,7 +55,7 @@ EXPECTED: dict[tuple[int, int, int], Row] = {
 def test_offsets_of_replicas() -> None:
     topic = seen(BEFORE, topic_id="id1", topic="orders")
     rows = {}
-    for row in computed(replica_offsets.result(), fetches=FACTS, topics=[topic]):
+    for row in computed(result_of("replica_offsets"), fetches=FACTS, topics=[topic]):
         assert (row["topic_id"], row["topic"]) == ("id1", "orders")
         key = minute(row), row["partition"], row["broker_id"]
         rows[key] = {name: row[name] for name in NOTHING if name != "broker_id"}

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pyarrow as pa
 
-from quotaflow.pipelines.results.replication import reassignment_changes
+from quotaflow.pipelines.results.declared import result_of
 
 from ....delta_tables import NOON
 from ....rows import Row
@@ -80,7 +80,7 @@ def test_when_a_move_ends() -> None:
     moves = rows_of_text(
         "FROM moves",
         MOVES,
-        reassignment_changes=compute(reassignment_changes.result(), requests=requests),
+        reassignment_changes=compute(result_of("reassignment_changes"), requests=requests),
         topic_names=[named | {"cluster_id": name} for name in CASES],
         replicas=[row for name, case in CASES.items() for row in of_cluster(case[1], name)],
     )

@@ -2,7 +2,7 @@
 
 import json
 
-from quotaflow.pipelines.results.replication import reassignment_changes, replica_lag
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rows import Row, at
 from ....rule_rows import compute
@@ -82,7 +82,7 @@ CHANGES = {
 
 
 def test_replicas_are_read_from_bodies() -> None:
-    rows = compute(reassignment_changes.result(), requests=LINES)
+    rows = compute(result_of("reassignment_changes"), requests=LINES)
     names = ("change", "topic_id", "topic", "partition", "replica_id", "place", "error_code")
     seconds = {at(second): second for second in range(9)}
     changes = {(seconds[row["event_time"]], *(row[name] for name in names)) for row in rows}
@@ -111,7 +111,7 @@ FETCH_ROWS = of_cluster(
 
 
 def test_how_far_behind_followers_are() -> None:
-    lags = compute(replica_lag.result(), fetches=FETCH_ROWS)
+    lags = compute(result_of("replica_lag"), fetches=FETCH_ROWS)
     first, last = sorted(lags, key=lambda row: row["event_time"])
     names = ("fetches", "bytes", "first_offset", "last_offset", "high_watermark", "lag", "max_lag")
     assert tuple(first[name] for name in names) == (2, 9_000, 100, 200, 520, 320, 400)
@@ -123,11 +123,11 @@ def test_how_far_behind_followers_are() -> None:
 def test_of_fetches_at_one_time_the_one_with_the_most_is_the_last() -> None:
     fetches = of_cluster([follower(1, 300, 500, 0), follower(1, 200, 520, 0)])
     for rows in (fetches, fetches[::-1]):
-        (lag,) = compute(replica_lag.result(), fetches=rows)
+        (lag,) = compute(result_of("replica_lag"), fetches=rows)
         assert (lag["last_offset"], lag["high_watermark"], lag["lag"]) == (200, 520, 320)
 
 
 def test_a_client_that_says_it_is_a_follower_and_asks_before_all_offsets_has_no_lag() -> None:
     fetches = of_cluster([follower(1, -(2**63), 500, 0)])
-    (row,) = compute(replica_lag.result(), fetches=fetches)
+    (row,) = compute(result_of("replica_lag"), fetches=fetches)
     assert (row["fetches"], row["lag"], row["max_lag"]) == (1, None, None)

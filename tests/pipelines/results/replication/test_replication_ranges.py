@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results.replication import replica_lag
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 
 from ....examples import EXPENSIVE
@@ -33,7 +33,7 @@ from .throttle_rows import (
 
 MINUTES = 5
 TOPICS = {"orders": "id1", "clicks": "id2"}
-RESULTS = {result.table.name: result for result in (*IN_ORDER, replica_lag.result())}
+RESULTS = {result.table.name: result for result in (*IN_ORDER, result_of("replica_lag"))}
 
 
 def random_part(dice: random.Random) -> Row:

@@ -5,12 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.results.replication import (
-    reassignment_changes,
-    replication_rates,
-    replication_throttles,
-    replication_traffic,
-)
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas import configs
 
@@ -23,10 +18,10 @@ LEADER_RATE, FOLLOWER_RATE = configs.LEADER_RATE.key, configs.FOLLOWER_RATE.key
 TOPIC, BROKER = configs.TOPIC, configs.BROKER
 SET, DELETE, APPEND, SUBTRACT = OPERATIONS
 IN_ORDER = (
-    reassignment_changes.result(),
-    replication_traffic.result(),
-    replication_rates.result(),
-    replication_throttles.result(),
+    result_of("reassignment_changes"),
+    result_of("replication_traffic"),
+    result_of("replication_rates"),
+    result_of("replication_throttles"),
 )
 """As the job computes them: the later read the earlier."""
 SNAPSHOTS = ("configs", "topics", "replicas", "brokers")

@@ -1,1 +1,0 @@
-"""Results about groups: members, commits, and what becomes of members."""

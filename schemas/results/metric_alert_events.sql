@@ -1,0 +1,48 @@
+-- kind: result
+-- grain: one row per event of an alert on client metrics (KIP-714)
+-- area: telemetry
+-- level: telemetry
+-- description: One row {per}: a reading past the bound of a rule of conf for longer than its for_s,
+--   by the client's clock
+-- key: cluster_id, alert_id, event_time
+-- time: event_time
+-- partitioning: event_date
+-- facts: client_metrics
+-- relevant: $alert_readings
+-- bucket: 1 min
+-- lookback: $alert_memory_s
+-- carry: $alert_memory_s
+-- carry_key: cluster_id, rule, series_id
+-- split_by: cluster_id, series_id
+-- columns:
+--   from client_metrics: cluster_id
+--   event_date DATE: UTC date of event_time
+--   event_time TIMESTAMP: when it happened, by the client's clock. Ahead of now: when the alert
+--     will be closed as stale if no reading comes; metric_alerts leaves it out until then
+--   alert_id STRING: hash of cluster, rule, series and first_breach
+--   rule STRING: name of the rule in conf
+--   state STRING: opened, still_open (once an hour while open) or closed
+--   reason STRING: why it was closed: cleared, or stale (no reading for stale_s)
+--   first_breach TIMESTAMP: first reading past the bound
+--   bound DOUBLE: bound of the rule
+--   value DOUBLE: last reading by then, in the metric's unit
+--   peak_value DOUBLE: worst reading since first_breach
+--   points BIGINT: readings since first_breach
+--   subscribe_metrics STRING: prefixes that the rule subscribes to while open; null: none
+--   subscribe_interval_ms INT: push interval of that subscription, in ms
+--   series_id BIGINT: series of client_metrics
+--   from client_metrics: metric, unit
+--   attributes MAP<STRING, STRING>: attributes of the point
+--   from client_metrics: client_instance_id, principal, client_id, client_software_name,
+--     client_software_version, client_address, broker_id
+
+-- Events of alerts on client metrics (KIP-714), as udfs/rules/alert.py finds them in the readings of
+-- a series. The columns from conf are null if conf has the rule no longer.
+SELECT
+    cluster_id, CAST(from_millis(event_ms) AS DATE) AS event_date,
+    from_millis(event_ms) AS event_time, alert_id, rule, state, reason,
+    from_millis(first_breach_ms) AS first_breach, bound, value, peak_value, points,
+    subscribe_metrics, subscribe_interval_ms, series_id, metric, unit, attributes,
+    client_instance_id, principal, client_id, client_software_name, client_software_version,
+    client_address, broker_id
+FROM alert_events LEFT JOIN alert_rules USING (rule)

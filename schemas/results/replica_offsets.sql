@@ -1,0 +1,37 @@
+-- kind: result
+-- grain: one row per minute, partition and replica
+-- area: racks
+-- level: sampled_log
+-- description: Offsets of each replica, one row {per}: from the answers of brokers to FETCH and
+--   from the fetches of followers. A partition in which nothing changes has no row (KIP-227)
+-- key: cluster_id, event_time, topic_id, topic, partition, broker_id
+-- time: event_time
+-- partitioning: event_date
+-- facts: fetches
+-- bucket: 1 min
+-- lookups:
+--   topic_names: changes nothing
+--   topics: from event_time, reaches back
+-- unnamed:
+--   replica_offsets
+-- columns:
+--   from topic_names: cluster_id, event_date, event_time
+--   topic_id STRING: id of the topic; null: requests have its name, and nothing has its id
+--   topic STRING: name of the topic; null: no request, answer or snapshot has a name of topic_id
+--     yet
+--   partition INT: number of the partition
+--   broker_id INT: broker of the replica
+--   answers BIGINT: answers with its offsets, to consumers and followers
+--   answers_to_followers BIGINT: of those, to followers: it led the partition
+--   follower_fetches BIGINT: answers it got as a follower of this partition
+--   min_log_start_offset BIGINT: least log start offset of answers and fetches
+--   max_log_start_offset BIGINT: greatest log start offset of answers and fetches
+--   min_high_watermark BIGINT: least high watermark in its answers
+--   max_high_watermark BIGINT: greatest high watermark in its answers
+--   min_log_end_offset BIGINT: least log end offset: what a follower fetches from; null: it did not
+--     follow
+--   max_log_end_offset BIGINT: greatest log end offset; null: it did not follow
+
+-- Offsets of each replica, minute by minute.
+SELECT CAST(event_time AS DATE) AS event_date, *
+FROM offsets_by_replica
