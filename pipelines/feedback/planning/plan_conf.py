@@ -1,4 +1,4 @@
-"""What conf says of plans, whatever the tables say."""
+"""What conf says of plans, under any tables."""
 
 from dataclasses import dataclass
 
