@@ -48,7 +48,7 @@ PLAIN: Mapping[str, Any] = {
 }
 """What every table has of these columns, where its rows need them."""
 
-WHO = ("cluster_id", "principal", "client_id", "broker_id", "is_removed")
+NEEDED = ("cluster_id", "principal", "client_id", "broker_id", "is_removed")
 """Columns that rows need also where they are no part of the key."""
 
 NOBODY = {"client_quotas": {"client_id"}, "config_changes": {"broker_id"}}
@@ -90,7 +90,7 @@ def _declared(table: str) -> tuple[frozenset[str], Row]:
     """The columns of a table, and plain values of those that a row needs."""
     declared = TABLES[table]
     columns = frozenset(declared.column_names)
-    needed = (columns & {*declared.key, *WHO}) - NOBODY.get(table, set())
+    needed = (columns & {*declared.key, *NEEDED}) - NOBODY.get(table, set())
     return columns, {name: value for name, value in PLAIN.items() if name in needed}
 
 

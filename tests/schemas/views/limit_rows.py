@@ -20,10 +20,10 @@ def seen(second: float, **others: Any) -> Row:
     """A minute of an address: the offender took 120 ids on as many connections."""
     minute = minute_of(second)
     times = {"first_seen": minute, "last_seen": minute + timedelta(seconds=59)}
-    who = {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
+    client = {"client_address": ADDRESS, "principal": OFFENDER, "client_pattern": "loop"}
     counts = {"requests": 500, "producer_ids": 120, "allocating_connections": 120, "max_weight": 1}
     counts |= {"other_connections": 0, "data_requests": 0, "data_bytes": 0}
-    return row("address_clients", minute, times | who | counts | others)
+    return row("address_clients", minute, times | client | counts | others)
 
 
 def quiet(second: float, **others: Any) -> Row:
