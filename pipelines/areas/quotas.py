@@ -292,7 +292,7 @@ def _next_step(scope: "Scope", row: Row) -> str | None:
     if _limits_it(row):
         part = row["all_throttled_requests"] / max(row["all_requests"], 1)
         quota = raised(row["quota"], row["quota_bucket_usage"], part)
-        connection = Connection.of(scope.conf.kafka)
+        connection = Connection.from_conf(scope.conf.kafka)
         command = quota_command(quota_entity(row), row["quota_type"], quota, connection)
         return (
             "to let more through, send less at once, spread over more brokers (each has its own "

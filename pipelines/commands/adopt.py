@@ -65,7 +65,7 @@ def adopt(
 
     Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
-    opened = context.of(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(options.conf_of_tables(conf, overrides))
     if (entity is None) != (key is None):
         raise ConfigError("give the KEY too, as it is printed")
     named = None if not entity or not key else release_run.Request.parse(entity, key, client_id)

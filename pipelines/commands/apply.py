@@ -81,7 +81,7 @@ def apply(
     Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
     settings = options.conf_of_tables(conf, overrides)
-    opened = context.of(settings)
+    opened = context.from_conf(settings)
     frozen_plan = None if plan_id is None else frozen_plans.load(opened.tables, plan_id)
     if not yes:
         made, outcomes = apply_run.dry_run(opened, frozen_plan, datetime.now(UTC))
@@ -131,7 +131,7 @@ def restore(
 
     Example: quotaflow restore --panic --yes
     """
-    opened = context.of(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(options.conf_of_tables(conf, overrides))
     if panic:
         _panic(opened, yes=yes, layout=layout, all_deployments=all_deployments)
     elif all_deployments:

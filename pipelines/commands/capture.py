@@ -92,7 +92,7 @@ def capture(
         )
     apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
     settings = options.conf_of_tables(conf, overrides)
-    opened = context.of(settings)
+    opened = context.from_conf(settings)
     switch = request_logger.read_switch(opened, broker or [], for_s, datetime.now(UTC))
     volume = capture_preview.expected(opened.tables, settings.warehouse, switch.request.cluster_id)
     if layout.is_for_programs and not yes:

@@ -55,7 +55,7 @@ def show_plan(
     """
     if jikkou and layout != Layout():
         raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
-    opened = context.of(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(options.conf_of_tables(conf, overrides))
     now = datetime.now(UTC)
     with progress.shown("computing what should change"):
         plan = planning.make(opened.plans, opened.tables, now)

@@ -53,7 +53,7 @@ def release(
 
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
-    opened = context.of(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(options.conf_of_tables(conf, overrides))
     if entity == "halt":
         if not yes:
             output.note("Nothing was recorded: --yes releases the halt.")

@@ -61,7 +61,7 @@ def throttle_advice(
     advice = move_advice.advise(browsing.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, layout, by_importance=False)
-    for line in _messages(advice, file, Connection.of(settings.kafka)):
+    for line in _messages(advice, file, Connection.from_conf(settings.kafka)):
         output.note(line)
 
 

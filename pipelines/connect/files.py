@@ -102,7 +102,7 @@ def _named(files: Sequence[str]) -> str:
 
 
 def _topics(conf: Conf, discovery: Discovery) -> str:
-    lines = kafka_commands.topics(conf, discovery, Connection.of(conf.kafka))
+    lines = kafka_commands.topics(conf, discovery, Connection.from_conf(conf.kafka))
     what = (
         "The topics quotaflow reads, with one replica on the cluster that is observed: followers'\n"
         "# fetches of the log would be lines of the log. Elsewhere take three. The last topic has\n"
@@ -127,7 +127,7 @@ def _acls(conf: Conf) -> str:
         parts.append(f"PIPELINE={quoted(own)}\n")
     parts.append(f"OPERATOR={_OPERATOR}\n")
     for login, roles in kafka_commands.LOGINS.items():
-        lines = list(kafka_commands.rights(login, conf, Connection.of(conf.kafka)))
+        lines = list(kafka_commands.rights(login, conf, Connection.from_conf(conf.kafka)))
         if lines:
             parts.append(f"\n# {login}: {', '.join(roles)}\n")
             parts += [f"{line}\n" for line in lines]

@@ -128,7 +128,7 @@ def _subscriptions(probe: Probe) -> Finding:
         return refused("subscriptions", str(error), _NEEDS_DESCRIBE_CONFIGS)
     if names:
         return Finding("subscriptions", OK, counted(len(names), "client-metrics resource"))
-    words = tool("kafka-configs.sh", Connection.of(probe.conf.kafka))
+    words = tool("kafka-configs.sh", Connection.from_conf(probe.conf.kafka))
     words += ["--alter", "--entity-type", "client-metrics", "--entity-name", "all", "--add-config"]
     remedy = " ".join([*words, "'interval.ms=60000,metrics=[org.apache.kafka.]'"])
     return Finding(

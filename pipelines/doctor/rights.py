@@ -129,7 +129,7 @@ def _right_text(acl: Acl) -> str:
 
 
 def _granting(probe: Probe, principal: str) -> Granting:
-    return Granting(principal, Connection.of(probe.conf.kafka))
+    return Granting(principal, Connection.from_conf(probe.conf.kafka))
 
 
 def _allowed(probe: Probe, names: set[str]) -> Allowed:

@@ -110,23 +110,23 @@ def apply(
 ) -> list[Outcome]:
     """Plan these rows on what was done before, and write it."""
     with exclusive_section.acquired(
-        context.of(conf).writes, lambda _: None, on_step=passed
+        context.from_conf(conf).writes, lambda _: None, on_step=passed
     ) as taken:
         bounds = policy or PlanPolicy(lease_s=3_600)
-        connection = Connection.of(conf.kafka)
+        connection = Connection.from_conf(conf.kafka)
         made = plan(desired, datetime.now(UTC), bounds, connection, taken.ledger)
         assert made.blocked == ()
         return taken.apply.run(made.plan_id, made.changes)
 
 
 def give_back(conf: Conf) -> list[Outcome]:
-    return restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)[1]
+    return restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)[1]
 
 
 @contextmanager
 def current(conf: Conf) -> Iterator[Callable[[ConfigEntity], dict[str, str]]]:
     """What the cluster has of an entity now."""
-    with exclusive_section.open_cluster(context.of(conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
         yield configs.read
 
 
@@ -183,26 +183,30 @@ def test_a_record_about_the_default_of_all_users_changes_nothing(
     default = ConfigEntity(cluster.cluster_id, "user", None)
     (row,) = rows(cluster.cluster_id, default, {BYTES: "900000000"})
     change = Change(row, row.config_value, Operation(SET, row.config_value), "", "", 3_600)
-    with exclusive_section.acquired(context.of(conf).writes, lambda _: None) as taken:
+    with exclusive_section.acquired(context.from_conf(conf).writes, lambda _: None) as taken:
         (outcome,) = taken.apply.run("p", [change])
     with current(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
-        restore, _ = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+        restore, _ = restore_run.restore_configs(
+            context.from_conf(conf), lambda _: None, everything=True
+        )
         assert [refused.key[1] for refused in restore.refused] == [BYTES]
         assert "the default of all users" in restore.refused[0].why
         assert read(default) == {BYTES: "900000000"}
         (rate,) = rows(cluster.cluster_id, default, {"producer_ids_rate": "5"})
         ids = replace(change, desired=rate, value="5", operation=Operation(SET, "5"))
-        with exclusive_section.open_cluster(context.of(conf).writes) as (_, configs):
+        with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
             answer = str(configs.refusal([ids]))
         assert answer.startswith("42 Invalid configuration key producer_ids_rate")
     # The operator removes it by hand, and the next restore forgets the record.
     removal = replace(change, operation=Operation(DELETE, None))
-    with exclusive_section.open_cluster(context.of(conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
         assert configs.write([removal]) is None
-    restore, _ = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+    restore, _ = restore_run.restore_configs(
+        context.from_conf(conf), lambda _: None, everything=True
+    )
     assert [each.owned.record.config_key for each in restore.yielded] == [BYTES]
-    with exclusive_section.acquired(context.of(conf).writes, lambda _: None) as taken:
+    with exclusive_section.acquired(context.from_conf(conf).writes, lambda _: None) as taken:
         assert taken.ledger.owned == {}
 
 
@@ -234,7 +238,7 @@ def test_a_crash_between_any_two_steps_is_found_and_finished(
         assert {o.step for o in give_back(conf)} == {DONE}
         assert [read(on_cluster(cluster, e)) for e in entities] == [{}, {}]
     # What a run that crashed may have sent can land for a while: it stays open until then.
-    with exclusive_section.acquired(context.of(conf).writes, lambda _: None) as taken:
+    with exclusive_section.acquired(context.from_conf(conf).writes, lambda _: None) as taken:
         assert taken.ledger.owned == {}
         over = datetime.now(UTC) + MAY_LAND_FOR
         ended = replace(taken.apply, journal=Nowhere(), clock=lambda: over).finish(taken.ledger)
@@ -274,10 +278,15 @@ def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: LocalCluster, conf:
             assert outcome.step == DONE
             admin.delete_topics([doomed.entity_name])
             await_so(lambda: read(on_cluster(cluster, doomed)) == {})
-    plan, outcomes = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+    plan, outcomes = restore_run.restore_configs(
+        context.from_conf(conf), lambda _: None, everything=True
+    )
     assert (outcomes, plan.unanswered) == ([], ())
     assert [each.key for each in plan.yielded] == [(on_cluster(cluster, doomed), LIST)]
-    assert restore_run.preview(context.of(conf), datetime.now(UTC), everything=True).yielded == ()
+    assert (
+        restore_run.preview(context.from_conf(conf), datetime.now(UTC), everything=True).yielded
+        == ()
+    )
 
 
 def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: Conf) -> None:
@@ -319,8 +328,10 @@ def test_an_expired_lease_ends_whoever_was_away(cluster: LocalCluster, conf: Con
     user = ConfigEntity("", "user", f"{PREFIX}leased")
     apply(conf, rows(cluster.cluster_id, user, {BYTES: "1000000"}, lease_s=2))
     with current(conf) as read:
-        await_so(lambda: bool(restore_run.preview(context.of(conf), datetime.now(UTC)).changes))
-        (outcome,) = restore_run.restore_configs(context.of(conf), lambda _: None)[1]
+        await_so(
+            lambda: bool(restore_run.preview(context.from_conf(conf), datetime.now(UTC)).changes)
+        )
+        (outcome,) = restore_run.restore_configs(context.from_conf(conf), lambda _: None)[1]
         assert (outcome.step, read(on_cluster(cluster, user))) == (DONE, {})
 
 

@@ -60,7 +60,10 @@ class Operator:
         return subprocess.Popen(words, stdout=-1, stderr=subprocess.STDOUT, text=True)
 
     def quotas(self) -> list[dict[str, str]]:
-        with exclusive_section.open_cluster(context.of(self.conf).writes) as (cluster_id, configs):
+        with exclusive_section.open_cluster(context.from_conf(self.conf).writes) as (
+            cluster_id,
+            configs,
+        ):
             return [configs.read(ConfigEntity(cluster_id, "user", user)) for user in self.users]
 
     def open(self) -> set[tuple[str, str | None]]:

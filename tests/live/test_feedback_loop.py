@@ -103,13 +103,15 @@ def throttled_and_restored(conf: Conf, work: Work) -> None:
     try:
         work.run()
         assert work.throttles == {}
-        _, outcomes = apply_run.apply_plan(context.of(conf), None, lambda _: None)
+        _, outcomes = apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)
         assert [o.step for o in outcomes] == [DONE]
         work.run()
         assert (set(work.throttles), max(work.throttles[HEIDI]) > 0.5) == ({HEIDI}, True)
     finally:
         work.drop()
-        restored = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)[1]
+        restored = restore_run.restore_configs(
+            context.from_conf(conf), lambda _: None, everything=True
+        )[1]
     assert [o.step for o in restored] == [DONE]
     # A bucket that was overdrawn is forgotten with its quota.
     work.run()
@@ -122,7 +124,7 @@ def is_others(line: bytes) -> bool:
 
 
 def applied(conf: Conf) -> tuple[Plan, list[Outcome]]:
-    return apply_run.apply_plan(context.of(conf), None, lambda _: None)
+    return apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)
 
 
 @pytest.mark.faults
@@ -167,7 +169,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     assert by[BYTES] > 500
     while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
         time.sleep(1)
-    restore_plan, restored = restore_run.restore_configs(context.of(conf), lambda _: None)
+    restore_plan, restored = restore_run.restore_configs(context.from_conf(conf), lambda _: None)
     assert {o.change.entity.entity_name for o in restored} == {MALLORY}
     assert {o.change.desired.config_key: o.step for o in restored} == dict.fromkeys(quotas, DONE)
     assert restore_plan.yielded == ()

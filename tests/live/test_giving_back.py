@@ -68,7 +68,7 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
         expires_at=datetime.now(UTC) - timedelta(minutes=1),
         change_id="forged",
     )
-    DeltaJournal(RowAppender.of(context.of(conf).writes, print), "me").add([forged])
+    DeltaJournal(RowAppender.from_conf(context.from_conf(conf).writes, print), "me").add([forged])
 
     assert execute(["restore", "--all", "--yes", *words]) == 1
     err = capsys.readouterr().err
@@ -117,7 +117,7 @@ def test_records_that_no_quotaflow_wrote_do_not_stop_a_panic(
         (dice.randbytes(40), dice.randbytes(400)),
         (b"[" * 10_000, b"[" * 10_000),
     ]
-    with exclusive_section.open_leases(context.of(conf).writes) as topic:
+    with exclusive_section.open_leases(context.from_conf(conf).writes) as topic:
         topic.append(poison)
         assert set(poison) <= set(topic.read())
     assert execute(["restore", "--panic", *words]) == 3
@@ -125,7 +125,7 @@ def test_records_that_no_quotaflow_wrote_do_not_stop_a_panic(
     assert "Traceback" not in capsys.readouterr().err
     assert values(cluster, conf, EVE) == [None]
     # The tables get the records of it, and nothing is in doubt.
-    with exclusive_section.acquired(context.of(conf).writes, print) as section:
+    with exclusive_section.acquired(context.from_conf(conf).writes, print) as section:
         assert (section.ledger.owned, section.trust.refused) == ({}, ())
 
 
@@ -141,11 +141,11 @@ def test_two_deployments_do_not_share_a_config_and_one_takes_over_what_the_other
     assert outcome.detail is not None
     assert "has a lease of it" in outcome.detail
     name = outcome.detail.split()[1]
-    assert [each.owned.value for each in adopt_run.preview(context.of(other), name).configs] == [
-        "2000000"
-    ]
-    adopt_run.adopt(context.of(other), print, name)
-    restore_run.restore_configs(context.of(other), print, everything=True)
+    assert [
+        each.owned.value for each in adopt_run.preview(context.from_conf(other), name).configs
+    ] == ["2000000"]
+    adopt_run.adopt(context.from_conf(other), print, name)
+    restore_run.restore_configs(context.from_conf(other), print, everything=True)
     assert values(cluster, conf, EVE) == [None]
 
 
@@ -154,6 +154,6 @@ def test_without_the_topic_of_leases_apply_says_how_to_create_it(conf: Conf) -> 
     missing = conf.model_copy(update={"feedback": feedback})
     with (
         pytest.raises(FeedbackError, match=r"Create it: kafka-topics\.sh .*giving-back-no-topic"),
-        exclusive_section.acquired(context.of(missing).writes, print),
+        exclusive_section.acquired(context.from_conf(missing).writes, print),
     ):
         pass

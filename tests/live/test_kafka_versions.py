@@ -171,7 +171,7 @@ def test_lines_fill_tables(site: Site) -> None:
 
 def live(conf: Conf) -> list[dict[str, str]]:
     """Of each entity what is set of the configs that the plan writes."""
-    with exclusive_section.open_cluster(context.of(conf).writes) as (cluster_id, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (cluster_id, configs):
         return [
             {
                 key: value

@@ -113,14 +113,14 @@ def applied(login: Login) -> list[str]:
 
 
 def leased(login: Login) -> None:
-    with exclusive_section.open_leases(context.of(login.conf).writes) as topic:
+    with exclusive_section.open_leases(context.from_conf(login.conf).writes) as topic:
         topic.append([(b"rights", b"")])
         topic.read()
 
 
 def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
     owner = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
-    with exclusive_section.open_cluster(context.of(login.conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(login.conf).writes) as (_, configs):
         (previewed,) = preview(configs, [_change(owner, key, value)])
         if previewed.step != STARTED:
             raise UnansweredError(str(previewed.detail))

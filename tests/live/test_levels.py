@@ -133,8 +133,8 @@ def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) ->
     at_once = admin_api.results.model_copy(update={"settle_s": 1})
     managed = admin_api.model_copy(update={"replication": section, "results": at_once})
     snapshot(managed)
-    _, outcomes = apply_run.apply_plan(context.of(managed), None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(context.from_conf(managed), None, lambda _: None)
     assert [(each.change.entity.entity_name, each.step) for each in outcomes] == [(TOPIC, DONE)] * 2
-    with exclusive_section.open_cluster(context.of(managed).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(managed).writes) as (_, configs):
         live = configs.read(outcomes[0].change.entity)
     assert {key for key in live if "throttled" in key} == set()

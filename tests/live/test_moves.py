@@ -95,14 +95,17 @@ def test_plans_that_are_applied_remove_what_is_left_over(conf: Conf, roles: Role
     assert _ended(applied) == [(first, DELETE, DONE), *[(LEFT, DELETE, DONE)] * 2]
     assert _ended(then) == [(second, DELETE, DONE)]
     entities = {outcome.change.entity for outcome in (*applied, *then)}
-    with exclusive_section.open_cluster(context.of(conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
         assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
     # What is removed has no lease: it does not come back.
-    assert restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)[1] == []
+    assert (
+        restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)[1]
+        == []
+    )
 
 
 def _applied(conf: Conf) -> list[Outcome]:
-    return list(apply_run.apply_plan(context.of(conf), None, lambda _: None)[1])
+    return list(apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)[1])
 
 
 def _ended(outcomes: list[Outcome]) -> list[tuple[str | None, str, str]]:

@@ -150,5 +150,5 @@ def test_a_plan_is_applied_and_given_back_from_a_store(
 
 
 def values(each: Deployment, entity: ConfigEntity) -> dict[str, str]:
-    with exclusive_section.open_cluster(context.of(each.conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(each.conf).writes) as (_, configs):
         return dict(configs.read(entity))

@@ -136,7 +136,7 @@ def changes(conf: Conf) -> tuple[Change, ...]:
 
 def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
     """Apply the plan, after which nothing is left to plan, nor after a snapshot."""
-    _, outcomes = apply_run.apply_plan(context.of(conf), None, lambda _: None)
+    _, outcomes = apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)
     done = {outcome.change.change_id for outcome in outcomes if outcome.step == DONE}
     assert done == {change.change_id for change in planned_changes}
     assert changes(conf) == ()

@@ -33,7 +33,7 @@ class CrashError(Exception):
 
 
 def level(conf: Conf) -> str:
-    with exclusive_section.open_cluster(context.of(conf).writes) as (cluster_id, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (cluster_id, configs):
         return configs.read(ConfigEntity(cluster_id, "broker-logger", str(BROKER)))[LOGGER]
 
 
@@ -41,7 +41,7 @@ def set_level(conf: Conf, value: str) -> None:
     alter = requests.IncrementalAlterConfigsRequest(
         resources=[(ConfigResourceType.BROKER_LOGGER.value, str(BROKER), [(LOGGER, 0, value)])]
     )
-    with exclusive_section.open_cluster(context.of(conf).writes) as (_, configs):
+    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
         assert configs.state.ask(alter, BROKER).responses[0].error_code == 0
 
 
@@ -59,12 +59,16 @@ def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
         if step == "sent":
             raise CrashError
 
-    switch = request_logger.read_switch(context.of(conf), [BROKER], 600, datetime.now(UTC))
+    switch = request_logger.read_switch(context.from_conf(conf), [BROKER], 600, datetime.now(UTC))
     assert (switch.levels, len(switch.plan.changes)) == ({BROKER: "INFO"}, 1)
     with pytest.raises(CrashError):
-        request_logger.switched_on(context.of(conf), switch.request, lambda _: None, on_step=passed)
+        request_logger.switched_on(
+            context.from_conf(conf), switch.request, lambda _: None, on_step=passed
+        )
     assert level(conf) == "DEBUG"
-    _, outcomes = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+    _, outcomes = restore_run.restore_configs(
+        context.from_conf(conf), lambda _: None, everything=True
+    )
     assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
     assert level(conf) == "INFO"
 
@@ -106,7 +110,7 @@ def test_an_end_from_outside(
             process.kill()
     if is_killed:
         assert level(conf) == "DEBUG"
-        restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+        restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)
     assert level(conf) == "INFO"
 
 

@@ -42,13 +42,15 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         make_missing(conf)
         flagged(running)
         advised(running)
-        _, outcomes = apply_run.apply_plan(context.of(conf), None, lambda _: None)
+        _, outcomes = apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)
         assert [o.step for o in outcomes if o.change.entity.entity_type == BROKER] == [DONE] * 2
         raised_ms = now_ms()
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, restored = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)
+        _, restored = restore_run.restore_configs(
+            context.from_conf(conf), lambda _: None, everything=True
+        )
         assert {(o.change.value, o.step) for o in restored} == {(str(RATE), DONE)}
     running.go_on(half_way_ms)
     foretold = running.move()

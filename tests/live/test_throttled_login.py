@@ -34,5 +34,7 @@ def test_all_changes_of_a_throttled_login_are_made(cluster: LocalCluster, conf: 
             assert traffic_configs.set_quota("admin", SHARE, None)(client).error_code == 0
     assert [outcome.step for outcome in outcomes] == [DONE] * 10
     assert took_s > 2, "brokers did not throttle"
-    given_back = restore_run.restore_configs(context.of(conf), lambda _: None, everything=True)[1]
+    given_back = restore_run.restore_configs(
+        context.from_conf(conf), lambda _: None, everything=True
+    )[1]
     assert [outcome.step for outcome in given_back] == [DONE] * 10

@@ -18,7 +18,7 @@ class Connection:
     needs_login: bool = False
 
     @classmethod
-    def of(cls, kafka: KafkaSection) -> "Connection":
+    def from_conf(cls, kafka: KafkaSection) -> "Connection":
         """The connection to the cluster of conf."""
         properties = kafka.properties
         protocol = properties.get("security.protocol", "PLAINTEXT")

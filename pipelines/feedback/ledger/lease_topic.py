@@ -50,7 +50,7 @@ def missing(command: str) -> FeedbackError:
 def opened(kafka: KafkaSection, name: str) -> Iterator[LeaseTopic]:
     """The topic of this name, or a MissingTopic. Raises KafkaError if it cannot be read."""
     with compacted_topic.opened(kafka.properties, name) as topic:
-        yield topic or MissingTopic(create_command(name, Connection.of(kafka)))
+        yield topic or MissingTopic(create_command(name, Connection.from_conf(kafka)))
 
 
 def create_command(name: str, connection: Connection, replicas: int = REPLICAS) -> str:

@@ -43,7 +43,7 @@ class Context:
         return tables_of(Warehouse(self.writes.warehouse), self.plans.evidence.open_session)
 
 
-def of(conf: Conf) -> Context:
+def from_conf(conf: Conf) -> Context:
     """The context of a command. Nothing is opened before it is used."""
     return Context(
         of_plans(conf),
@@ -72,7 +72,7 @@ def of_plans(conf: Conf) -> PlanConf:
             are_required=conf.quality.required,
             reads=partial(_reads, conf),
         ),
-        Connection.of(conf.kafka),
+        Connection.from_conf(conf.kafka),
         conf.kafka.own_principal,
     )
 

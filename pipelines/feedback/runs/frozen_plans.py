@@ -41,7 +41,7 @@ def save(context: Context, plan: Plan, now: datetime, report: Callable[[str], No
 
     Raises LockedError while another process writes tables, JobError if plans cannot be written.
     """
-    rows = RowAppender.of(context.writes, report)
+    rows = RowAppender.from_conf(context.writes, report)
     with rows.warehouse.lock():
         rows.ensure([PLANS])
         tables = rows.tables()

@@ -84,7 +84,7 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
     harm = Preflight(resources, instances.clients).harm_of({**resources, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
-    connection = Connection.of(settings.kafka)
+    connection = Connection.from_conf(settings.kafka)
     entity = ConfigEntity(cluster.cluster_id, CLIENT_METRICS, made.name)
     return PreparedSubscription(
         lease=made,

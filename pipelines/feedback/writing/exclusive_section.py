@@ -64,7 +64,7 @@ class RowAppender:
     warehouse: Warehouse
 
     @classmethod
-    def of(cls, conf: WriteConf, report: Callable[[str], None]) -> "RowAppender":
+    def from_conf(cls, conf: WriteConf, report: Callable[[str], None]) -> "RowAppender":
         """For conf's tables; `report` gets a line if a Spark session starts."""
         short = session.short_lived(conf.spark)
         return cls(session.opener(short, report), Warehouse(conf.warehouse))
@@ -175,7 +175,7 @@ def warehouse_section(
     purpose: str,
 ) -> Iterator[ExclusiveSection]:
     """The same for a sole writer."""
-    rows = RowAppender.of(conf, report)
+    rows = RowAppender.from_conf(conf, report)
     with (
         rows.warehouse.lock(),
         open_cluster(conf) as (cluster_id, configs),

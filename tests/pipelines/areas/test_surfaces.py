@@ -41,7 +41,7 @@ from ..report.pages import PROGRESS, progress, scope
 Tables = dict[str, list[Row]]
 BAD, FINE = "bad", "fine"
 HOUR = Period(None, timedelta(hours=1))
-THROTTLED = {"throttled_requests": 9, "throttle_time_ms": 900.0}
+THROTTLED: Row = {"throttled_requests": 9, "throttle_time_ms": 900.0}
 THROTTLED |= {"throttled_by": "producer_byte_rate"}
 
 

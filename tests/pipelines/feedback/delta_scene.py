@@ -29,7 +29,9 @@ def changes(*names: str) -> Sequence[Change]:
 
 def apply(conf: Conf, *names: str, passed: Callable[[str], None] = lambda _: None) -> list[str]:
     """The step with which each change of these users' quotas ended."""
-    with exclusive_section.acquired(context.of(conf).writes, print, on_step=passed) as section:
+    with exclusive_section.acquired(
+        context.from_conf(conf).writes, print, on_step=passed
+    ) as section:
         return [outcome.step for outcome in section.apply.run("p", changes(*names))]
 
 

@@ -87,12 +87,12 @@ class Scene:
             run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", changes)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
-        return restore_run.preview(context.of(self.conf), now, everything=everything)
+        return restore_run.preview(context.from_conf(self.conf), now, everything=everything)
 
     def done(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         self.clock.now = now
         return restore_run.restore_configs(
-            context.of(self.conf), lambda _: None, everything=everything
+            context.from_conf(self.conf), lambda _: None, everything=everything
         )[0]
 
     def command(self, *words: str) -> int:

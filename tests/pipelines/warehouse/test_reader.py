@@ -135,7 +135,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         "evidence_table": "producer_id_offenders",
         "evidence_key": "principal=User:eve client_address=10.0.3.0",
         "since": NOON - timedelta(seconds=5),
-        "ids_per_s": 2.0,
+        "offence": 2.0,
         "priority": 10,
         "renew_only": False,
     }

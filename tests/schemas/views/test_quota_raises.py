@@ -158,8 +158,8 @@ def test_a_raise_is_judged_by_how_often_its_user_is_throttled_per_byte() -> None
         "client_quotas": of_alice,
         "quota_usage": THROTTLED,
     }
-    found = by_case({"throttled": content}, "SELECT * FROM desired_configs")["throttled"]
-    assert picked(found, "direction", "offence") == [("raise", 1 / 99.0)]
+    made = by_case({"throttled": content}, "SELECT * FROM desired_configs")["throttled"]
+    assert picked(made, "direction", "offence") == [("raise", 1 / 99.0)]
 
 
 def changed(second: float, step: str = "done", **others: Any) -> Row:

@@ -116,7 +116,7 @@ def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_rates, it rests on requests, whose"):
-        apply_run.dry_run(context.of(here), FrozenPlan(made, NOON), NOON)
+        apply_run.dry_run(context.from_conf(here), FrozenPlan(made, NOON), NOON)
 
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
@@ -149,7 +149,7 @@ def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
     row = desired(evidence_table="producer_id_offenders")
     made = plan([row], NOON, PlanPolicy(), Connection("b:9092"))
     with pytest.raises(FeedbackError, match="of producer_id_offenders, producer_id_offenders is"):
-        apply_run.dry_run(context.of(here), FrozenPlan(made, NOON), NOON)
+        apply_run.dry_run(context.from_conf(here), FrozenPlan(made, NOON), NOON)
 
 
 def test_evidence_of_desired_configs_has_the_answer_that_proposes_it() -> None:

@@ -71,7 +71,7 @@ def test_a_quota_goes_in_steps(
 
 def test_a_rate_of_replication_goes_as_its_own_rule_says() -> None:
     columns = {"entity_type": "broker", "config_key": RATE, "config_value": "9000000"}
-    row = desired("1", **columns, prior_value="1000000", priority=5)
+    row = desired("1", **columns, prior_value="1000000", priority=5, observed=None)
     assert values(planned(row, bounds=PlanPolicy(max_step_factor=2.0)).changes) == ["9000000"]
 
 

@@ -103,7 +103,7 @@ def test_a_run_is_watched_for_a_while(minutes: float, is_watched: bool) -> None:
 
 def test_a_person_ends_a_halt(scene: Scene) -> None:
     scene.journal, scene.clock.now = written(), NOON + MINUTE
-    release_run.release_halt(context.of(scene.conf), lambda _: None)
+    release_run.release_halt(context.from_conf(scene.conf), lambda _: None)
     assert scene.journal.records[-1].step == RELEASED
     assert halt.trial(scene.journal.ledger, "c1", NOON + MINUTE, HOUR) is None
 
@@ -278,7 +278,7 @@ def test_apply_records_the_halt_and_writes_only_what_gives_back(
 
     monkeypatch.setattr(apply_run.planning, "make", planned)
     monkeypatch.setattr(apply_run.frozen_plans, "refreeze", lambda *_, **__: None)
-    apply_run.apply_plan(context.of(scene.conf), None, lambda _: None)
+    apply_run.apply_plan(context.from_conf(scene.conf), None, lambda _: None)
     assert scene.configs.configs == {desired().entity: {}}
     assert [r.step for r in scene.journal.records].count(HALTED) == 1
     assert scene.journal.ledger.halts.keys() == {"c1"}

@@ -237,13 +237,15 @@ def test_a_release_is_recorded_and_its_value_is_the_next_baseline(scene: Scene) 
     entity, key = KEY
     scene.configs.configs[entity] = {key: "9"}
     request = Request.parse("user/mallory", key, None)
-    shown = release_run.preview(context.of(scene.conf), request, NOON)
+    shown = release_run.preview(context.from_conf(scene.conf), request, NOON)
     assert "before the request log began" in (shown.reason or "")
     assert scene.journal.records == []
-    release_run.release(context.of(scene.conf), request, lambda _: None)
+    release_run.release(context.from_conf(scene.conf), request, lambda _: None)
     (recorded,) = scene.journal.records
     assert (recorded.step, recorded.config_value) == ("released", "9")
-    assert release_run.release(context.of(scene.conf), request, lambda _: None).reason is None
+    assert (
+        release_run.release(context.from_conf(scene.conf), request, lambda _: None).reason is None
+    )
     assert len(scene.journal.records) == 1
     scene.apply(desired(prior_value="9"))
     assert scene.journal.ledger.owned[KEY].prior_value == "9"

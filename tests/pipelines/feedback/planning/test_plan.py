@@ -236,6 +236,7 @@ def throttled(key: str = RATE, value: str | None = "4000000", **others: object) 
         "entity_name": "1",
         "priority": 25,
         "prior_value": "2000000",
+        "observed": None,
     }
     columns |= {"entity_type": "topic", "entity_name": "t"} if key == LIST else {}
     return desired(**(columns | {"config_key": key, "config_value": value} | others))

@@ -307,8 +307,8 @@ def _moving(waits: Callable[[float], float | None], cycles: int) -> list[tuple[s
     for cycle in range(cycles):
         now, value = NOON + cycle * EVERY, float(configs.read(BROKER)[RATE])
         offence = waits(value)
-        wanted = 80e6 if offence is None else value / 2
-        columns = {"entity_type": "broker", "config_key": RATE, "config_value": str(int(wanted))}
+        target = 80e6 if offence is None else value / 2
+        columns = {"entity_type": "broker", "config_key": RATE, "config_value": str(int(target))}
         columns |= {"prior_value": configs.read(BROKER)[RATE], "lease_s": 7_200, "priority": 5}
         row = desired("1", **columns, observed=offence)
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)

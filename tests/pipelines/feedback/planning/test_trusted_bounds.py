@@ -218,7 +218,7 @@ def test_a_quota_is_raised_once_a_day_by_our_own_records() -> None:
     (first,), _ = written([advised("200000", "100000", direction="raise")], CONF, journal, clock)
     assert first.step == "done"
     clock.now += timedelta(hours=23)
-    again = advised("400000", "200000", direction="raise")
+    again = advised("400000", "200000", direction="raise", observed=5.0)
     (early,), _ = written([again], CONF, journal, clock)
     assert "a raise waits for a day" in str(early.detail)
     clock.now += timedelta(hours=2)

@@ -66,12 +66,14 @@ def test_giving_back_waits_for_nothing_and_is_recorded_later(
     apply(conf, "eve", "zoe")
     lines: list[str] = []
     with hindered(conf, monkeypatch):
-        _, outcomes = restore_run.restore_configs(context.of(conf), lines.append, everything=True)
+        _, outcomes = restore_run.restore_configs(
+            context.from_conf(conf), lines.append, everything=True
+        )
     assert [outcome.step for outcome in outcomes] == [DONE, DONE]
     assert [*configs.configs.values()] == [{}, {}]
     assert lines[0].startswith("restored by the leases of the cluster, and recorded by a later")
     assert len(ledger(conf).owned) == 2
-    with exclusive_section.acquired(context.of(conf).writes, print) as section:
+    with exclusive_section.acquired(context.from_conf(conf).writes, print) as section:
         assert section.trust.refused == ()
     assert (ledger(conf).owned, ledger(conf).open_records) == ({}, ())
 
@@ -83,7 +85,7 @@ def test_only_one_process_writes_configs_with_or_without_tables(conf: Conf, open
         exclusive_section.sole_writer(conf.warehouse),
         pytest.raises(LockedError, match=r"another process writes configs .* restore --panic"),
     ):
-        restore_run.restore_configs(context.of(conf), print, everything=True)
+        restore_run.restore_configs(context.from_conf(conf), print, everything=True)
 
 
 def test_panic_gives_back_with_the_tables_gone(conf: Conf, opened: Opened) -> None:
@@ -92,13 +94,13 @@ def test_panic_gives_back_with_the_tables_gone(conf: Conf, opened: Opened) -> No
     apply(conf, "eve", "zoe")
     stop_file.path(conf.plan, conf.warehouse).touch()
     shutil.rmtree(conf.warehouse.folder)
-    (shown,) = panic_run.preview(context.of(conf))
+    (shown,) = panic_run.preview(context.from_conf(conf))
     assert len(shown.plan.changes) == 2
-    (done,) = panic_run.restore(context.of(conf), lambda: None)
+    (done,) = panic_run.restore(context.from_conf(conf), lambda: None)
     assert {outcome.step for outcome in done.outcomes} == {DONE}
     assert [*configs.configs.values()] == [{}, {}]
     assert not conf.warehouse.folder.exists()
-    assert panic_run.preview(context.of(conf))[0].plan.changes == ()
+    assert panic_run.preview(context.from_conf(conf))[0].plan.changes == ()
 
 
 def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Opened) -> None:
@@ -106,11 +108,11 @@ def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Ope
     opened(configs)
     apply(conf, "eve")
     renamed = conf.model_copy(update={"feedback": config.FeedbackSection(deployment="new")})
-    assert [each.plan.changes for each in panic_run.preview(context.of(renamed))] == [()]
-    done = panic_run.restore(context.of(renamed), lambda: None, all_deployments=True)
+    assert [each.plan.changes for each in panic_run.preview(context.from_conf(renamed))] == [()]
+    done = panic_run.restore(context.from_conf(renamed), lambda: None, all_deployments=True)
     assert [len(each.outcomes) for each in done] == [0, 1]
     assert [*configs.configs.values()] == [{}]
-    with exclusive_section.acquired(context.of(conf).writes, print) as section:
+    with exclusive_section.acquired(context.from_conf(conf).writes, print) as section:
         assert (section.ledger.owned, section.trust.refused) == ({}, ())
 
 
@@ -119,7 +121,7 @@ def rows_of_another_deployment(conf: Conf) -> None:
     made = ListJournal()
     applying(DictConfigs(), made, "old").run("p", changes("eve"))
     other = replace(deployment.signer(conf.feedback, conf.warehouse, make=True), deployment="old")
-    rows = RowAppender.of(context.of(conf).writes, print)
+    rows = RowAppender.from_conf(context.from_conf(conf).writes, print)
     rows.ensure([CONFIG_CHANGES])
     signed = [other.signed(record, number) for number, record in enumerate(made.records)]
     DeltaJournal(rows, "me@host").add(signed)
@@ -157,11 +159,13 @@ def test_what_a_lost_warehouse_left_is_taken_over(conf: Conf, opened: Opened) ->
     shutil.rmtree(conf.warehouse.folder)
     with pytest.raises(FeedbackError, match="quotaflow adopt shows what it takes over"):
         apply(conf, "zoe")
-    assert [each.owned.value for each in adopt_run.preview(context.of(conf)).configs] == ["1000"]
-    adopt_run.adopt(context.of(conf), print)
+    assert [each.owned.value for each in adopt_run.preview(context.from_conf(conf)).configs] == [
+        "1000"
+    ]
+    adopt_run.adopt(context.from_conf(conf), print)
     assert apply(conf, "zoe") == [DONE]
     assert len(ledger(conf).owned) == 2
-    restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
 
 
@@ -170,11 +174,11 @@ def test_a_lost_topic_is_filled_again_by_what_is_taken_over(conf: Conf, opened: 
     opened(configs)
     apply(conf, "eve")
     topic_path(conf).unlink()
-    restore, _ = restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore, _ = restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert "the topic was lost" in restore.distrusted[0]
     assert configs.writes == 1
-    adopt_run.adopt(context.of(conf), print)
-    restore, _ = restore_run.restore_configs(context.of(conf), print, everything=True)
+    adopt_run.adopt(context.from_conf(conf), print)
+    restore, _ = restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert (restore.distrusted, [*configs.configs.values()]) == ((), [{}])
 
 
@@ -188,6 +192,6 @@ def test_what_is_forged_in_the_topic_stops_new_writes_until_a_person_removes_it(
     topic.append([(key, value.replace(b"producer_id_rates", b"forged"))])
     with pytest.raises(FeedbackError, match="not sure what is to be restored"):
         apply(conf, "zoe")
-    adopt_run.adopt(context.of(conf), print)
+    adopt_run.adopt(context.from_conf(conf), print)
     assert apply(conf, "zoe") == [DONE]
     assert len(ledger(conf).owned) == 2

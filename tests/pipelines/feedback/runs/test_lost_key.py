@@ -68,7 +68,7 @@ def test_no_key_is_made_where_a_lost_one_signed_leases(
     assert not file.exists()
     assert topic_path(conf).read_bytes() == before
     put_back()
-    restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
 
 
@@ -105,7 +105,7 @@ def test_a_lease_that_nobody_took_over_is_given_back_by_its_own_key(
     make_another()
     assert execute(["adopt", "--yes", *words]) == 1
     put_back()
-    restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
     assert ledger(conf).owned == {}
 
@@ -134,6 +134,6 @@ def test_a_first_key_is_made_where_nothing_needs_another(
 ) -> None:
     opened(DictConfigs())
     apply(conf, "eve")
-    restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     shutil.rmtree(home / "feedback")
     assert apply(conf, "eve") == [DONE]

@@ -99,10 +99,10 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     make_tables_and_answers(scene.warehouse, {})
     approved_plan = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
-        apply_run.dry_run(context.of(scene.conf), approved_plan, NOON)
+        apply_run.dry_run(context.from_conf(scene.conf), approved_plan, NOON)
     with pytest.raises(FeedbackError, match="plan again"):
         apply_run.apply_plan(
-            context.of(scene.conf),
+            context.from_conf(scene.conf),
             replace(approved_plan, frozen_at=datetime.now(UTC)),
             lambda _: None,
         )
@@ -247,7 +247,9 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
     altered = replace(change, value=value, operation=Operation(SET, operand))
     make_tables_and_answers(scene.warehouse, {})
     with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
-        apply_run.dry_run(context.of(scene.conf), FrozenPlan(Plan((altered,), ()), NOON), NOON)
+        apply_run.dry_run(
+            context.from_conf(scene.conf), FrozenPlan(Plan((altered,), ()), NOON), NOON
+        )
 
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
@@ -259,14 +261,14 @@ def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Sc
     rule = AlertRule(name="a", metric=metric, above=1, subscribe_interval_s=1)
     alerts = AlertsSection(rules=[rule])
     conf = scene.conf.model_copy(update={"alerts": alerts})
-    steps = [o.step for o in apply_run.dry_run(context.of(conf), approved_plan, NOON)[1]]
+    steps = [o.step for o in apply_run.dry_run(context.from_conf(conf), approved_plan, NOON)[1]]
     assert steps == ["accepted"] * 3
     seen(scene, consumer, resources={})
     with pytest.raises(FeedbackError, match=r"plan \w+: client-metrics quotaflow-alert-x .* could"):
-        apply_run.dry_run(context.of(scene.conf), approved_plan, NOON)
+        apply_run.dry_run(context.from_conf(scene.conf), approved_plan, NOON)
     with pytest.raises(FeedbackError, match="could harm 1 live client"):
         apply_run.apply_plan(
-            context.of(scene.conf),
+            context.from_conf(scene.conf),
             replace(approved_plan, frozen_at=datetime.now(UTC)),
             lambda _: None,
         )

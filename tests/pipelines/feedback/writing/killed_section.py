@@ -38,7 +38,9 @@ def main() -> None:
     exclusive_section.open_leases = file_leases
     conf = config.load(overrides=[f"warehouse.path={sys.argv[1]}"])
     changes = plan([desired()], NOON, PlanPolicy(lease_s=600), Connection("b:9092")).changes
-    with exclusive_section.acquired(context.of(conf).writes, print, on_step=passed) as section:
+    with exclusive_section.acquired(
+        context.from_conf(conf).writes, print, on_step=passed
+    ) as section:
         section.apply.run("p", changes)
 
 

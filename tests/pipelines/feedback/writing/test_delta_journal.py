@@ -69,7 +69,7 @@ def test_records_come_back_as_they_were_stored(conf: Conf) -> None:
     applying(DictConfigs(), made, "r1").run("p1", changes("eve", "zoe"))
     odd = datetime(2026, 11, 21, 23, 59, 59, 999_999, tzinfo=UTC)
     made.add([replace(made.records[-1], event_time=odd, number=99, expires_at=None, detail="é\n'")])
-    rows = RowAppender.of(context.of(conf).writes, print)
+    rows = RowAppender.from_conf(context.from_conf(conf).writes, print)
     rows.ensure([CONFIG_CHANGES])
     stored = DeltaJournal(rows, "me@host")
     for part in (made.records[:2], [], made.records[2:]):
@@ -96,7 +96,7 @@ def test_a_crash_between_any_two_steps_is_resolved(conf: Conf, opened: Opened, a
     apply(conf, "eve", "zoe")
     assert [each[KEY] for each in configs.configs.values()] == ["1000", "1000"]
     assert (configs.writes, len(ledger(conf).owned)) == (2, 2)
-    restore_run.restore_configs(context.of(conf), print, everything=True)
+    restore_run.restore_configs(context.from_conf(conf), print, everything=True)
     assert [*configs.configs.values()] == [{}, {}]
     assert ledger(conf).owned == {}
 
@@ -191,7 +191,7 @@ def test_a_table_that_cannot_be_made_is_one_error_and_is_made_by_the_next_run(
     conf.warehouse.folder.mkdir()
     folder.fill()
     with pytest.raises(JobError, match=r"config_changes: cannot write: .*too large"):
-        RowAppender.of(context.of(conf).writes, print).ensure([CONFIG_CHANGES])
+        RowAppender.from_conf(context.from_conf(conf).writes, print).ensure([CONFIG_CHANGES])
     folder.free()
     assert apply(conf, "mallory") == [DONE]
 
@@ -225,7 +225,7 @@ def test_in_a_catalog_records_are_stored_by_spark(
     try:
         assert apply(conf, "mallory") == [DONE]
         records: list[Record] = []
-        with exclusive_section.acquired(context.of(conf).writes, print) as again:
+        with exclusive_section.acquired(context.from_conf(conf).writes, print) as again:
             records = [owned.record for owned in again.ledger.owned.values()]
         assert [(each.step, each.config_value) for each in records] == [(DONE, "1000")]
         assert spark.table("spark_catalog.ledger.feedback_locks").count() == 0

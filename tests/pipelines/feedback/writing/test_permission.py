@@ -78,6 +78,6 @@ def test_a_restore_by_the_cluster_alone_is_refused_too() -> None:
     conf = config.load(overrides=[FORBIDDEN])
     with (
         pytest.raises(FeedbackError, match="may_write"),
-        exclusive_section.without_tables(context.of(conf).writes, None),  # type: ignore[arg-type]
+        exclusive_section.without_tables(context.from_conf(conf).writes, None),  # type: ignore[arg-type]
     ):
         pass
