@@ -69,7 +69,7 @@ _HOURS = pa.schema(
 )
 _HOURS_SQL = """
 SELECT
-    cluster_id, date_trunc('HOUR', event_time) AS start, coalesce({length}, 0) AS rolled_up_s,
+    cluster_id, date_trunc('HOUR', event_time) AS start, coalesce(rolled_up_s, 0) AS rolled_up_s,
     count(*) AS row_count, max(event_time) AS newest
 FROM {source}
 GROUP BY 1, 2, 3
@@ -150,12 +150,9 @@ class RollUp:
     def _hours(self) -> Iterator[Hour]:
         if self._has_catalog:
             spark, target = self.open_session(), self.warehouse.target("quota_usage")
-            # Of an earlier version, before an upkeep that does more than look.
-            is_old = "rolled_up_s" not in self.warehouse.read(spark, "quota_usage").columns
-            query = _HOURS_SQL.format(source=target, length="NULL" if is_old else "rolled_up_s")
-            rows = spark.sql(query).toArrow().cast(_HOURS)
+            rows = spark.sql(_HOURS_SQL.format(source=target)).toArrow().cast(_HOURS)
         else:
-            query = in_duckdb(_HOURS_SQL.format(source="stored", length="rolled_up_s"))
+            query = in_duckdb(_HOURS_SQL.format(source="stored"))
             memory_mb = self.conf.results.task_memory_mb
             with opened({"stored": self._stored(EVER)}, memory_mb) as database:
                 rows = pa.Table.from_batches(database.query(query, _HOURS), _HOURS)

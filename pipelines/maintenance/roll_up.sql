@@ -18,13 +18,7 @@ pieces AS (
         cluster_id, date_trunc('{unit}', event_time) AS start, broker_id, principal, client_id,
         quota_type, quota_level, quota, quota_bucket_user, quota_bucket_client_id, enforcement,
         throttled_by, throttled_requests > 0 AS is_throttled,
-        coalesce(amount, CAST(round(
-            usage * {rate_period_s}
-                * CASE WHEN quota_type = 'request_percentage' THEN 1e4 ELSE 1e0 END
-        ) AS BIGINT)) AS amount,
-        coalesce(windows, 1) AS windows,
-        coalesce(peak_usage, usage) AS peak_usage,
-        request_count, throttled_requests,
+        amount, windows, peak_usage, request_count, throttled_requests,
         CAST(round(throttle_time_ms * 1e3) AS BIGINT) AS throttle_time_us,
         is_estimated, is_quota_changed, quota_bucket_usage, share_requests, is_lower_bound,
         CAST(NULL AS INT) AS bucket, CAST(NULL AS BIGINT) AS bucket_windows

@@ -1,7 +1,6 @@
 """Data Docs: one page with the last result of every check, in words, with what to do."""
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,8 +20,6 @@ _INDEX = "index.html"
 _TEMPLATE = "index.html.j2"
 _FOLDER = "_data_docs"
 _OURS = "<title>quotaflow checks"
-# Earlier releases had pages of great-expectations in these folders.
-_FORMER = ("validations", "expectations", "static")
 COMMAND = re.compile(r"`([^`]+)`")
 """A command in a remedy."""
 Row = dict[str, Any]
@@ -81,8 +78,6 @@ def write(
     text = page(suites, current_rows, made_at)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        for former in _FORMER:
-            shutil.rmtree(path / former, ignore_errors=True)
         index.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(

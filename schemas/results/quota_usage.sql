@@ -58,14 +58,13 @@
 --   is_over BOOLEAN: quota_bucket_usage above the quota
 --   enforcement STRING: stock; callback: the broker has a client.quota.callback.class, so that the
 --     quota is not enforced by stock rules; unknown: no snapshot of the broker's configs by then
---   amount BIGINT: what usage is made of: bytes, microseconds of IO threads, or partitions; null in
---     rows of one window that an earlier version wrote
+--   amount BIGINT: what usage is made of: bytes, microseconds of IO threads, or partitions
 --   period_s INT: time that the row covers, in seconds: a window, or all windows that start in its
---     minute or hour; null as amount
+--     minute or hour
 --   rolled_up_s INT: 60 or 3600: the row has the windows that start in this minute or hour; null:
 --     it has one window
---   windows BIGINT: windows in which the client had requests; null as amount
---   peak_usage DOUBLE: its greatest usage in a window; null as amount
+--   windows BIGINT: windows in which the client had requests
+--   peak_usage DOUBLE: its greatest usage in a window
 --   usage_histogram ARRAY<STRUCT<bucket: INT, windows: BIGINT>>: windows by usage, in buckets of
 --     OpenTelemetry's exponential histogram of scale 3: usage above 2^(bucket / 8), up to
 --     2^((bucket + 1) / 8); bucket null: no usage. Null in rows of one window
@@ -76,9 +75,9 @@
 --     requests. One row of a user, broker, kind of quota and period has all of them; null in the
 --     others and in rows of one window
 --   share_requests BIGINT: consumer_byte_rate: those of request_count that are SHARE_FETCH. Brokers
---     charge their bytes and log none, so usage is less than was charged; null as amount
+--     charge their bytes and log none, so usage is less than was charged
 --   is_lower_bound BOOLEAN: quota_bucket_usage is a lower bound, and headroom an upper one: some
---     client of the bucket sent SHARE_FETCH; null as amount
+--     client of the bucket sent SHARE_FETCH
 
 -- What clients use of their quotas at each broker, and what limits them (KIP-13, KIP-124, KIP-599).
 -- A window is aligned and as long as the broker's rate period. At its end, usage divided by length

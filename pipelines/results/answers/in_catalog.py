@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.answers import source
 from quotaflow.pipelines.results.answers.answer import Answer
-from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.answers.source import Computed
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import views
@@ -22,9 +21,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-_NAMES = {answer.name for answer in ANSWERS}
 
 
 @dataclass
@@ -56,11 +52,6 @@ class CatalogSource:
         if not self.warehouse.exists(self.spark, table):
             return None
         target = self.warehouse.target(table)
-        if table in _NAMES and self.spark.catalog.getTable(target).tableType == "VIEW":
-            raise ConfigError(
-                f"{target} is a view of an earlier release, and a table has this name now: "
-                f"DROP VIEW {target}, then run what quotaflow ddl prints again"
-            )
         history = self.spark.sql(f"DESCRIBE HISTORY {target} LIMIT 1")
         (newest,) = rows_of(history.select("timestamp", "version").toArrow())
         return f"{newest['timestamp']:%Y-%m-%dT%H:%M:%S.%f} {newest['version']}"

@@ -13,7 +13,7 @@ answered AS (
     SELECT
         l.* EXCLUDE (part, partitions, forgotten), part.topic, part.topic_id, part.partition,
         part.fetch_offset,
-        -- Of a refused partition: -1 in rows of earlier versions.
+        -- A refused partition has none.
         if(part.high_watermark >= 0, part.high_watermark, NULL) AS high_watermark,
         if(coalesce(part.error_code, 0) = 0, coalesce(part.bytes, 0), NULL) AS size,
         coalesce(api = 'FETCH' AND part.in_request AND size = 0, false) AS is_empty

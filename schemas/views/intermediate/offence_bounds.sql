@@ -47,7 +47,7 @@ seen_minutes AS (
     FROM (
         SELECT DISTINCT cluster_id, event_time
         FROM address_clients
-        -- Older rows do not show what programs moved.
+        -- Rows without it do not show what programs moved.
         WHERE data_requests IS NOT NULL
     ) AS minutes
 ),

@@ -185,13 +185,6 @@ def test_usage_is_over_the_whole_time_and_its_peak_over_a_window() -> None:
     assert [each["windows"] for each in hour["usage_histogram"]] == [1, 1]
 
 
-def test_rows_of_an_earlier_version_have_no_amounts_and_are_rolled_up_too() -> None:
-    new = [window(n, n * 1_000, quota_type="request_percentage") for n in range(5)]
-    old = [row | dict.fromkeys(("amount", "period_s", "windows", "peak_usage")) for row in new]
-    expected, actual = (in_range(table(rows), 0, 1, HOUR_S).to_pylist() for rows in (new, old))
-    assert actual == expected
-
-
 class Place:
     """A warehouse with windows of some days, and their roll-up."""
 

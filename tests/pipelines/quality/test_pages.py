@@ -83,9 +83,7 @@ def test_a_check_of_another_version_has_its_own_words() -> None:
     assert HOSTILE not in text
 
 
-def test_pages_of_an_earlier_release_are_replaced(tmp_path: Path) -> None:
-    former = tmp_path / "validations" / "requests"
-    former.mkdir(parents=True)
+def test_a_page_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("<title>quotaflow checks, 2026-11-20 12:00 UTC</title>")
     assert pages.folder(config.Conf(), tmp_path) == tmp_path
     assert pages.write(tmp_path, SUITES, RESULTS, AT) == tmp_path / "index.html"

@@ -41,7 +41,7 @@ def at_address(address: str, **others: Any) -> dict[str, list[Row]]:
 
 
 def unmeasured(rows: list[Row]) -> list[Row]:
-    """Rows of before it was counted what programs move."""
+    """Rows that do not tell what programs move."""
     return [row | {"data_requests": None, "data_bytes": None} for row in rows]
 
 

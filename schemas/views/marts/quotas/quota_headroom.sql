@@ -11,7 +11,7 @@
 --   headroom: least of quota - bucket usage over the windows, in the unit of quota
 --   peak_share: peak_usage / quota; 1 is the whole quota
 --   is_lower_bound: peak_usage and peak_share are lower bounds, and headroom an upper one, because
---     brokers log no bytes of SHARE_FETCH; null: rows of an earlier version
+--     brokers log no bytes of SHARE_FETCH
 --   windows: windows with usage
 --   windows_over: those of them with more usage than the quota
 --   windows_throttled: those of them in which this quota likely throttled requests

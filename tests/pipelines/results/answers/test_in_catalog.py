@@ -87,17 +87,3 @@ def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
     assert old.keys() == {"recent_violations", "producer_id_offenders"} & set(names)
     assert refreshed() == {"recent_violations"}
     assert not spark.catalog.tableExists("producer_id_rates")
-
-
-def test_a_view_of_an_earlier_release_is_left_and_named(
-    spark: "SparkSession", catalog: Warehouse
-) -> None:
-    spark.sql(f"CREATE VIEW {SCHEMA}.rack_pairs AS SELECT 1 AS one")
-    reports: list[str] = []
-    chosen = [answer for answer in ANSWERS if answer.name in {"rack_pairs", "producer_id_bursts"}]
-    assert refresh(catalog.conf, lambda: spark, NOW, reports.append, chosen) == [
-        "producer_id_bursts"
-    ]
-    (line,) = reports
-    assert line.startswith(f"rack_pairs is not up to date: {SCHEMA}.rack_pairs is a view of")
-    assert spark.table(f"{SCHEMA}.rack_pairs").columns == ["one"]
