@@ -12,6 +12,7 @@ from typing import Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -90,8 +91,9 @@ def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
         throttled = {row.source for row in rows}
         innocent = throttled - {row.source for row in rows if not row.outcome.is_innocent}
         yield (
-            f"{principal}: {counted(ids, 'allocated id')} would have waited {waited_s:.1f} s in "
-            f"all, of {counted(len(throttled), 'source')}, {len(innocent)} of which would not have "
+            f"{principal}: {counted(ids, 'allocated id')} would have waited "
+            f"{texts.fixed(waited_s, 1)} s in all, "
+            f"of {counted(len(throttled), 'source')}, {len(innocent)} of which would not have "
             "been throttled alone"
         )
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
 from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 

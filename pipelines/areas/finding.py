@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import UNKNOWN as NOT_KNOWN
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.pipelines.terminal import texts
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.scope import Scope
 
-_LARGE = 1_000
 NOW, SOON, SOMETIME = 1, 2, 3
 """Severities of a problem: clients or data suffer; a limit is near or a state is wrong; an
 improvement."""
@@ -134,7 +134,7 @@ def amount(value: float | None) -> str:
     """A number without an exponent: whole from a thousand on, else six digits; ? if unknown."""
     if value is None:
         return NOT_KNOWN
-    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:,.6g}"
+    return texts.precise(value)
 
 
 def last_day(tables: str) -> Finding:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem, amount, last_day
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import noun
 
 NAME = "groups"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import Finding, client_text
 from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.terminal import texts
 
 NAME = "latency"
 TABLES = ("client_latency",)
@@ -28,7 +29,8 @@ def findings(scope: "Scope") -> Iterator[Finding]:
     for row in scope.rows(_LATENCY):
         yield Finding(
             text=(
-                f"{client_text(row)}: {row['api']} took {row['latency_max_ms']:,.0f} ms at most at "
+                f"{client_text(row)}: {row['api']} took "
+                f"{texts.fixed(row['latency_max_ms'], group=',')} ms at most at "
                 f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC"
                 f"{_parts(row)}."
             ),
@@ -41,12 +43,12 @@ def _parts(row: Row) -> str:
     mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
     if mean is None:
         return ""
-    text = f"; of {mean:,.1f} ms on average"
+    text = f"; of {texts.fixed(mean, 1, group=',')} ms on average"
     if broker is None:
         return f"{text} the broker's part is not known ({row['outside_unknown']})"
-    text += f" the broker took {broker:,.1f} ms"
+    text += f" the broker took {texts.fixed(broker, 1, group=',')} ms"
     if row["throttle_avg_ms"]:
-        text += f", a quota {row['throttle_avg_ms']:,.1f} ms"
+        text += f", a quota {texts.fixed(row['throttle_avg_ms'], 1, group=',')} ms"
     if row["outside_avg_ms"] is None:
         return f"{text}, and the part of network and client is not known ({row['outside_unknown']})"
-    return f"{text}, network and client {row['outside_avg_ms']:,.1f} ms"
+    return f"{text}, network and client {texts.fixed(row['outside_avg_ms'], 1, group=',')} ms"

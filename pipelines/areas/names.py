@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = (

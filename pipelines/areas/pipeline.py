@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import NOW, SOON, Problem, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 
 OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
 """What became of rows (pipeline_progress)."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 
 NAME = "producer_ids"
 TABLES = ("producer_id_rates", "producer_id_bursts")
@@ -170,7 +170,8 @@ def findings(scope: "Scope") -> Iterator[Finding]:
 def _over(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{row['principal']} took new producer ids at {row['rate_per_s']:.1f} per second at "
+            f"{row['principal']} took new producer ids at "
+            f"{texts.fixed(row['rate_per_s'], 1)} per second at "
             f"broker {row['broker_id']}, and conf allows {row['quota_per_s']:g}: over it for "
             f"{row['seconds']} s. No stock broker throttles that (KIP-936)."
         ),

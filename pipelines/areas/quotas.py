@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
     NOTHING,
     NOW,
@@ -16,6 +15,7 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
@@ -229,7 +229,7 @@ def _throttled(row: Row) -> str:
     return (
         f"{client_text(row)}: {throttled:,} of {counted(row['all_requests'], 'request')} charged "
         f"to {row['quota_type']} {noun(throttled, 'was', 'were')} throttled, "
-        f"{row['all_throttle_time_ms']:,.0f} ms in all, {cause}."
+        f"{texts.fixed(row['all_throttle_time_ms'], group=',')} ms in all, {cause}."
     )
 
 
@@ -253,7 +253,8 @@ def _bound(scope: "Scope", row: Row) -> Iterator[str]:
     yield (
         f"{client_text(row)}: {entity_text(quota_entity(row))} may use {amount(row['quota'])} "
         f"{_UNITS[row['quota_type']]} of {row['quota_type']} at each broker; {_when(row)} its "
-        f"bucket used {about}{amount(row['quota_bucket_usage'])} at {_where(row)} ({share:.0%})."
+        f"bucket used {about}{amount(row['quota_bucket_usage'])} at {_where(row)} "
+        f"({texts.share(share)})."
     )
     if row["enforcement"] == "callback":
         yield "The brokers have a client.quota.callback.class: this is not enforced by stock rules."

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
@@ -111,7 +111,6 @@ NO_STEP = RowProblem(
     action=lambda rows: texts.step(_next_step(rows[0]) or ""),
 )
 PROBLEMS = (RACK_STEP, PRODUCER_STEP, NO_STEP)
-_MEGABYTE = 1e6
 
 
 def findings(scope: "Scope") -> Iterator[Finding]:
@@ -131,7 +130,7 @@ def findings(scope: "Scope") -> Iterator[Finding]:
 
 def _saved(row: Row) -> str:
     saved = row["saved_bytes_per_hour"]
-    size = "An unknown number of bytes" if saved is None else f"{saved / _MEGABYTE:,.1f} MB"
+    size = "An unknown number of bytes" if saved is None else texts.size(saved)
     owner = client_text(row) if row["principal"] else row["topic"] or row["unnamed_topic_id"]
     return f"{owner}: {size}" if owner else size
 
@@ -139,7 +138,7 @@ def _saved(row: Row) -> str:
 def _racks(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{client_text(row)} {_own_rack(row)}, and read {row['bytes'] / _MEGABYTE:,.1f} MB, "
+            f"{client_text(row)} {_own_rack(row)}, and read {texts.size(row['bytes'])}, "
             f"the largest part in {row['read_rack'] or 'a rack that is not known'}: "
             f"{_crossed(row)} ({row['verdict']})."
         ),
@@ -153,9 +152,9 @@ def _racks(row: Row) -> Finding:
 def _crossed(row: Row) -> str:
     if row["cross_rack_share"] is None:
         return "how much of it crossed racks is not known"
-    crossed = f"{row['cross_rack_bytes'] / _MEGABYTE:,.1f} MB of it crossed racks"
+    crossed = f"{texts.size(row['cross_rack_bytes'])} of it crossed racks"
     of_known = " of what is known" if row["unknown_rack_bytes"] else ""
-    return f"{crossed}, {row['cross_rack_share']:.0%}{of_known}"
+    return f"{crossed}, {texts.share(row['cross_rack_share'])}{of_known}"
 
 
 def _own_rack(row: Row) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 
 NAME = "read_problems"
 TABLES = ("read_problems", "fetch_faults", "offset_resets", "lagging_reads")

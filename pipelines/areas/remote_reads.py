@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
     SOMETIME,
     Finding,
@@ -14,6 +13,7 @@ from quotaflow.pipelines.areas.finding import (
     last_day,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 NAME = "remote_reads"
@@ -49,7 +49,7 @@ REMOTE_READ = RowProblem(
     action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
 )
 PROBLEMS = (REMOTE_READ,)
-_SECOND_MS, _MEGABYTE = 1e3, 1e6
+_SECOND_MS = 1e3
 
 
 def findings(scope: "Scope") -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def findings(scope: "Scope") -> Iterator[Finding]:
         return
     for row in scope.ask(_STEPS):
         text = (
-            f"{_reader(row)}: {row['bytes_per_hour'] / _MEGABYTE:,.1f} MB per hour are read "
+            f"{_reader(row)}: {texts.size(row['bytes_per_hour'])} per hour are read "
             "from remote storage."
         )
         yield REMOTE_READ.of_row(row, text, reasons.remote_read_step(row))
@@ -71,7 +71,7 @@ def _read(row: Row) -> str:
     waited = row["empty_time_ms"]
     wait = f" It waited {amount(waited / _SECOND_MS)} s for empty answers." if waited else ""
     return (
-        f"{client_text(row)} read {row['bytes'] / _MEGABYTE:,.1f} MB of {row['topic']} from remote "
+        f"{client_text(row)} read {texts.size(row['bytes'])} of {row['topic']} from remote "
         f"storage in {counted(row['fetches'], 'answer')}, which took brokers "
         f"{amount(row['fetch_time_ms'] / _SECOND_MS)} s.{wait}"
     )

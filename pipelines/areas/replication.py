@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
     NOW,
     SOON,
@@ -14,6 +13,7 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted, noun
 
 NAME = "replication"
@@ -269,8 +269,8 @@ def findings(scope: "Scope") -> Iterator[Finding]:
 
 def _move(row: Row) -> Finding:
     state = row["state"]
-    left = f", {row['bytes_left'] / 1e6:,.1f} MB are left" if row["bytes_left"] else ""
-    eta = f", about {row['eta_s']:,.0f} s to go" if row["eta_s"] is not None else ""
+    left = f", {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
+    eta = f", about {texts.duration(row['eta_s'] * 1e3)} to go" if row["eta_s"] is not None else ""
     by = f" by {row['requested_by']}" if row["requested_by"] else ""
     return Finding(
         text=(
@@ -289,7 +289,7 @@ def _throttled(row: Row) -> Finding:
     stalled = amount(row["stalled_fetches"])
     return Finding(
         text=(
-            f"a throttle of {amount(row['rate'])} bytes/s slows replication of {row['topic']} at "
+            f"a throttle of {texts.rate(row['rate'])} slows replication of {row['topic']} at "
             f"the {row['side']} {row['broker_id']}: {stalled} "
             f"{noun(stalled, 'fetch', 'fetches')} stalled."
         ),
@@ -312,7 +312,8 @@ def _shrink(row: Row) -> Finding:
 def _degraded(row: Row) -> Finding:
     p99 = {"PRODUCE": "produce_p99_ms", "FETCH": "fetch_p99_ms"}
     slow = [
-        f"p99 of {api} {row[column]:,.0f} ms, usually {row[f'usual_{column}']:,.0f}"
+        f"p99 of {api} {texts.fixed(row[column], group=',')} ms, usually "
+        f"{texts.fixed(row[f'usual_{column}'], group=',')}"
         for api, column in p99.items()
         if row[column] is not None and row[f"usual_{column}"] is not None
     ]

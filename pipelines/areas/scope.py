@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.question import IN_DAY, NO_NAME, WITHIN, Question, Row, filled
 from quotaflow.pipelines.areas.subject import Subject, any_of
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
 from quotaflow.pipelines.jobs.fillers import filler
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.sql_literals import literal

@@ -5,7 +5,6 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import (
     NOW,
     SOON,
@@ -18,6 +17,7 @@ from quotaflow.pipelines.areas.finding import (
 )
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 

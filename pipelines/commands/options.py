@@ -10,7 +10,7 @@ import typer
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import demo_tables
-from quotaflow.pipelines.terminal import layout, output, times, values
+from quotaflow.pipelines.terminal import layout, output, texts, times
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -67,7 +67,7 @@ def conf_of_tables(file: Path | None, overrides: list[str] | None) -> "Conf":
     sources = config.given(file, overrides)
     settings = config.load(*sources)
     if ended_at := demo_tables.ended_at(settings.warehouse):
-        age = values.duration(max((datetime.now(UTC) - ended_at).total_seconds(), 0))
+        age = texts.age(ended_at, datetime.now(UTC))
         instead = (
             f"{sources.file} names none: set warehouse.path"
             if sources.file

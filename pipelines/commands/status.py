@@ -12,7 +12,7 @@ from rich.text import Text
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.monitoring import health
-from quotaflow.pipelines.terminal import grid, output, progress, values
+from quotaflow.pipelines.terminal import grid, output, progress, texts, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
@@ -99,7 +99,8 @@ def _summary(report: "HealthReport") -> Iterator[str]:
     yield f"alerts open     {report.open_alerts}"
     yield f"plan waiting    {_plan(report)}"
     yield f"checks failing  {_checks(report)}"
-    yield f"disk free       {', '.join(f'{k} {v:.0%}' for k, v in report.free_share.items())}"
+    free = ", ".join(f"{disk} {texts.share(share)}" for disk, share in report.free_share.items())
+    yield f"disk free       {free}"
     if report.stop_reason:
         yield f"stopped         {report.stop_reason}"
     yield ""
@@ -107,7 +108,7 @@ def _summary(report: "HealthReport") -> Iterator[str]:
     yield from (f"! {line}" for line in report.problems)
     silent = [job for job in report.jobs if job.silent_s is not None and not job.problems]
     for job in silent:
-        since = values.duration(job.silent_s or 0)
+        since = texts.duration((job.silent_s or 0) * 1e3)
         yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
     if report.is_well:
         yield "nothing is past a bound" if silent else "all is well"
@@ -128,7 +129,7 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
         "job": job.job,
         "triggered": _ago(job.last_trigger, now),
         "batch": job.batch_id,
-        "took": f"{job.duration_ms / 1_000:.1f} s" if job.duration_ms else None,
+        "took": texts.duration(job.duration_ms) or None,
         "rows_per_s": job.rows_per_s,
         "behind": _behind(job),
         "newest_event": _ago(job.newest_event, now),
@@ -146,11 +147,11 @@ def _behind(job: "JobHealth") -> str | None:
         return "0"
     offsets, size = job.behind_offsets, job.behind_bytes
     amount = counted(offsets, "record") if offsets else counted(size or 0, "byte")
-    return f"{amount}, {values.duration(job.behind_s)}"
+    return f"{amount}, {texts.duration(job.behind_s * 1e3)}"
 
 
 def _ago(moment: datetime | None, now: datetime) -> str | None:
-    return f"{values.duration(max((now - moment).total_seconds(), 0))} ago" if moment else None
+    return f"{texts.age(moment, now)} ago" if moment else None
 
 
 def _plain(report: "HealthReport") -> dict[str, Any]:

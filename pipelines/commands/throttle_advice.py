@@ -10,7 +10,7 @@ from quotaflow.pipelines.advice import move_advice
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, reassign_command
 from quotaflow.pipelines.kafka import reassignment_file
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import output, texts
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing
 
@@ -108,11 +108,11 @@ def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
         return
     least, rate = sizing.least_leader_rate, throttle.max_rate
     if rate is None and least is not None:
-        yield f"Answers to followers suit rates above {least:,.0f} bytes/s (KIP-73)."
+        yield f"Answers to followers suit rates above {texts.rate(least)} (KIP-73)."
         return
     if rate is not None and least is not None and rate > least:
         return
-    above = "no rate" if least is None else f"rates above {least:,.0f} bytes/s"
+    above = "no rate" if least is None else f"rates above {texts.rate(least)}"
     yield (
         f"Replication will stutter: replica.fetch.response.max.bytes is "
         f"{sizing.response_max_bytes:,}, and answers of that size suit {above} only (KIP-73). "
@@ -131,14 +131,15 @@ def _rates(throttle: "MoveThrottle", file: Path, connection: "Connection") -> It
     if throttle.max_rate is None:
         brokers = ", ".join(map(str, sorted({side.broker_id for side in throttle.unknown})))
         yield (
-            f"It ends at any rate above {throttle.min_rate:,.0f} bytes/s. Up to which rate clients "
+            f"It ends at any rate above {texts.rate(throttle.min_rate)}. Up to which rate clients "
             f"do not feel it is not known, because conf has no capacity of brokers {brokers}: set "
             "replication.capacity_bytes_per_s."
         )
         return
     seconds = throttle.seconds(throttle.max_rate)
     yield (
-        f"It ends at any rate above {throttle.min_rate:,.0f} bytes/s; clients do not feel it up to "
-        f"{throttle.max_rate:,.0f}, at which it takes about {seconds or 0.0:,.0f} s."
+        f"It ends at any rate above {texts.rate(throttle.min_rate)}; clients do not feel it up to "
+        f"{texts.rate(throttle.max_rate)}, at which it takes about "
+        f"{texts.duration((seconds or 0.0) * 1e3)}."
     )
     yield reassign_command(str(file), throttle.max_rate, connection)

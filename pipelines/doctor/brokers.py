@@ -15,6 +15,7 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, tool
 from quotaflow.pipelines.kafka import release
 from quotaflow.pipelines.kafka.cluster_state import BROKER_LOGGER, CLIENT_METRICS, UnansweredError
 from quotaflow.pipelines.kafka.release import Release
+from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.configs import LOGGING_LEVELS, REQUEST_LOGGER
 from quotaflow.udfs.counted import counted, noun
 
@@ -198,7 +199,8 @@ def clock(controller_ms: int, now: datetime, max_skew_s: int) -> Finding:
     if controller_ms < 0:
         return refused("clock", "brokers before Kafka 3.3 do not send their time", "")
     off_s = controller_ms / 1_000 - now.timestamp()
-    seen = f"the controller's clock is {abs(off_s):.1f} s {'ahead of' if off_s > 0 else 'behind'}"
+    side = "ahead of" if off_s > 0 else "behind"
+    seen = f"the controller's clock is {texts.fixed(abs(off_s), 1)} s {side}"
     seen += f" ours (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
     if abs(off_s) <= max_skew_s:
         return Finding("clock", OK, seen)

@@ -12,6 +12,7 @@ from quotaflow.pipelines.errors import CheckpointError, QuotaflowError
 from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import LogVolume
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -159,7 +160,7 @@ def _cost(level: str, sources: LevelSources) -> str:
         size = f"about {log_volume.BYTES_PER_LINE:,} bytes a request to write and ship; {measure}"
     else:
         size = (
-            f"{volume.bytes_per_s / 1_000:,.1f} kB/s to write and ship, as capture measured at "
+            f"{texts.rate(volume.bytes_per_s)} to write and ship, as capture measured at "
             f"{volume.ended_at:%Y-%m-%d %H:%M} UTC over {volume.duration_s:.0f} s at "
             f"{counted(len(volume.lines), 'broker')}"
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted, noun
 
 UNREADABLE = "unreadable"
@@ -86,7 +87,7 @@ def _record_times(lines: Sequence[SampledLine], now: datetime, max_skew_s: int) 
         ((line.recorded_at - now).total_seconds() for line in lines if line.recorded_at), default=0
     )
     if ahead_s > max_skew_s:
-        seen = f"the newest is {ahead_s:.0f} s ahead of this machine"
+        seen = f"the newest is {texts.fixed(ahead_s)} s ahead of this machine"
         return Finding(subject, WARNING, seen, "set clocks of shippers and of this machine by NTP")
     return Finding(subject, OK, "every record has one, and none is ahead of this machine")
 
@@ -114,7 +115,9 @@ def _clocks(lines: Sequence[SampledLine], max_skew_s: int, max_lateness_s: int) 
     if behind:
         return _behind(behind, max_lateness_s)
     late_s = max(-min(ahead.values()), 0)
-    return Finding(CLOCKS, OK, f"none is ahead; lines came {late_s:.0f} s after they were written")
+    return Finding(
+        CLOCKS, OK, f"none is ahead; lines came {texts.fixed(late_s)} s after they were written"
+    )
 
 
 def _ahead(over: dict[str, float], ahead: dict[str, float], max_skew_s: int) -> Finding:
@@ -146,7 +149,9 @@ def _behind(behind: dict[str, float], max_lateness_s: int) -> Finding:
 
 
 def _listed(by_broker: dict[str, float], side: str) -> str:
-    return ", ".join(f"broker {broker} is {s:.0f} s {side}" for broker, s in by_broker.items())
+    return ", ".join(
+        f"broker {broker} is {texts.fixed(s)} s {side}" for broker, s in by_broker.items()
+    )
 
 
 def _is_zone(off_s: float) -> bool:

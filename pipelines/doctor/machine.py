@@ -11,6 +11,7 @@ from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_c
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.spark import jars, java, session
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import private_folder
 
 _PACKAGES = {
@@ -83,9 +84,11 @@ def _readers(folder: Path) -> Finding:
 
 
 def _room(name: str, share: float, min_share: float) -> Finding:
-    seen = f"{share:.0%} of the disk is free"
+    seen = f"{texts.share(share)} of the disk is free"
     if share >= min_share:
         return Finding(f"disk of the {name}", OK, seen)
     state = BAD if share < _NO_ROOM else WARNING
     remedy = "make room: `quotaflow upkeep` removes old rows; or move it (conf section warehouse)"
-    return Finding(f"disk of the {name}", state, f"{seen} (bound: {min_share:.0%})", remedy)
+    return Finding(
+        f"disk of the {name}", state, f"{seen} (bound: {texts.share(min_share)})", remedy
+    )

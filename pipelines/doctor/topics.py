@@ -14,7 +14,7 @@ from quotaflow.pipelines.kafka.admin import Cluster, Topic
 from quotaflow.pipelines.kafka.cluster_state import TOPIC
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
-from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 _KEYS = ("request_log_topic", "receiver_topic", "otlp_topic")
@@ -117,7 +117,7 @@ def _read(probe: Probe, topic: Topic, checkpoint: Checkpoint | None) -> Finding:
     young = {at: end[at] if offset < 0 else offset for at, offset in soon.items()}
     ours = checkpoint.kafka if checkpoint and checkpoint.kafka is not None else begin
     age = (
-        f"newest {values.duration(max(now.timestamp() - newest / 1_000, 0))} old"
+        f"newest {texts.duration(max(now.timestamp() * 1_000 - newest, 0))} old"
         if newest > 0
         else "empty"
     )
@@ -130,7 +130,7 @@ def _kept(probe: Probe, topic: Topic) -> tuple[int, str]:
     if answer.reason:
         return -1, f"retention unknown ({answer.reason})"
     kept_ms = int({c.name: c.value for c in answer.content}.get(_RETENTION) or -1)
-    return kept_ms, f"kept {values.duration(kept_ms / 1_000)}" if kept_ms > 0 else "kept forever"
+    return kept_ms, f"kept {texts.duration(kept_ms)}" if kept_ms > 0 else "kept forever"
 
 
 class ReadPosition:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quotaflow.pipelines.kafka import record_batches
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.parser import LineParser
@@ -82,9 +83,9 @@ class LineCounts:
             if not lines:
                 yield f"broker {broker_id}: no line came: is its shipper running?"
             else:
-                rate, kilobytes = lines / duration_s, size / duration_s / 1_000
+                rate = f"{texts.number(lines / duration_s)}/s, {texts.rate(size / duration_s)}"
                 name = _broker_text(broker_id)
-                yield f"{name}: {counted(lines, 'line')}, {rate:.1f}/s, {kilobytes:.1f} kB/s"
+                yield f"{name}: {counted(lines, 'line')}, {rate}"
         if self.by_api:
             top = self.by_api.most_common(_MAX_APIS)
             yield "most lines: " + ", ".join(f"{api} {count}" for api, count in top)
@@ -102,8 +103,8 @@ class LineCounts:
 def line(rates: Sequence[Mapping[str, Any]]) -> str:
     """The rates of all brokers as one line of text."""
     return "  ".join(
-        f"{_broker_text(row['broker_id'])}: {row['lines_per_s']:.1f} lines/s "
-        f"{row['bytes_per_s'] / 1_000:.1f} kB/s"
+        f"{_broker_text(row['broker_id'])}: {texts.number(row['lines_per_s'])} lines/s "
+        f"{texts.rate(row['bytes_per_s'])}"
         for row in rates
     )
 

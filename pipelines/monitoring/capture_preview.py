@@ -12,6 +12,7 @@ from quotaflow.pipelines.feedback.runs import request_logger
 from quotaflow.pipelines.feedback.runs.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import BYTES_PER_LINE
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
@@ -84,7 +85,7 @@ def text(connection: Connection, switch: Switch, volume: Volume) -> Iterator[str
         rate_text = "unknown: no line of it was ingested yet"
         if rate is not None:
             rate_text = (
-                f"about {rate:.1f} lines/s and {size / 1_000:.1f} kB/s, as when last ingested"
+                f"about {texts.number(rate)} lines/s and {texts.rate(size)}, as when last ingested"
             )
         yield f"  expected    {rate_text}"
         if each["command"]:

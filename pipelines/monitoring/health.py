@@ -28,6 +28,7 @@ from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -153,8 +154,8 @@ def _problems(
         yield f"{checks}: quotaflow show {CHECK_FAILED.table}"
     for name, share in free.items():
         if share < conf.health.min_free_share:
-            bound = f"bound: {conf.health.min_free_share:.0%}"
-            yield f"the disk of the {name} has {share:.0%} free ({bound}): make room"
+            bound = f"bound: {texts.share(conf.health.min_free_share)}"
+            yield f"the disk of the {name} has {texts.share(share)} free ({bound}): make room"
 
 
 def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
-from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 SNAPSHOT = "snapshot"
@@ -100,7 +100,7 @@ def _problems(
 ) -> Iterator[str]:
     yield from _silence(facts, now, bounds.max_silence_s)
     if behind_s is not None and behind_s > bounds.max_behind_s:
-        behind, limit = values.duration(behind_s), values.duration(bounds.max_behind_s)
+        behind, limit = (texts.duration(s * 1e3) for s in (behind_s, bounds.max_behind_s))
         yield f"data from {behind} ago is not read yet (bound: {limit})"
     if facts.unread is not None and facts.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
@@ -111,7 +111,7 @@ def _problems(
     ):
         share = (facts.row.get(f"rows_{name}") or 0) / rows if rows else 0
         if share > bound:
-            yield f"{share:.1%} of its rows {name} (bound: {bound:.1%})"
+            yield f"{texts.share(share)} of its rows {name} (bound: {texts.share(bound)})"
     yield from facts.not_up_to_date
 
 
@@ -135,8 +135,8 @@ def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:
     if last is None:
         yield "it never reported a batch"
     elif now - last > timedelta(seconds=max_s):
-        silent = values.duration((now - last).total_seconds())
-        yield f"no trigger for {silent} (bound: {values.duration(max_s)})"
+        silent = texts.age(last, now)
+        yield f"no trigger for {silent} (bound: {texts.duration(max_s * 1e3)})"
 
 
 def _utc(time: datetime | None) -> datetime | None:

@@ -16,6 +16,7 @@ from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
 from quotaflow.pipelines.areas.telemetry import EVENTS
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reasons import accused_burst
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
@@ -171,7 +172,7 @@ def _check(row: Row) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.6g}"
+    return "unknown" if value is None else texts.precise(value)
 
 
 def _cut(text: str | None) -> str:

@@ -11,8 +11,10 @@ from quotaflow.pipelines.reasons.wording import (
     name,
     number,
     numbered,
+    rate,
     worded,
 )
+from quotaflow.pipelines.terminal import texts
 
 _NOBODY = "a login before the request log began"
 
@@ -26,10 +28,6 @@ def blocked_reason(row: Row) -> str | None:
     """Why a row of desired_configs must not be planned; None where it can be."""
     code = row["blocked_reason"]
     return None if code is None else worded(BLOCKED_REASONS, code, row)
-
-
-def _megabytes(row: Row, column: str) -> str:
-    return number(row, column, 1, 1e6)
 
 
 def _unit(row: Row) -> str:
@@ -78,18 +76,16 @@ def _rate(row: Row) -> str:
     capacity = (
         "a capacity that is not known"
         if row["bound"] is None
-        else (f"{_megabytes(row, 'bound')} MB/s ({name(row, 'reason_detail')})")
+        else (f"{rate(row, 'bound')} ({name(row, 'reason_detail')})")
     )
     current = (
         "no rate is set"
         if row["rate_bytes_per_s"] is None
-        else (
-            f"{_megabytes(row, 'rate_bytes_per_s')} MB/s are set by {name(row, 'subject', _NOBODY)}"
-        )
+        else (f"{rate(row, 'rate_bytes_per_s')} are set by {name(row, 'subject', _NOBODY)}")
     )
     return (
-        f"{row['reason_code']}: of {capacity} other traffic takes {_megabytes(row, 'observed')}, "
-        f"the throttled replicas are written at {_megabytes(row, 'written_bytes_per_s')}, and "
+        f"{row['reason_code']}: of {capacity} other traffic takes {rate(row, 'observed')}, "
+        f"the throttled replicas are written at {rate(row, 'written_bytes_per_s')}, and "
         f"{current}{_slow_clients(row)}"
     )
 
@@ -132,7 +128,7 @@ def _moved_unlisted(row: Row) -> str:
     return (
         f"replicas that are moved and that it does not name: {number(row, 'matching')}; they "
         "take what they can get, though a rate of "
-        f"{_megabytes(row, 'rate_bytes_per_s')} MB/s is set"
+        f"{rate(row, 'rate_bytes_per_s')} is set"
     )
 
 
@@ -143,8 +139,8 @@ def _or_recommended(text: str) -> Words:
         is_rate = row["evidence_table"] == "replication_rate_advice"
         if not is_rate or row["config_value"] is None or row["reason_code"] == "cooldown":
             return text
-        value = f"{float(row['config_value']) / 1e6:.1f}"
-        return f"{text}; {value} MB/s fit, by {reason(row)}"
+        fitting = texts.rate(float(row["config_value"]))
+        return f"{text}; {fitting} fit, by {reason(row)}"
 
     return words
 
@@ -159,7 +155,7 @@ def _floor_exceeds_capacity(row: Row) -> str:
 def _rate_not_above_writes(row: Row) -> str:
     return (
         "the rate that is set is no more than what is written into all replicas it would limit "
-        f"then, {_megabytes(row, 'written_bytes_per_s')} MB/s: raise it first, or the move never "
+        f"then, {rate(row, 'written_bytes_per_s')}: raise it first, or the move never "
         "ends"
     )
 

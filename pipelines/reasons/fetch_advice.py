@@ -8,6 +8,7 @@ from quotaflow.pipelines.reasons.wording import (
     name,
     number,
     numbered,
+    size,
     worded,
 )
 
@@ -55,8 +56,8 @@ FETCH_STEPS = by_code(
             "Answers can fill much more memory than they ever did, and more than 256 MiB.",
             (*_CHANGE, "bound_bytes", "observed_bytes"),
             lambda row: (
-                f"{_change(row)}: answers can be {number(row, 'bound_bytes', 1, 1e6)} MB, and were "
-                f"{number(row, 'observed_bytes', 1, 1e6)} MB at most"
+                f"{_change(row)}: answers can be {size(row, 'bound_bytes')}, and were "
+                f"{size(row, 'observed_bytes')} at most"
             ),
         ),
         Wording(

@@ -1,6 +1,7 @@
 """The codes of why_groups_lag.cause: why a group lags, and what helps."""
 
 from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, cut, fixed, name, worded
+from quotaflow.pipelines.terminal import texts
 
 _SETTINGS = {
     "partition_max_bytes": "max.partition.fetch.bytes",
@@ -21,14 +22,10 @@ def lag_cause(row: Row) -> str:
     which = f" ({name(row, 'detail')})" if row["detail"] is not None else ""
     sure = "" if row["confidence"] is None else f", confidence {row['confidence']:.2f}"
     numbers = ", ".join(
-        f"{cut(each['signal'])} {_number(each['value'])}" for each in row["evidence"] or ()
+        f"{cut(each['signal'])} {texts.precise(each['value'], 3)}" for each in row["evidence"] or ()
     )
     rests = f": {numbers}" if numbers else ""
     return f"{cut(row['cause']).replace('_', ' ')}{which}{sure}{rests}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= _MAX_DIGITS else f"{value:.3g}"
 
 
 def _setting(row: Row) -> str:

@@ -10,6 +10,7 @@ from quotaflow.pipelines.reasons.wording import (
     name,
     number,
     numbered,
+    size,
 )
 from quotaflow.udfs.counted import noun
 
@@ -40,8 +41,8 @@ def _expected(row: Row) -> str:
 
 def _fill_heap(row: Row) -> str:
     return (
-        f"{_offender(row)}; producer ids come to {number(row, 'observed', 1, _MB)} MB of heap at "
-        f"broker {number(row, 'broker_id')}, and {number(row, 'bound', 1, _MB)} MB are the bound"
+        f"{_offender(row)}; producer ids come to {size(row, 'observed')} of heap at "
+        f"broker {number(row, 'broker_id')}, and {size(row, 'bound')} are the bound"
         f"{_expected(row)}"
     )
 
@@ -66,8 +67,8 @@ def _over_quota(row: Row) -> str:
 def _of_many(row: Row) -> str:
     cause = UNKNOWN if row["reason_detail"] is None else cut(row["reason_detail"])
     harm = (
-        f"producer ids come to {number(row, 'observed', 1, _MB)} MB of heap at broker "
-        f"{number(row, 'broker_id')}, and {number(row, 'bound', 1, _MB)} MB are the bound"
+        f"producer ids come to {size(row, 'observed')} of heap at broker "
+        f"{number(row, 'broker_id')}, and {size(row, 'bound')} are the bound"
         if row["unit"] == "bytes"
         else f"clients of broker {number(row, 'broker_id')} wait: p99 of PRODUCE "
         f"{number(row, 'observed')} ms, usually {number(row, 'bound')}"
@@ -81,8 +82,8 @@ def _of_many(row: Row) -> str:
 
 def _outlast_heap(row: Row) -> str:
     return (
-        f"producer ids come to {number(row, 'observed', 1, _MB)} MB of heap at broker "
-        f"{number(row, 'broker_id')} before they expire, and {number(row, 'bound', 1, _MB)} MB are "
+        f"producer ids come to {size(row, 'observed')} of heap at broker "
+        f"{number(row, 'broker_id')} before they expire, and {size(row, 'bound')} are "
         f"the bound; they expire after {number(row, 'matching', 1, _HOUR_MS)} h now, and "
         f"{number(row, 'total', 1, _HOUR_MS)} h cost no producer its id that snapshots have seen. "
         "The price: what a producer retries after a longer pause may be stored twice"

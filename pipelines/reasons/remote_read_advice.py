@@ -1,6 +1,6 @@
 """The codes of remote_read_advice.advice: what spares reads of remote storage, or waits for it."""
 
-from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, name, number, worded
+from quotaflow.pipelines.reasons.wording import Row, Wording, by_code, name, number, size, worded
 
 _HOUR_MS = 3.6e6
 
@@ -31,7 +31,7 @@ REMOTE_READ_STEPS = by_code(
                 f"set local.retention.ms of {name(row, 'topic')} to "
                 f"{number(row, 'recommended_ms')}, which is "
                 f"{number(row, 'local_retention_ms')} now: that takes "
-                f"{number(row, 'extra_local_bytes', 1, 1e9)} GB more of brokers' disks"
+                f"{size(row, 'extra_local_bytes')} more of brokers' disks"
             ),
         ),
         Wording(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.udfs.counted import noun
 
@@ -51,7 +52,15 @@ def with_topic(row: Row) -> Row:
 
 
 def number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
-    return UNKNOWN if row[column] is None else f"{row[column] / scale:.{decimals}f}"
+    return UNKNOWN if row[column] is None else texts.fixed(row[column] / scale, decimals)
+
+
+def size(row: Row, column: str) -> str:
+    return UNKNOWN if row[column] is None else texts.size(row[column])
+
+
+def rate(row: Row, column: str) -> str:
+    return UNKNOWN if row[column] is None else texts.rate(row[column])
 
 
 def numbered(row: Row, column: str, one: str, many: str | None = None) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.changes import ENDS, LEASE_OVER, UNENDED
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.question import Row
@@ -12,6 +11,7 @@ from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.report.plan import config_value, entity, value
 from quotaflow.pipelines.report.section import TIME, GridColumn, ReportSection, grid, moment, text
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that were made"

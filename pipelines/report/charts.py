@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.areas.texts import NOT_KNOWN, label, listed, number, size
 from quotaflow.pipelines.report import svg
+from quotaflow.pipelines.terminal.texts import NOT_KNOWN, label, listed, number, size
 
 MAX_SERIES = 6
 """A chart has at most this many lines, the largest; captions say so."""

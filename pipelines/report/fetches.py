@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import fetches, reads, remote_reads, texts
+from quotaflow.pipelines.areas import fetches, reads, remote_reads
 from quotaflow.pipelines.areas.fetches import BOUNDS, SETTINGS, SIZES, fetcher
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Fetch sizes and reads that fail"

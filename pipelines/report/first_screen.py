@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.costs import costs_of
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding
 from quotaflow.pipelines.areas.question import Row
@@ -12,6 +11,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.traffic import BOTH, CHANGES_SEEN, EARLIER, RACK_COSTS, SNAPSHOTS
 from quotaflow.pipelines.report import rack_traffic
 from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.groups import CAUSES, LAGS, PROBLEMS, first_causes
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import Chart, GridColumn, ReportSection, grid, number, text
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Groups"

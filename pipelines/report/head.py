@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.terminal import texts
 
 
 @dataclass(frozen=True, slots=True)

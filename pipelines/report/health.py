@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import Finding, in_cluster
 from quotaflow.pipelines.areas.pipeline import (
     DATA_OLD,
@@ -28,6 +27,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Health of the pipeline"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.replication import OUT_OF_SYNC
@@ -10,6 +9,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.traffic import CLIENTS, CLUSTER, FLOWS
 from quotaflow.pipelines.report.charts import by_name, lines
 from quotaflow.pipelines.report.section import Chart, ReportSection
+from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.levels import IN_WORDS
 
 TITLE = "Overview"

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.changes import FROZEN, WAITING
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.question import Row
@@ -13,6 +12,7 @@ from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.report.section import GridColumn, ReportSection, grid, number, text
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Changes that wait"

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.producer_ids import HEAP, OFFENDERS, PROBLEMS, RATES
 from quotaflow.pipelines.areas.question import Row
@@ -18,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Producer ids"

@@ -1,6 +1,5 @@
 """The section on data quality: the last result of each check (`quotaflow check`)."""
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.pipeline import CHECKS, QUALITY
 from quotaflow.pipelines.areas.scope import Scope
@@ -11,6 +10,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.quotas import HEADROOM, PROBLEMS, RAISES, THROTTLED, bucket
@@ -18,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Client quotas"

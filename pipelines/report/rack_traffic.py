@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.racks import CROSSING, PAIRS, PROBLEMS, PRODUCER_STEPS, STEPS
@@ -18,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 
 TITLE = "Traffic between racks"
 _TABLE = "rack_traffic"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.names import BROKER, MOVE
 from quotaflow.pipelines.areas.question import Row
@@ -29,6 +28,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 TITLE = "Replication throttles and moves"

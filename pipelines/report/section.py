@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import OF_ALL, Row
 from quotaflow.pipelines.areas.scope import MAX_ROWS
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 NUMBER, TIME = "number", "time"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.quotas import SET
@@ -17,6 +16,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 _PARTS = (("user", "is_default_user"), ("client_id", "is_default_client_id"))

@@ -7,7 +7,7 @@ follow a dark page and print.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.areas.texts import label
+from quotaflow.pipelines.terminal.texts import label
 
 NUM_COLOURS = 7
 SHAPES = (

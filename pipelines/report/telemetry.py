@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
@@ -18,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.levels import SAMPLED_LOG, WHOLE_LOG
 from quotaflow.udfs.counted import counted, noun
 
@@ -117,7 +117,7 @@ def _coverage(kinds: Sequence[Row]) -> str:
         sum(row[name] for row in kinds)
         for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")
     )
-    of_all = f"{missing / expected:.1%}" if expected else "none"
+    of_all = texts.share(missing / expected) if expected else "none"
     return (
         f"{counted(instances, 'client instance was', 'client instances were')} asked to push; of "
         f"{counted(expected, 'expected push', 'expected pushes')} {of_all} are missing, and "

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.areas import pages, texts
+from quotaflow.pipelines.areas import pages
 from quotaflow.pipelines.areas.costs import costs_of_name
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import Row
@@ -22,6 +22,7 @@ from quotaflow.pipelines.report.section import (
     number,
     text,
 )
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 

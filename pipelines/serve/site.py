@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from quotaflow.pipelines.areas import names, texts
+from quotaflow.pipelines.areas import names
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
@@ -24,6 +24,7 @@ from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
 from quotaflow.pipelines.serve.tables import BusyError, Tables, Versions
+from quotaflow.pipelines.terminal import texts
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.report.section import GridColumn

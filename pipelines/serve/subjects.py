@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from quotaflow.pipelines.advice.why import Answer, AreaAnswer, why
-from quotaflow.pipelines.areas import pages, texts
+from quotaflow.pipelines.areas import pages
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
@@ -15,6 +15,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report.section import Chart, Grid, ReportSection
 from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 KINDS = (PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE)

@@ -84,14 +84,6 @@ def visible(content: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in content)
 
 
-def duration(seconds: float) -> str:
-    """A duration in one unit: 42 s, 42 min, 42 h or 42 d."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 def iso(moment: int, unit: str) -> str:
     """A count of units since 1970 as ISO time in UTC; years out of Python's range stay a number."""
     us = moment * 10**6 // _PER_SECOND[unit]

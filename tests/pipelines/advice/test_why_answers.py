@@ -187,7 +187,7 @@ def test_what_part_of_its_reads_crossed_racks(tmp_path: Path) -> None:
     assert (row["state"], row["finding"]) == (
         PROBLEM,
         "User:alice as orders is in az-b, and read 8.0 MB, the largest part in az-b: 2.0 MB of it "
-        "crossed racks, 25% (mixed).",
+        "crossed racks, 25 % (mixed).",
     )
 
 

@@ -66,8 +66,8 @@ def test_all_is_well(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -
 @pytest.mark.parametrize(
     ("work", "expected"),
     [
-        ({"quarantined": 3}, "! facts: 30.0% of its rows quarantined (bound: 1.0%)"),
-        ({"ago_s": 7_300}, "! results: no trigger for 2 h (bound: 30 min)"),
+        ({"quarantined": 3}, "! facts: 30 % of its rows quarantined (bound: 1 %)"),
+        ({"ago_s": 18_000}, "! results: no trigger for 5 h (bound: 30 min)"),
     ],
     ids=["quarantine", "silence"],
 )

@@ -48,7 +48,7 @@ def test_it_is_one_line_on_stderr(
 ) -> None:
     assert execute(words.split()) == 0
     printed = capsys.readouterr()
-    assert printed.err == f"tables of the demo that ended 3 d ago; {NAMED_BY}\n"
+    assert printed.err == f"tables of the demo that ended 3 days ago; {NAMED_BY}\n"
     named = ["--set", f"warehouse.path={home / 'warehouse'}"]
     assert execute([*words.split(), *named]) == 0
     assert capsys.readouterr() == (printed.out, "")
@@ -87,7 +87,7 @@ def test_it_is_said_unless_conf_names_a_place(
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
     options.conf_of_tables(file if conf is not None and way == "option" else None, pairs)
-    expected = f"tables of the demo that ended 3 d ago; {line}\n" if line else ""
+    expected = f"tables of the demo that ended 3 days ago; {line}\n" if line else ""
     assert capsys.readouterr() == ("", expected.format(file=file))
 
 
@@ -130,7 +130,7 @@ def test_why_over_tables_with_rows_prints_rows_alone_to_stdout(
     assert execute(["show", "quota_usage", "--json"]) == 0
     printed = capsys.readouterr()
     assert all(json.loads(line) for line in printed.out.splitlines())
-    assert printed.err.splitlines() == [f"tables of the demo that ended 3 d ago; {NAMED_BY}"]
+    assert printed.err.splitlines() == [f"tables of the demo that ended 3 days ago; {NAMED_BY}"]
 
 
 class UsesTablesError(QuotaflowError):

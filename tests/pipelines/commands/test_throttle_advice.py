@@ -120,7 +120,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "carried_at_most_bytes_per_s": 20 * MB,
         },
     ]
-    assert "above 4,000,000 bytes/s; clients do not feel it up to 54,000,000" in err
+    assert "above 4.0 MB/s; clients do not feel it up to 54.0 MB/s" in err
     assert "takes about 12 s" in err
     assert "kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9092 --execute" in err
     assert "move it.json' --throttle 54000000" in err
@@ -161,7 +161,7 @@ def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise)
     assert (leader["capacity"], follower["capacity"]) == ("unknown", "conf")
     assert (leader["most_bytes_per_s"], leader["reason"]) == (None, "capacity_unknown")
     assert leader["carried_at_most_bytes_per_s"] == 80 * MB
-    assert "It ends at any rate above 4,000,000 bytes/s." in err
+    assert "It ends at any rate above 4.0 MB/s." in err
     assert "is not known, because conf has no capacity of brokers 1: set" in err
     assert "suit rates above" in err, "the sizing rule needs no capacity"
     assert "No rate fits" not in err

@@ -50,7 +50,7 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "no snapshot for long",
         job_facts("snapshot", last_trigger=NOON - timedelta(days=3)),
-        ["no trigger for 3 d (bound: 10 min)"],
+        ["no trigger for 3 days (bound: 10 min)"],
     ),
     ("a command by hand", JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}), []),
     ("never reported", JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"]),
@@ -78,10 +78,10 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "unreadable rows",
         job_facts(rows_in=1_000, rows_quarantined=11),
-        ["1.1% of its rows quarantined (bound: 1.0%)"],
+        ["1.1 % of its rows quarantined (bound: 1 %)"],
     ),
     ("a few unreadable rows", job_facts(rows_in=1_000, rows_quarantined=10), []),
-    ("late rows", job_facts(rows_in=100, rows_late=6), ["6.0% of its rows late (bound: 5.0%)"]),
+    ("late rows", job_facts(rows_in=100, rows_late=6), ["6 % of its rows late (bound: 5 %)"]),
     ("no rows", job_facts(rows_in=0, rows_late=None), []),
 )
 def test_a_job_past_a_bound_says_which(facts: JobFacts, expected: list[str]) -> None:

@@ -5,7 +5,6 @@ from datetime import date
 
 import pytest
 
-from quotaflow.pipelines.areas import texts
 from quotaflow.pipelines.areas.costs import costs_of
 from quotaflow.pipelines.areas.names import TOPIC
 from quotaflow.pipelines.config.cluster import Team
@@ -13,6 +12,7 @@ from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.teams import section
 from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

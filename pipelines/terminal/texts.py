@@ -1,13 +1,24 @@
 """Values as text: cut, with units, and without characters that do not print."""
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+
+from quotaflow.udfs.counted import noun
 
 NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
 _MAX_NAMES = 5
-_SMALL, _TINY, _LEAST = 10, 0.01, 1e-6
+_SMALL, _GROUPED, _MAX_ERROR = 10, 1_000, 0.05
+_LEAST = 1e-9
+_UNITS_OF_TIME = (
+    (1e3, 1e0, "ms"),
+    (12e4, 1e3, "s"),
+    (72e5, 6e4, "min"),
+    (48 * 36e5, 36e5, "h"),
+    (math.inf, 864e5, "days"),
+)
 _LEAST_MONEY = 0.005
 
 
@@ -52,26 +63,49 @@ def step(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with few digits; empty if unknown."""
+    """A number with few digits, as all that follow within 5 % and never 0; empty if unknown."""
     if value is None:
         return ""
-    if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124  NaN is unlike itself
+    if not math.isfinite(value):
         return NOT_KNOWN
-    if _LEAST <= abs(value) < _TINY:
-        return f"{float(f'{value:.2g}'):.7f}".rstrip("0")
-    return f"{value:,.2f}".rstrip("0").rstrip(".") if abs(value) < _SMALL else f"{value:,.0f}"
+    if 1 <= abs(value) < _SMALL:
+        return _trimmed(f"{value:.2f}")
+    return f"{value:,.0f}" if abs(value) >= _SMALL or not value else precise(value, 2)
+
+
+def precise(value: float, digits: int = 6) -> str:
+    """A number with so many digits: whole from a thousand on, without an exponent from 1e-9 on."""
+    if abs(value) >= _GROUPED:
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}g}"
+    is_long = "e" in text and abs(value) >= _LEAST
+    return _trimmed(f"{float(text):.{digits + 9}f}") if is_long else text
+
+
+def fixed(value: float, decimals: int = 0, *, group: str = "") -> str:
+    """A number with so many decimals, or with two digits where these would be off by over 5 %.
+
+    So 0.004 is not 0. `group` separates thousands: none in an id or a value of a config.
+    """
+    text = f"{value:{group}.{decimals}f}"
+    off = abs(float(text.replace(",", "")) - float(value))
+    return text if off <= _MAX_ERROR * abs(value) else precise(value, 2)
 
 
 def share(value: float | None) -> str:
     """A share as per cent."""
-    return "" if value is None else f"{100 * value:,.0f} %"
+    return "" if value is None else f"{fixed(100 * value, group=',')} %"
 
 
 def size(size_bytes: float | None) -> str:
     """Bytes in powers of ten: 1.2 MB."""
+    if size_bytes is None or not math.isfinite(size_bytes):
+        return NOT_KNOWN
     from rich.filesize import decimal  # noqa: PLC0415  a bundle builds without packages
 
-    return NOT_KNOWN if size_bytes is None else decimal(round(size_bytes))
+    if abs(size_bytes) < _GROUPED:
+        return f"{number(size_bytes)} {noun(size_bytes, 'byte')}"
+    return "-" * (size_bytes < 0) + decimal(round(abs(size_bytes)))
 
 
 def rate(bytes_per_s: float | None) -> str:
@@ -80,13 +114,20 @@ def rate(bytes_per_s: float | None) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """A duration: 850 ms, 12 s, 3 min, 2 h; empty if unknown."""
+    """A duration: 850 ms, 12 s, 3 min, 2 h, 3 days; empty if unknown."""
     if ms is None:
         return ""
-    for max_ms, unit_ms, unit in ((1e3, 1, "ms"), (12e4, 1e3, "s"), (72e5, 6e4, "min")):
-        if abs(ms) < max_ms:
-            return f"{number(round(ms / unit_ms, 1))} {unit}"
-    return f"{ms / 36e5:,.0f} h" if abs(ms) < 48 * 36e5 else f"{ms / 864e5:,.0f} days"
+    if not math.isfinite(ms):
+        return NOT_KNOWN
+    unit_ms, unit = next(each[1:] for each in _UNITS_OF_TIME if abs(ms) < each[0])
+    value = ms / unit_ms
+    shown = _trimmed(fixed(value, 1)) if abs(value) < _SMALL else fixed(value, group=",")
+    return f"{shown} {unit}"
+
+
+def _trimmed(decimals: str) -> str:
+    has_more = "." in decimals and "e" not in decimals
+    return decimals.rstrip("0").rstrip(".") if has_more else decimals
 
 
 def age(since: datetime, now: datetime) -> str:

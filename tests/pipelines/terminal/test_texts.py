@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from quotaflow.pipelines.areas import texts
+from quotaflow.pipelines.terminal import readable, texts
 
 from ...cases import cases
 from ...delta_tables import NOON
@@ -36,15 +39,21 @@ def test_labels_are_bounded_text(name: str | None, shown: str) -> None:
         (texts.number, 0.001377, "0.0014"),
         (texts.number, 2e-6, "0.000002"),
         (texts.number, -0.002, "-0.002"),
-        (texts.number, 1e-9, "0"),
+        (texts.number, 1e-9, "0.000000001"),
+        (texts.number, 1e-12, "1e-12"),
         (texts.number, float("nan"), "not known"),
         (texts.number, float("inf"), "not known"),
         (texts.share, 0.126, "13 %"),
+        (texts.share, 0.004, "0.4 %"),
         (texts.size, 1_500, "1.5 kB"),
+        (texts.size, 1, "1 byte"),
+        (texts.size, 0.4, "0.4 bytes"),
         (texts.size, None, "not known"),
         (texts.rate, 2e6, "2.0 MB/s"),
+        (texts.rate, 20_000, "20.0 kB/s"),
         (texts.rate, None, ""),
         (texts.duration, None, ""),
+        (texts.duration, 0.03, "0.03 ms"),
         (texts.duration, 850, "850 ms"),
         (texts.duration, 12_340, "12 s"),
         (texts.duration, 7_400, "7.4 s"),
@@ -55,6 +64,41 @@ def test_labels_are_bounded_text(name: str | None, shown: str) -> None:
 )
 def test_values_have_units_people_read(show: Callable[[Any], str], value: Any, shown: str) -> None:
     assert show(value) == shown
+
+
+UNITS = {
+    **dict.fromkeys(["", "byte", "bytes", "ms"], 1.0),
+    **{f"{prefix}B": 10.0 ** (3 * n) for n, prefix in enumerate("kMGTPEZY", 1)},
+    **{"%": 0.01, "s": 1e3, "min": 6e4, "h": 36e5, "days": 864e5},
+}
+
+
+def parsed(text: str) -> float:
+    """The number that a text says: of bytes, of ms, or of the whole."""
+    digits, _, unit = text.removesuffix("/s").partition(" ")
+    return float(digits.replace(",", "")) * UNITS[unit]
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        texts.number,
+        texts.precise,
+        partial(texts.precise, digits=3),
+        texts.fixed,
+        partial(texts.fixed, decimals=3, group=","),
+        texts.share,
+        texts.size,
+        texts.rate,
+        texts.duration,
+        partial(readable.whole, "value"),
+    ],
+)
+@given(st.floats(-1e24, 1e24).filter(bool) | st.floats(-1e3, 1e3).filter(bool))
+def test_no_number_is_shown_as_zero_or_off_by_more_than_five_per_cent(
+    show: Callable[[float], str], value: float
+) -> None:
+    assert parsed(show(value)) == pytest.approx(value, rel=0.05, abs=0.0)
 
 
 @cases(
