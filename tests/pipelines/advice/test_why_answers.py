@@ -151,7 +151,7 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
     )
     assert (fact["state"], fact["finding"]) == (
         FACT,
-        "User:alice as orders read 0.0 MB of orders from remote storage in 2 answers, which took "
+        "User:alice as orders read 3.6 kB of orders from remote storage in 2 answers, which took "
         "brokers 0.02 s. It waited 1.5 s for empty answers.",
     )
     assert [(row["state"], row["evidence"]["advice"]) for row in steps] == [
