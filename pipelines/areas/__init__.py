@@ -1,5 +1,5 @@
 """Areas: the questions of each, what is wrong, and its words. Surfaces lay these out.
 
-`finding.py`, `question.py`, `problems.py` and `scope.py` are the parts; any other module is an area,
-or looks up what areas ask about.
+`finding.py`, `question.py`, `problems.py` and `scope.py` are the parts. Any other module is an
+area, or looks up what areas ask about.
 """

@@ -289,8 +289,8 @@ def _throttled(row: Row) -> Finding:
     stalled = amount(row["stalled_fetches"])
     return Finding(
         text=(
-            f"a throttle of {texts.rate(row['rate'])} slows replication of {row['topic']} at "
-            f"the {row['side']} {row['broker_id']}: {stalled} "
+            f"a throttle slows replication of {row['topic']} to {texts.rate(row['rate'])} at the "
+            f"{row['side']} {row['broker_id']}: {stalled} "
             f"{noun(stalled, 'fetch', 'fetches')} stalled."
         ),
         next_step="see throttle_timeline for who set it, replication_rate_advice for the rate",

@@ -52,9 +52,9 @@ def _first(row: Any, _: LimitBounds) -> str:
 
 
 def _step(row: Any, _: LimitBounds) -> str:
-    what, offence, _todo = _subject(row)
+    _what, offence, _todo = _subject(row)
     direction = "up" if row.direction == RAISE else "down"
-    return f"{what} helps, and {offence} is still too much: a step {direction}"
+    return f"a step {direction}, because {offence} is less and still too much"
 
 
 def _no_gain(row: Any, bounds: LimitBounds, last_step_of: str = "") -> str:

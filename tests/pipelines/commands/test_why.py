@@ -59,7 +59,7 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "exports: 16 of 20 requests charged to producer_byte_rate were throttled" in out
     assert "18,000 ms in all, most likely by its producer_byte_rate" in out
     assert "user dave may use 20,000 bytes/s of producer_byte_rate at each broker" in out
-    assert "at 12:00:11 UTC its bucket used 63,000 at broker 2 (315%)" in out
+    assert "at 12:00:11 UTC its bucket used 63,000 at broker 2 (315 %)" in out
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=40000" in out
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 request" in out
 
@@ -71,7 +71,7 @@ def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out
     assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH of share groups" in out
     assert "A throttled answer counts as a delivery of records that stay locked" in out
-    assert "its bucket used at least 0 at broker 2 (0%)" in out
+    assert "its bucket used at least 0 at broker 2 (0 %)" in out
     assert "--add-config consumer_byte_rate=40000" in out
 
 
@@ -89,7 +89,7 @@ def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     _, out, _ = why({"quota_usage": rows}, "dave", "--at", at(1_800).isoformat())
     assert out.startswith("dave, 2026-11-21 12:00:00 to 13:00:00 UTC")
     assert "exports: 8 of 20 requests charged to producer_byte_rate were throttled" in out
-    assert "in the hour from 12:00 UTC its bucket used 63,000 at broker 2 (315%)" in out
+    assert "in the hour from 12:00 UTC its bucket used 63,000 at broker 2 (315 %)" in out
     assert "It shares that bucket with User:dave as b (50)." in out
     _, out, _ = why({}, "dave", "--at", at(1_800).isoformat(), "--json")
     assert json.loads(out.splitlines()[0])["evidence"]["usage"] == 900
@@ -102,7 +102,7 @@ def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> Non
     _, out, _ = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave")
     assert "8 of 20 requests" in out
     assert "most likely by its producer_byte_rate" in out
-    assert "(80%)" in out
+    assert "(80 %)" in out
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in out
 
 
@@ -130,7 +130,7 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
 
 @cases(
     ("rows", "expected"),
-    ("under its limit", [used(0, 15_000.0)], ["(75%)", "Nothing throttled it in this time."]),
+    ("under its limit", [used(0, 15_000.0)], ["(75 %)", "Nothing throttled it in this time."]),
     (
         "without a quota, when no snapshot was taken",
         [used(0, 15_000.0, None)],
@@ -149,7 +149,7 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     (
         "an estimate says so",
         [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
-        ["its bucket used about 30 at broker 2 (60%)"],
+        ["its bucket used about 30 at broker 2 (60 %)"],
     ),
 )
 def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
