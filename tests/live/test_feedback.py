@@ -96,7 +96,7 @@ def rows(
             evidence_key="live",
             since=datetime.now(UTC) - timedelta(hours=1),
             priority=20,
-            **({"prior_value": None, "observed": 10.0} | others),  # type: ignore[arg-type]
+            **({"prior_value": None, "observed": None if key == RATE else 10.0} | others),  # type: ignore[arg-type]
         )
         for key, value in values.items()
     ]

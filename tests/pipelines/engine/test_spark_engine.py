@@ -39,7 +39,7 @@ SELECT cluster_id, CAST(r.event_time AS DATE) AS event_date, r.event_time, broke
 FROM requests r JOIN topics t USING (cluster_id)
 """
 
-TABLES = (REQUESTS, TOPICS, TABLES["topic_names"], BROKERS, TABLES["traffic"])
+STORED = (REQUESTS, TOPICS, TABLES["topic_names"], BROKERS, TABLES["traffic"])
 
 
 def request(second: int) -> dict[str, Any]:
@@ -62,7 +62,7 @@ TOPIC_ROWS = [{"cluster_id": "c", "event_time": NOON, "topic": "orders", "topic_
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with requests of an hour, in files of some minutes each."""
     root = tmp_path_factory.mktemp("warehouse")
-    for table in TABLES:
+    for table in STORED:
         folder_tables.create(Place.local(root), table)
     for start in range(0, 3_600, 600):
         rows = [request(second) for second in range(start, start + 700, 7)]
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def catalog(spark: SparkSession, folder: Path) -> Iterator[Warehouse]:
     """The same tables in a schema of Spark's catalog."""
     spark.sql("CREATE SCHEMA IF NOT EXISTS engine")
-    for table in TABLES:
+    for table in STORED:
         path = folder / table.name
         spark.sql(f"CREATE TABLE engine.{table.name} USING delta LOCATION '{path}'")
     yield Warehouse(
