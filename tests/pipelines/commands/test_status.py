@@ -24,14 +24,13 @@ from ...rows import HOSTILE, batch, counted
 from ...schemas.views.view_tables import make_table, make_tables
 from ..streaming.test_checkpoints import checkpoint
 
-NOW = datetime.now(UTC)
 ROOT = Path(__file__).parents[3]
 ROOMY = "health.min_free_share=0.0"
 
 
-def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> None:
-    """A warehouse whose jobs ran a while ago, and left three files unread."""
-    at = NOW - timedelta(seconds=ago_s)
+def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> datetime:
+    """A warehouse whose jobs ran a while ago, and left three files unread; when that was."""
+    at = datetime.now(UTC) - timedelta(seconds=ago_s)
     facts = {"event_time": at, "behind_offsets": 0, "state_rows": 4}
     out = {"target": "requests", "event_time": at}
     make_tables(
@@ -49,6 +48,7 @@ def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> None
     checkpoint(folder, "facts", {"logs": {"0": 1}}, batch_id=3)
     source = {"reservoirId": Reader(warehouse).table_id("requests"), "reservoirVersion": 0}
     checkpoint(folder, "results", source, batch_id=5)
+    return at
 
 
 def call(warehouse: Warehouse, *words: str) -> int:
@@ -86,7 +86,12 @@ def test_an_answer_that_is_not_up_to_date_is_said(
     capsys: pytest.CaptureFixture[str], warehouse: Warehouse
 ) -> None:
     fill(warehouse)
-    failed = {"cluster_id": "*", "answer": "quota_advice", "event_time": NOW, "inputs": "{}"}
+    failed = {
+        "cluster_id": "*",
+        "answer": "quota_advice",
+        "event_time": datetime.now(UTC),
+        "inputs": "{}",
+    }
     failed |= {"fingerprint": "", "error": f"a table is damaged {HOSTILE}"}
     made = failed | {"answer": "top_talkers", "error": None}
     make_table(warehouse, ANSWER_STATE, [failed, made])
@@ -174,7 +179,7 @@ def test_tables_in_a_catalog_are_read_by_spark(capsys: pytest.CaptureFixture[str
 def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None:
     fill(warehouse)
     conf = Conf(warehouse=warehouse.conf)
-    report = health.read(conf, NOW)
+    report = health.read(conf, datetime.now(UTC))
     hostile = replace(report, problems=("[red]\x1b[31m" + HOSTILE,))
     shown = status._text(hostile)
     assert "[red]" in shown.plain
@@ -192,7 +197,7 @@ def scraped(text: str) -> dict[tuple[Any, ...], float]:
 
 
 def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
-    fill(warehouse, quarantined=3)
+    at = fill(warehouse, quarantined=3)
     conf = Conf(warehouse=warehouse.conf)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -210,10 +215,10 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
     assert samples["quotaflow_job_problems", "facts"] == 1
     assert samples["quotaflow_job_behind_offsets", "facts"] == 0
     assert samples["quotaflow_disk_free_ratio", "tables"] > 0
-    at = samples["quotaflow_job_last_batch_timestamp_seconds", "facts"]
-    assert at == pytest.approx(NOW.timestamp() - 10, abs=1)
+    last = samples["quotaflow_job_last_batch_timestamp_seconds", "facts"]
+    assert last == pytest.approx(at.timestamp(), abs=1)
     rows = {labels: n for labels, n in samples.items() if labels[0] == "quotaflow_rows_total"}
-    if NOW.hour or NOW.minute:
+    if at.hour or at.minute:
         name = "quotaflow_rows_total"
         assert rows == {
             (name, "out", "facts", "", "requests"): 10,
