@@ -4,18 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = (
-    "decode",
-    "decode_spark",
-    "parse",
-    "groups",
-    "fetch_results",
-    "results",
-    "snapshots",
-    "rollup",
-    "load",
-    "observe",
-)
+BENCHMARKS = ("decode", "parse", "results", "snapshots", "load", "observe")
 
 
 def main() -> int:
