@@ -6,27 +6,22 @@ from pathlib import Path
 from quotaflow.pipelines.spark.java import java
 
 STORE_PASSWORD = "store-password"
-KEY_PASSWORD = "key-password"
+KINDS = ("JKS", "PKCS12")
+"""What a type may be called."""
 BROKER_PASSWORD = "broker-password"
 _EXPORT = "java.base/sun.security.tools.keytool=ALL-UNNAMED"
 CLIENT_NAME = "CN=quotaflow, OU=Data \\, Kafka"
 
 
 def make(folder: Path) -> Path:
-    """Stores broker.p12, client.jks (own key password), client.p12, trust.jks, trust.p12, and what
-    the broker trusts: clients.p12.
+    """Stores broker.p12, client.p12 and trust.p12, what the broker trusts, clients.p12, and
+    trust.jks in Java's old format.
     """
     own = ("-keyalg", "EC", "-groupname", "secp256r1", "-validity", "2", "-alias", "own")
     broker = ("-keystore", f"{folder}/broker.p12", "-storepass", BROKER_PASSWORD)
-    client = ("-keystore", f"{folder}/client.jks", "-storepass", STORE_PASSWORD)
+    client = ("-keystore", f"{folder}/client.p12", "-storepass", STORE_PASSWORD)
     names = ("-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1,dns:localhost")
-    named = ("-dname", CLIENT_NAME, "-storetype", "JKS", "-keypass", KEY_PASSWORD)
-    to_p12 = (
-        *("-srcalias", "own", "-srckeystore", f"{folder}/client.jks"),
-        *("-srcstorepass", STORE_PASSWORD, "-srckeypass", KEY_PASSWORD),
-        *("-destkeystore", f"{folder}/client.p12", "-deststoretype", "PKCS12"),
-        *("-deststorepass", STORE_PASSWORD, "-destkeypass", STORE_PASSWORD),
-    )
+    named = ("-dname", CLIENT_NAME, "-storetype", "PKCS12")
     certificate = ("-noprompt", "-file", f"{folder}/broker.pem", "-alias", "broker")
     trust = (*certificate, "-storepass", STORE_PASSWORD, "-keystore")
     of_client = ("-noprompt", "-file", f"{folder}/client.pem", "-alias", "client")
@@ -39,12 +34,8 @@ def make(folder: Path) -> Path:
         ("-importcert", *trust, f"{folder}/trust.jks", "-storetype", "JKS"),
         ("-importcert", *trust, f"{folder}/trust.p12", "-storetype", "PKCS12"),
         ("-importcert", *of_client, *clients, "-storetype", "PKCS12"),
-        ("-importkeystore", *to_p12),
     )
     return folder
-
-
-SUFFIX = {"JKS": "jks", "PKCS12": "p12"}
 
 
 def _keytool(*calls: tuple[str, ...]) -> None:
@@ -59,15 +50,17 @@ def _keytool(*calls: tuple[str, ...]) -> None:
 
 
 def client_properties(folder: Path, kind: str) -> dict[str, str]:
-    """Properties of a Java client that logs in by the client's certificate, in stores of a kind."""
-    suffix = SUFFIX[kind]
+    """Properties of a Java client that logs in by the client's certificate.
+
+    `kind` is what the type of its stores is called: Java reads PKCS12 by the name JKS too.
+    """
     return {
         "security.protocol": "SSL",
-        "ssl.truststore.location": str(folder / f"trust.{suffix}"),
+        "ssl.truststore.location": str(folder / "trust.p12"),
         "ssl.truststore.type": kind,
         "ssl.truststore.password": STORE_PASSWORD,
-        "ssl.keystore.location": str(folder / f"client.{suffix}"),
+        "ssl.keystore.location": str(folder / "client.p12"),
         "ssl.keystore.type": kind,
         "ssl.keystore.password": STORE_PASSWORD,
-        "ssl.key.password": KEY_PASSWORD if kind == "JKS" else STORE_PASSWORD,
+        "ssl.key.password": STORE_PASSWORD,
     }

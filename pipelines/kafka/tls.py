@@ -11,8 +11,6 @@ from quotaflow.pipelines.config import stores
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka import key_stores
 
-_MOST_BYTES = 4 << 20
-
 
 def context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """The context for properties as Java takes them, secrets looked up.
@@ -49,11 +47,8 @@ def _trust(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _store(properties: Mapping[str, str], store: str) -> key_stores.KeyStore:
-    with Path(properties[f"ssl.{store}.location"]).open("rb") as file:
-        content = file.read(_MOST_BYTES)
-    return key_stores.read(
-        content, properties.get(f"ssl.{store}.password"), properties.get("ssl.key.password")
-    )
+    location = Path(properties[f"ssl.{store}.location"])
+    return key_stores.read(location, properties.get(f"ssl.{store}.password"))
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def test_doctor_names_the_subject_of_a_token(site: Site, monkeypatch: pytest.Mon
     assert f"it is User:{identity_provider.SUBJECT}, from the token's claim sub" in finding.observed
 
 
-@pytest.mark.parametrize("kind", stores.SUFFIX)
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_java_s_key_stores_do_for_every_use(site: Site, tmp_path: Path, kind: str) -> None:
     given = stores.client_properties(site.stores, kind) | {"bootstrap.servers": site.certificates}
     secrets = {key: given.pop(key) for key in list(given) if key.endswith("password")}
@@ -123,7 +123,7 @@ def test_java_s_key_stores_do_for_every_use(site: Site, tmp_path: Path, kind: st
 
 
 def test_texts_of_keys_do_for_every_use(site: Site, tmp_path: Path) -> None:
-    store = key_stores.read((site.stores / "client.p12").read_bytes(), stores.STORE_PASSWORD, None)
+    store = key_stores.read(site.stores / "client.p12", stores.STORE_PASSWORD)
     end = "-----END PRIVATE KEY-----\n"
     key, chain = store.identity_pem.split(end)
     given = {"bootstrap.servers": site.certificates, "security.protocol": "SSL"}
@@ -142,7 +142,7 @@ def test_run_once_works_by_a_token(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("kind", stores.SUFFIX)
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_run_once_works_by_a_certificate(site: Site, tmp_path: Path, kind: str) -> None:
     given = stores.client_properties(site.stores, kind) | {"bootstrap.servers": site.certificates}
     secrets = {key: given.pop(key) for key in list(given) if key.endswith("password")}
