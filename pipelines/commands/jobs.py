@@ -7,7 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import otlp_export, prometheus
+from quotaflow.pipelines.monitoring import prometheus
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
@@ -92,10 +92,7 @@ def run_jobs(
     values = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
 
-    with (
-        prometheus.exposed(values, metrics_port, metrics_file),
-        otlp_export.exported(values, output.note),
-    ):
+    with prometheus.exposed(values, metrics_port, metrics_file):
         rows = runner.run(
             values,
             jobs or [],

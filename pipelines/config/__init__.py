@@ -11,7 +11,6 @@ from quotaflow.pipelines.config.ingest import (
 )
 from quotaflow.pipelines.config.kafka import KafkaSection
 from quotaflow.pipelines.config.loading import load
-from quotaflow.pipelines.config.monitoring import MonitoringSection
 from quotaflow.pipelines.config.plan import PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (
     PricesSection,
@@ -33,7 +32,6 @@ __all__ = [
     "HealthSection",
     "IngestSection",
     "KafkaSection",
-    "MonitoringSection",
     "PayloadsSection",
     "PlanSection",
     "PricesSection",

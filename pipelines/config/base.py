@@ -77,7 +77,6 @@ _UNPRINTED = {
     ("spark", "conf"),
     ("warehouse", "store"),
     ("alerts", "webhook"),
-    ("monitoring", "otlp"),
     ("serve", "token"),
     ("feedback", "signing_keys"),
 }

@@ -21,7 +21,7 @@ _METRICS_HEAD = """\
 # Metrics of quotaflow itself, and their alerts
 
 This page is a reference for engineers who build dashboards and alerts of quotaflow itself:
-[three ways to export the metrics](../operate.md#metrics).
+[how to export the metrics](../operate.md#metrics).
 """
 
 

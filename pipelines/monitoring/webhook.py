@@ -85,11 +85,11 @@ def _check(url: str) -> None:
         raise ConfigError(f"{_KEY} does not refer to an address: https://host/path")
     if parts.auth is not None:
         raise ConfigError(f"{_KEY} refers to an address with a login: remove it")
-    if parts.scheme == "http" and not is_loopback(parts.host):
+    if parts.scheme == "http" and not _is_loopback(parts.host):
         raise ConfigError(f"{_KEY} refers to plain http: only https, but for this machine itself")
 
 
-def is_loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Whether an address is of this machine itself."""
     if host == "localhost":
         return True

@@ -9,7 +9,6 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config.alerts import Webhook
-from quotaflow.pipelines.config.monitoring import OtlpTarget
 from quotaflow.pipelines.config.plan import Manager
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spark import jars
@@ -144,11 +143,6 @@ def test_an_unknown_key_is_named_wherever_it_stands(
         "alerts.webhook.url: write env:NAME or secret:scope/key",
     ),
     ("a webhook of text", "alerts: {webhook: hunter2}", "alerts.webhook"),
-    (
-        "a literal header",
-        "monitoring: {otlp: {url: 'https://c/', headers: {Authorization: hunter2}}}",
-        "monitoring.otlp.headers.Authorization: write env:NAME or secret:scope/key",
-    ),
     ("a key in the place of its section", "privacy: hunter2", "privacy"),
     (
         "a secret of Spark's",
@@ -233,7 +227,6 @@ def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
         ('quotas.advised_users=["CN=a,OU=b"]', "quotas", {"advised_users": ["CN=a,OU=b"]}),
         ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
         ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
-        ("monitoring.otlp.url=http://c/", "monitoring", {"otlp": OtlpTarget(url="http://c/")}),
         ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
         ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
         ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),

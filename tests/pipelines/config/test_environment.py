@@ -185,15 +185,6 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
         {"webhook": Webhook(url="env:X")},
     ),
     (
-        "keys four deep",
-        {
-            "QUOTAFLOW__MONITORING__OTLP__URL": "https://c/v1/metrics",
-            "QUOTAFLOW__MONITORING__OTLP__HEADERS__Authorization": "env:T",
-        },
-        "monitoring",
-        {"otlp": {"url": "https://c/v1/metrics", "headers": {"Authorization": "env:T"}}},
-    ),
-    (
         "a section, key by key",
         {"QUOTAFLOW__PLAN": "{lease_s: 70}"},
         "plan",
