@@ -26,6 +26,7 @@ from quotaflow.pipelines.streaming import query_progress
 from quotaflow.pipelines.streaming.checkpoints import newest_batch
 from quotaflow.pipelines.streaming.listener import BATCH, IDLE, QueryEvent, QueryListener
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.schemas.tables.control import QUERY_PROGRESS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
@@ -177,9 +178,11 @@ class ProgressLog:
         self.unwritten[row["query_id"], row["batch_id"]] = row
         if row["input_rows"]:
             self.rows[job.name] += row["input_rows"]
-            took_s = (row.get("duration_ms") or 0) / 1_000
-            did = f"batch {row['batch_id']}, {counted(row['input_rows'], 'row')} in {took_s:.1f} s"
-            self.report(f"{job.name}: {did}")
+            rows, took = (
+                counted(row["input_rows"], "row"),
+                texts.duration(row.get("duration_ms") or 0),
+            )
+            self.report(f"{job.name}: batch {row['batch_id']}, {rows} in {took}")
             if UNIQUE in (progress.get("observedMetrics") or {}):
                 self._append(job, row, progress)
 
