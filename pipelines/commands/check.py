@@ -1,7 +1,6 @@
 """The command check: expectations on the rows of tables."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import pyarrow as pa
@@ -26,12 +25,6 @@ Tables = Annotated[
     list[str] | None,
     typer.Option("--table", metavar="NAME", help="Only this table; may be given several times."),
 ]
-Docs = Annotated[
-    Path | None,
-    typer.Option(
-        "--docs", metavar="FOLDER", help="Folder for the page, instead of the one in conf."
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -43,15 +36,14 @@ def check(
     *,
     since: Since = None,
     tables: Tables = None,
-    docs: Docs = None,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     layout: Layout,
 ) -> None:
     """Check new rows of the tables against the expectations on them.
 
-    Results go to quality_results (view current_quality) and to an HTML page, which says what to do.
-    Shows expectations that were not met; with --json and --csv, all that were checked. Exit code 1
+    Results go to quality_results (view current_quality). Shows expectations that were not met, with
+    what to do and a query for the rows; with --json and --csv, all that were checked. Exit code 1
     if a critical one was not met: plan then blocks changes whose evidence is in that table, until a
     check passes. Needs a JDK, and the extra quality.
 
@@ -64,7 +56,7 @@ def check(
     settings = options.conf_of_tables(conf, overrides)
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
-    request = quality.CheckRequest(tables or [], start, docs)
+    request = quality.CheckRequest(tables or [], start)
     report = quality.check(settings, request, now, output.note)
     _show(report, layout)
     _note_counts(report)
@@ -79,10 +71,12 @@ def _show(report: "CheckReport", layout: Layout) -> None:
     if chosen or not is_for_people:
         names = _NAMES if is_for_people else QUALITY_RESULTS.column_names
         output.write(rows, names, layout, by_importance=False)
+    if layout == Layout():
+        output.lines(report.advice)
 
 
 def _note_counts(report: "CheckReport") -> None:
-    if report.index is None:
+    if not report.rows:
         output.note("no new rows since the last check: nothing was checked")
         return
     critical = sum(row["severity"] == "critical" for row in report.failed)
@@ -91,4 +85,3 @@ def _note_counts(report: "CheckReport") -> None:
         f"{counted(len(report.rows), 'expectation')}: {critical} critical and "
         f"{counted(warnings, 'other')} not met"
     )
-    output.note(f"page: {report.index}")

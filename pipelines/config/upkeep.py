@@ -174,11 +174,7 @@ class HealthSection(Section):
 
 
 class QualitySection(Section):
-    """Where `quotaflow check` writes its pages, and whether a plan needs checked tables."""
+    """Whether a plan needs checked tables."""
 
-    data_docs: str | None = None
-    """Folder for the pages of `quotaflow check`. null: `_data_docs` beside the tables, in a catalog
-    beside the checkpoints.
-    """
     required: bool = False
     """Whether a plan uses only tables that were checked (docs/quality.md)."""

@@ -5,17 +5,17 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.quality import new_rows, pages, suites
+from quotaflow.pipelines.quality import new_rows, suites, wording
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.pipelines.quality.quality_results import QualityResults, Row
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -32,22 +32,18 @@ _SQL = "unexpected_rows_query"
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """What to check: named tables or all; rows since a time, or new rows if it is None.
-
-    `folder` is for the pages, if not the folder of conf.
-    """
+    """What to check: named tables or all; rows since a time, or new rows if it is None."""
 
     names: Collection[str] = ()
     since: datetime | None = None
-    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a run: its rows of quality_results, and the index of its pages, if any."""
+    """The result of a run: its rows of quality_results, and what to do for each failed check."""
 
     rows: Sequence[Row]
-    index: Path | None = None
+    advice: Sequence[str] = ()
 
     @property
     def failed(self) -> list[Row]:
@@ -72,13 +68,12 @@ class _Target:
 
 
 def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> CheckReport:
-    """Check new rows of tables, store the results, and write pages of them.
+    """Check new rows of tables, and store the results.
 
     Raises ConfigError for a name that is not a table and for a table of another schema version,
     MissingToolError without great-expectations.
     """
     chosen = _chosen(conf, request.names)
-    folder = pages.folder(conf, request.folder)
     great_expectations()
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -96,27 +91,26 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
         _register(spark, warehouse, [check for target in targets for check in chosen[target.suite]])
         own = {"run_id": uuid.uuid4().hex, "event_time": now}
         rows: list[Row] = []
+        advice: list[str] = []
         for target in targets:
             began = time.monotonic()
             verdicts = validation.verdicts(target.suite, chosen[target.suite], target.frame)
             report(_line(target, verdicts, time.monotonic() - began))
             of_table = own | _of_table(target, now)
             rows += [of_table | _of_check(verdict) for verdict in verdicts]
+            failed = (verdict.check for verdict in verdicts if not verdict.success)
+            advice += [wording.advice(TABLES[target.suite], each) for each in failed]
         results.keep(rows)
-        return CheckReport(rows, pages.write(folder, _all_suites(conf), results.current(), now))
+        return CheckReport(rows, advice)
 
 
-def _all_suites(conf: Conf) -> Suites:
-    return suites.load(
+def _chosen(conf: Conf, names: Collection[str]) -> Suites:
+    loaded = suites.load(
         {
             "max_clock_skew_s": conf.ingest.max_clock_skew_s,
             "max_lateness_s": conf.results.max_lateness_s,
         }
     )
-
-
-def _chosen(conf: Conf, names: Collection[str]) -> Suites:
-    loaded = _all_suites(conf)
     for name in names:
         if name not in loaded:
             raise ConfigError(f"no table {name} is checked{nearest(name, list(loaded))}")
@@ -184,5 +178,5 @@ def _line(target: _Target, verdicts: Sequence[Verdict], took_s: float) -> str:
     failed = [verdict.check.name for verdict in verdicts if not verdict.success]
     result = f"not met: {', '.join(failed)}" if failed else "all met"
     size = f"{counted(target.extent.rows, 'row')}, {counted(len(verdicts), 'expectation')}"
-    size += f" in {took_s:.1f} s"
+    size += f" in {texts.duration(took_s * 1e3)}"
     return f"{target.suite}: {size}, {result}"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
-_CURRENT = "SELECT * FROM current_quality"
 _LAST = f"""
     SELECT
         suite,
@@ -38,18 +37,11 @@ class QualityResults:
 
     def last(self) -> dict[str, LastCheck]:
         """The last check of each table, by its name."""
-        return {row.pop("suite"): LastCheck(**row) for row in self._answer(_LAST)}
-
-    def current(self) -> list[Row]:
-        """The last result of each expectation."""
-        return self._answer(_CURRENT)
+        spark_reader.register(self.spark, self.warehouse, _LAST)
+        rows: list[Row] = self.spark.sql(_LAST).toArrow().to_pylist()
+        return {row.pop("suite"): LastCheck(**row) for row in rows}
 
     def keep(self, rows: Sequence[Row]) -> None:
         """Append the results of a run, in one commit."""
         content = pa.Table.from_pylist(list(rows), schema=QUALITY_RESULTS.arrow)
         row_writer.append(lambda: self.spark, self.warehouse, QUALITY_RESULTS, content)
-
-    def _answer(self, sql: str) -> list[Row]:
-        spark_reader.register(self.spark, self.warehouse, sql)
-        rows: list[Row] = self.spark.sql(sql).toArrow().to_pylist()
-        return rows

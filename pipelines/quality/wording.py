@@ -65,18 +65,27 @@ def _bounds(check: Check) -> str:
     return f"from {low} to {high}"
 
 
+def advice(table: Table, check: Check) -> str:
+    """What to do where a check fails, and a query for `quotaflow sql` that shows the rows."""
+    return (
+        f"{table.name}: {expected(check)}\n  to do: {remedy(table, check)}\n"
+        f"  rows: {rows_query(table.name, check)}"
+    )
+
+
 def rows_query(table: str, check: Check) -> str:
-    """A query for `quotaflow sql` that shows rows that are not as expected."""
+    """A query in a line, in DuckDB's dialect, for rows that are not as expected."""
     kwargs = check.kwargs
     if check.kind == SQL:
-        return in_duckdb(str(kwargs["unexpected_rows_query"]).replace("{batch}", table))
+        query = in_duckdb(str(kwargs["unexpected_rows_query"]).replace("{batch}", table))
+        return " ".join(query.split())
     if check.kind in (UNIQUE, UNIQUE_TOGETHER):
         key = ", ".join(kwargs.get("column_list") or [kwargs["column"]])
         return (
-            f"SELECT {key}, count(*) AS times\nFROM {table}\nGROUP BY {key}\nHAVING count(*) > 1\n"
+            f"SELECT {key}, count(*) AS times FROM {table} GROUP BY {key} HAVING count(*) > 1 "
             f"LIMIT {_SHOWN_ROWS}"
         )
-    return f"SELECT *\nFROM {table}\nWHERE {_condition(check)}\nLIMIT {_SHOWN_ROWS}"
+    return f"SELECT * FROM {table} WHERE {_condition(check)} LIMIT {_SHOWN_ROWS}"
 
 
 def _condition(check: Check) -> str:

@@ -15,7 +15,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ...cases import cases
 from ...delta_tables import NOON
 
-Check = Callable[..., CheckReport]
+ADVICE = "to do: repair the rows"
 
 
 def result(severity: str, *, success: bool) -> dict[str, Any]:
@@ -28,9 +28,7 @@ def run(warehouse: Warehouse, *words: str) -> int:
 
 
 @pytest.fixture
-def finds(
-    monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse
-) -> Callable[..., list[CheckRequest]]:
+def finds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[CheckRequest]]:
     """Sets the rows that a check returns; the returned list gets the requests."""
 
     def set_rows(*rows: dict[str, Any]) -> list[CheckRequest]:
@@ -38,7 +36,7 @@ def finds(
 
         def answer(_conf: object, request: CheckRequest, *_: object) -> CheckReport:
             requests.append(request)
-            return CheckReport(rows, warehouse.conf.folder / "index.html" if rows else None)
+            return CheckReport(rows, [ADVICE] if rows else [])
 
         monkeypatch.setattr(check, "check", answer)
         return requests
@@ -67,6 +65,7 @@ def test_the_exit_code_says_whether_something_critical_failed(
     printed = capsys.readouterr()
     assert expected in printed.err
     assert ("requests" in printed.out) is not success
+    assert printed.out.endswith(f"{ADVICE}\n")
 
 
 def test_json_has_all_that_was_checked(

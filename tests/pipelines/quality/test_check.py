@@ -1,15 +1,12 @@
 """`quotaflow check` over real tables: failures, new rows, and stored results."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.quality import pages
 from quotaflow.pipelines.quality.check import CheckReport, CheckRequest, check
 from quotaflow.pipelines.quality.suites import BETWEEN, NOT_NULL, Check
 from quotaflow.pipelines.quality.validation import Validation
@@ -56,7 +53,7 @@ def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, f
         {("config_changes", "begun_has_an_end"): 1},
         False,
     )
-    assert check(conf, request, now(), lambda _: None).index is None
+    assert check(conf, request, now(), lambda _: None).rows == []
     failed = rows(warehouse, "SELECT expectation FROM current_quality WHERE NOT success")
     assert failed == [{"expectation": "begun_has_an_end"}]
 
@@ -81,6 +78,8 @@ def test_what_fails_is_told_until_it_is_fixed(warehouse: Warehouse, fill: Fill) 
         ("config_changes", "begun_has_an_end"): 1,
     }
     assert first.is_critical
+    assert [text.partition(": ")[0] for text in first.advice] == [s for s, _ in names(first)]
+    assert HOSTILE not in "".join(first.advice)
     assert any(line.startswith("plans: 5 rows") and "operation_known" in line for line in lines)
 
     # A warning is not looked at again until something is written; what is critical is.
@@ -90,20 +89,9 @@ def test_what_fails_is_told_until_it_is_fixed(warehouse: Warehouse, fill: Fill) 
     assert (names(fixed), fixed.is_critical) == ({}, False)
 
     nothing = check(conf, request, now(), lines.append)
-    assert (nothing.rows, nothing.index) == ([], None)
+    assert nothing.rows == []
     failed = rows(warehouse, "SELECT * FROM current_quality WHERE NOT success")
     assert [row["expectation"] for row in failed] == ["begun_has_an_end"]
-    _look_at(fixed.index)
-
-
-def _look_at(index: Path | None) -> None:
-    """The page has what fails, no row, and loads nothing from the network."""
-    assert index is not None
-    text = index.read_text(encoding="utf-8")
-    assert "<code>begun_has_an_end</code>" in text
-    assert "1 of 1 row is not so" in text
-    assert "Content-Security-Policy" in text
-    assert HOSTILE not in text
 
 
 @pytest.mark.spark
@@ -119,19 +107,3 @@ def test_what_cannot_be_told_has_failed(spark: "SparkSession") -> None:
     assert (odd.success, missing.success, fine.success) == (False, False, True)
     assert (odd.failed_rows, missing.failed_rows, fine.failed_rows) == (None, None, 0)
     assert "nothing_of_the_kind" in (odd.details or "")
-
-
-def test_pages_go_where_nothing_else_is(tmp_path: Path, warehouse: Warehouse) -> None:
-    conf = config.Conf(warehouse=warehouse.conf)
-    assert pages.folder(conf) == warehouse.conf.folder / "_data_docs"
-    (tmp_path / "mine").mkdir()
-    assert pages.folder(conf, tmp_path / "mine") == tmp_path / "mine"
-    (tmp_path / "mine" / "notes.txt").touch()
-    with pytest.raises(ConfigError, match="has other content than pages of checks"):
-        pages.folder(conf, tmp_path / "mine")
-
-
-def test_pages_that_cannot_be_written_are_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="the results are stored, and pages cannot be written to"):
-        pages.write(tmp_path / "file", {}, [], now())
