@@ -110,14 +110,14 @@ def test_health_and_sql_are_the_same(both: tuple[Conf, Conf]) -> None:
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_upkeep_and_check_leave_the_rows(both: tuple[Conf, Conf], tmp_path: Path) -> None:
+def test_upkeep_and_check_leave_the_rows(both: tuple[Conf, Conf]) -> None:
     _, remote = both
     warehouse, now = Warehouse(remote.warehouse), datetime.now(UTC)
     before = {name: content(warehouse, name) for name in ("requests", "traffic")}
     for outcome in run_upkeep(kept_forever(remote), list(before), now, silent):
         assert (outcome.note, outcome.rows_removed) == (None, 0)
     assert warehouse.place.open("requests").get_add_actions(flatten=True).num_rows == 1
-    assert check(remote, CheckRequest(["requests"], folder=tmp_path / "docs"), now, silent).rows
+    assert check(remote, CheckRequest(["requests"]), now, silent).rows
     assert {name: content(warehouse, name) for name in before} == before
 
 
