@@ -15,7 +15,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 
 from . import spark_home
-from .delta_tables import fill, warehouse  # noqa: F401  fixtures of all tests
+from .command_line import command, table_command  # noqa: F401  fixtures of all tests
+from .delta_tables import fill, warehouse  # noqa: F401  as above
 from .pipelines.report.browser import tab  # noqa: F401  as above
 from .pushes import bomb, push_lines  # noqa: F401  as above
 

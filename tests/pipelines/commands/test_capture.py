@@ -1,7 +1,5 @@
 """The command capture: which logs it switches on, what it shows, and that it restores."""
 
-import csv
-import io
 import json
 import os
 import signal
@@ -15,7 +13,6 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import JobError, KafkaError, LockedError
 from quotaflow.pipelines.feedback.configs.change import RESTORE, Change
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
@@ -32,12 +29,17 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...command_line import Command, Printed
 from ...rows import at
 from ...schemas.views.view_tables import make_tables
 from ..feedback.fake_configs import DictConfigs, ListJournal
 
 LOGGER = "kafka.request.logger"
 TOPIC = "broker_request_logs"
+
+
+BEFORE = {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+"""Level of each broker's logger."""
 
 
 def broker(broker_id: int) -> ConfigEntity:
@@ -61,12 +63,12 @@ class Brokers(DictConfigs):
 
 
 @dataclass
-class Command:
+class Capture:
     """The command on fake brokers; from the section `locked_from` on, the lock is refused."""
 
     configs: Brokers
     warehouse: Warehouse
-    capsys: pytest.CaptureFixture[str]
+    command: Command
     monkeypatch: pytest.MonkeyPatch
     journal: ListJournal = field(default_factory=ListJournal)
     sections: int = 0
@@ -112,8 +114,9 @@ class Command:
         trust = TrustedLedger(ledger)
         yield exclusive_section.ExclusiveSection("c1", apply, ledger, rows, tables, trust)
 
-    def __call__(self, *words: str, records: tuple[Any, ...] = (), ends: bool = True) -> int:
-        where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
+    def __call__(
+        self, *words: str, records: tuple[Any, ...] = (), ends: bool = True, code: int = 0
+    ) -> Printed:
         waiting = [list(records)]
 
         def poll() -> list[Any]:
@@ -131,21 +134,15 @@ class Command:
 
         with self.monkeypatch.context() as patch:
             patch.setattr(tail, "follow", opened)
-            return execute(["capture", *where, *words])
-
-    def printed(self) -> tuple[str, str]:
-        printed = self.capsys.readouterr()
+            printed = self.command("capture", *words, code=code)
         assert "Traceback" not in printed.err
-        return printed.out, printed.err
+        return printed
 
 
 @pytest.fixture
-def run(
-    warehouse: Warehouse, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Command:
-    levels = {1: "INFO", 2: "DEBUG", 3: "WARN"}
-    configs = Brokers({broker(broker_id): {LOGGER: level} for broker_id, level in levels.items()})
-    return Command(configs, warehouse, capsys, monkeypatch)
+def run(warehouse: Warehouse, table_command: Command, monkeypatch: pytest.MonkeyPatch) -> Capture:
+    configs = Brokers({broker(int(number)): {LOGGER: level} for number, level in BEFORE.items()})
+    return Capture(configs, warehouse, table_command, monkeypatch)
 
 
 def record(text: str, **others: Any) -> Any:
@@ -155,14 +152,13 @@ def record(text: str, **others: Any) -> Any:
 
 
 def line(broker_id: int, api: str) -> str:
-    return (
-        f'{{"ts":1,"broker":{broker_id},"r":{{"requestHeader":{{"requestApiKeyName":"{api}"}}}}}}'
+    return json.dumps(
+        {"ts": 1, "broker": broker_id, "r": {"requestHeader": {"requestApiKeyName": api}}}
     )
 
 
-def test_without_yes_it_only_says_what_it_would_set(run: Command) -> None:
-    assert run() == 0
-    out, err = run.printed()
+def test_without_yes_it_only_says_what_it_would_set(run: Capture) -> None:
+    out, err = run()
     assert "INFO, DEBUG for the capture, INFO again at its end" in out
     assert "DEBUG: it logs already, and stays so" in out
     assert "unknown: no line of it was ingested yet" in out
@@ -175,49 +171,42 @@ def test_without_yes_it_only_says_what_it_would_set(run: Command) -> None:
     assert run.configs.writes == 0
 
 
-def test_what_is_to_be_expected_is_what_was_logged_last(run: Command) -> None:
+def test_what_is_to_be_expected_is_what_was_logged_last(run: Capture) -> None:
     kept = [{"cluster_id": "c1", "event_time": at(9), "broker_id": 1, "api": "FETCH"}] * 30
     later = [{"cluster_id": "c1", "event_time": at(12), "broker_id": 3, "api": "FETCH"}] * 3
     make_tables(run.warehouse, {"requests": [*kept, *later]})
-    assert run("--json") == 0
-    objects = {row["broker_id"]: row for row in map(json.loads, run.printed()[0].splitlines())}
+    objects = {row["broker_id"]: row for row in run("--json").rows}
     elapsed_s = (at(12) - at(9)).total_seconds()
     assert objects[1]["expected_lines_per_s"] == round(30 / elapsed_s, 1)
     assert objects[1]["expected_bytes_per_s"] == round(30 / elapsed_s * 1_100)
     assert (objects[2]["expected_lines_per_s"], objects[2]["command"]) == (None, None)
     assert objects[1]["level_then"] == "DEBUG"
-    assert run("--csv") == 0
-    lines = csv.DictReader(io.StringIO(run.printed()[0]))
+    lines = run("--csv").csv_rows
     assert [(row["broker_id"], row["level_then"]) for row in lines] == [
         (str(broker_id), row["level_then"]) for broker_id, row in objects.items()
     ]
 
 
-def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command) -> None:
+def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Capture) -> None:
     came = [record(line(1, "PRODUCE")), record(line(3, "FETCH")), record(line(2, "FETCH"))]
     bare = record('{"requestHeader":{"requestApiKeyName":"FETCH"}}', key=b"3")
     header = '{"requestHeader":{"requestApiKeyName":"FETCH"}}'
     stock = record(f"[x] DEBUG Completed request:{header}", headers=[("broker_id", b"kafka-1")])
     odd = [record("\x1b[2J"), record(""), record(line(9, "FETCH")), record("", key=b"\xff")]
-    assert run("--yes", records=(*came, bare, stock, *odd)) == 130
-    _, err = run.printed()
+    err = run("--yes", records=(*came, bare, stock, *odd), code=130).err
     assert "broker 1: 2 lines" in err
     assert "broker 3: 2 lines" in err
     assert "unnamed broker: 3 lines" in err
     assert "1 line of other brokers or APIs came too" in err
     assert "most lines: FETCH 4, unreadable 3, PRODUCE 1" in err
     assert "3 lines cannot be read: 2 empty_line, 1 not_json" in err
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    assert run.configs.levels() == BEFORE
     steps = [(r.entity.entity_name, r.step, r.config_value) for r in run.journal.records]
     assert steps == [
-        ("1", STARTED, "DEBUG"),
-        ("3", STARTED, "DEBUG"),
-        ("1", DONE, "DEBUG"),
-        ("3", DONE, "DEBUG"),
-        ("1", STARTED, "INFO"),
-        ("3", STARTED, "WARN"),
-        ("1", DONE, "INFO"),
-        ("3", DONE, "WARN"),
+        *(("1", STARTED, "DEBUG"), ("3", STARTED, "DEBUG")),
+        *(("1", DONE, "DEBUG"), ("3", DONE, "DEBUG")),
+        *(("1", STARTED, "INFO"), ("3", STARTED, "WARN")),
+        *(("1", DONE, "INFO"), ("3", DONE, "WARN")),
     ]
     assert run.journal.ledger.owned == {}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -231,10 +220,9 @@ def test_levels_come_back_at_ctrl_c_and_lines_are_counted_by_broker(run: Command
     ("name", "api"),
     [("produce", "PRODUCE"), ("ListOffsets", "LIST_OFFSETS"), ("LIST_OFFSETS", "LIST_OFFSETS")],
 )
-def test_one_broker_and_one_api(run: Command, name: str, api: str) -> None:
+def test_one_broker_and_one_api(run: Capture, name: str, api: str) -> None:
     came = (record(line(1, api)), record(line(1, "FETCH")), record(line(3, api)))
-    assert run("--broker", "1", "--api", name, "--yes", records=came) == 130
-    _, err = run.printed()
+    err = run("--broker", "1", "--api", name, "--yes", records=came, code=130).err
     assert "broker 1: 1 line" in err
     assert "2 lines of other brokers or APIs came too" in err
     assert [r.entity.entity_name for r in run.journal.records if r.step == DONE] == ["1", "1"]
@@ -242,13 +230,12 @@ def test_one_broker_and_one_api(run: Command, name: str, api: str) -> None:
     assert log_volume.load(run.warehouse.conf, "c1") is None
 
 
-def test_a_failure_while_it_follows_gives_back(run: Command) -> None:
-    assert run("--yes", ends=False) == 1
-    assert "error: the topic is gone" in run.printed()[1]
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+def test_a_failure_while_it_follows_gives_back(run: Capture) -> None:
+    assert "error: the topic is gone" in run("--yes", ends=False, code=1).err
+    assert run.configs.levels() == BEFORE
 
 
-def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> None:
+def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Capture) -> None:
     reads = run.configs.read
 
     def read(entity: ConfigEntity) -> dict[str, str]:
@@ -257,8 +244,7 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
         return reads(entity)
 
     run.monkeypatch.setattr(run.configs, "read", read)
-    assert run("--yes") == 130
-    assert "it is WARN now, and we wrote DEBUG" in run.printed()[1]
+    assert "it is WARN now, and we wrote DEBUG" in run("--yes", code=130).err
     assert [r.step for r in run.journal.records if r.step == YIELDED] == [YIELDED]
     assert run.journal.ledger.owned == {}
 
@@ -273,17 +259,16 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Command) -> Non
     ],
     ids=["another process", "a JVM that ended", "a full disk", "a table that cannot be written"],
 )
-def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Command, error: Exception) -> None:
+def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Capture, error: Exception) -> None:
     run.locked_from, run.locked_by = 2, error
-    assert run("--yes") == 130
-    assert "restored without a record" in run.printed()[1]
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    assert "restored without a record" in run("--yes", code=130).err
+    assert run.configs.levels() == BEFORE
     # The journal still has it, and the next restore finds the level restored.
     assert {key[0] for key in run.journal.ledger.owned} == {broker(1), broker(3)}
 
 
 @pytest.mark.parametrize("later", ["the disk has room again", "the disk stays full"])
-def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: str) -> None:
+def test_what_was_written_and_not_recorded_is_given_back(run: Capture, later: str) -> None:
     full = JobError("config_changes: cannot write: no space left on device: free some")
     adds = run.journal.add
     if later == "the disk stays full":
@@ -295,24 +280,23 @@ def test_what_was_written_and_not_recorded_is_given_back(run: Command, later: st
         adds(records)
 
     run.monkeypatch.setattr(run.journal, "add", add)
-    assert run("--yes") == 1
-    errors = run.printed()[1]
+    errors = run("--yes", code=1).err
     assert "no space left on device" in errors.lower()
     assert "not every level was restored" not in errors
     assert run.configs.writes == 4, "both were switched on, and back"
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    assert run.configs.levels() == BEFORE
 
 
-def test_levels_come_back_when_nobody_can_be_told(run: Command) -> None:
+def test_levels_come_back_when_nobody_can_be_told(run: Capture) -> None:
     def echo(*_: object, **__: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
     run.monkeypatch.setattr(output.typer, "echo", echo)
-    assert run("--yes") == 130
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    run("--yes", code=130)
+    assert run.configs.levels() == BEFORE
 
 
-def test_a_broker_that_never_answered_is_told_with_its_command(run: Command) -> None:
+def test_a_broker_that_never_answered_is_told_with_its_command(run: Capture) -> None:
     writes = run.configs.write
 
     def write(changes: Sequence[Change]) -> str | None:
@@ -323,23 +307,21 @@ def test_a_broker_that_never_answered_is_told_with_its_command(run: Command) -> 
         return refusal
 
     run.monkeypatch.setattr(run.configs, "write", write)
-    assert run("--yes") == 1
-    _, err = run.printed()
+    err = run("--yes", code=1).err
     assert "--entity-name 1 --add-config kafka.request.logger=INFO" in err
     assert "not every level was restored" in err
     assert run.configs.levels() == {"1": "DEBUG", "2": "DEBUG", "3": "WARN"}
 
 
-def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Command) -> None:
+def test_a_broker_that_refuses_ends_it_and_the_others_go_back(run: Capture) -> None:
     run.configs.refuses = {broker(3): "29 CLUSTER_AUTHORIZATION_FAILED"}
-    assert run("--yes") == 1
-    _, err = run.printed()
+    err = run("--yes", code=1).err
     assert "29 CLUSTER_AUTHORIZATION_FAILED" in err
     assert "not every request log was switched on" in err
-    assert run.configs.levels() == {"1": "INFO", "2": "DEBUG", "3": "WARN"}
+    assert run.configs.levels() == BEFORE
 
 
-def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> None:
+def test_what_cannot_be_given_back_is_told_with_its_command(run: Capture) -> None:
     reads = run.configs.read
     removed = broker(1)
 
@@ -349,51 +331,45 @@ def test_what_cannot_be_given_back_is_told_with_its_command(run: Command) -> Non
         return reads(entity)
 
     run.monkeypatch.setattr(run.configs, "read", read)
-    assert run("--yes") == 1
-    _, err = run.printed()
+    err = run("--yes", code=1).err
     assert "kafka.request.logger=INFO" in err
     assert {key[0] for key in run.journal.ledger.owned} == {removed}
 
 
 @pytest.mark.parametrize("level", ["OFF", "AUDIT"], ids=["off", "one of log4j2's own making"])
-def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Command, level: str) -> None:
+def test_a_level_that_kafka_takes_from_nobody_is_left_as_it_is(run: Capture, level: str) -> None:
     run.configs.configs[broker(1)] = {LOGGER: level}
     reason = f"{level}, which Kafka does not let anyone set: it could not be restored"
     remedy = "--entity-name 1 --add-config kafka.request.logger=FATAL"
-    assert run() == 0
-    out, _ = run.printed()
+    out = run().out
     assert reason in out
     assert remedy in out
     assert "--entity-name 1 --add-config kafka.request.logger=DEBUG" not in out
     assert f"kafka.request.logger={level}" not in out
-    assert run("--json") == 0
-    first = json.loads(run.printed()[0].splitlines()[0])
+    first = run("--json").rows[0]
     assert (first["level"], first["level_then"], first["command"]) == (level, level, None)
     assert first["take_back_command"] is None
     assert remedy in first["remedy_command"]
-    assert run("--yes") == 130
-    _, err = run.printed()
+    err = run("--yes", code=130).err
     assert reason in err
     assert remedy in err
     assert run.configs.levels() == {"1": level, "2": "DEBUG", "3": "WARN"}
     assert {r.entity for r in run.journal.records} == {broker(3)}
 
 
-def test_where_no_broker_can_be_switched_nothing_is_followed(run: Command) -> None:
+def test_where_no_broker_can_be_switched_nothing_is_followed(run: Capture) -> None:
     run.configs.configs[broker(1)] = {LOGGER: "OFF"}
-    assert run("--broker", "1", "--yes") == 1
-    _, err = run.printed()
+    err = run("--broker", "1", "--yes", code=1).err
     assert "not every request log was switched on: the lines above have the reasons" in err
     assert "following" not in err
     assert run.configs.writes == 0
 
 
-def test_a_level_of_everything_logs_already(run: Command) -> None:
+def test_a_level_of_everything_logs_already(run: Capture) -> None:
     run.configs.configs[broker(1)] = {LOGGER: "ALL"}
-    assert run() == 0
-    assert "ALL: it logs already, and stays so" in run.printed()[0]
-    assert run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),)) == 130
-    assert "broker 1: 1 line" in run.printed()[1]
+    assert "ALL: it logs already, and stays so" in run().out
+    printed = run("--broker", "1", "--yes", records=(record(line(1, "FETCH")),), code=130)
+    assert "broker 1: 1 line" in printed.err
     assert run.configs.writes == 0
 
 
@@ -406,8 +382,7 @@ def test_a_level_of_everything_logs_already(run: Command) -> None:
     ("no topic", ["--yes", "--set", "ingest.request_log_topic=null"], 2, "is null"),
 )
 def test_what_cannot_be_is_one_error(
-    run: Command, words: list[str], code: int, expected: str
+    run: Capture, words: list[str], code: int, expected: str
 ) -> None:
-    assert run(*words) == code
-    assert expected in run.printed()[1]
+    assert expected in run(*words, code=code).err
     assert run.configs.writes == 0

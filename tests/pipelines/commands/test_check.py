@@ -1,20 +1,20 @@
 """check from the command line."""
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.quality.check import CheckReport, CheckRequest
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...command_line import Command
 from ...delta_tables import NOON
 
+Finds = Callable[..., list[CheckRequest]]
 ADVICE = "to do: repair the rows"
 
 
@@ -23,12 +23,8 @@ def result(severity: str, *, success: bool) -> dict[str, Any]:
     return row | {"severity": severity, "success": success, "details": "keys are unique"}
 
 
-def run(warehouse: Warehouse, *words: str) -> int:
-    return execute(["check", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
-
-
 @pytest.fixture
-def finds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[CheckRequest]]:
+def finds(monkeypatch: pytest.MonkeyPatch) -> Finds:
     """Sets the rows that a check returns; the returned list gets the requests."""
 
     def set_rows(*rows: dict[str, Any]) -> list[CheckRequest]:
@@ -51,43 +47,26 @@ def finds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[CheckRequest]]:
     ("all is well", "critical", True, 0, "0 critical and 0 others not met"),
 )
 def test_the_exit_code_says_whether_something_critical_failed(
-    capsys: pytest.CaptureFixture[str],
-    finds: Callable[..., list[CheckRequest]],
-    warehouse: Warehouse,
-    *,
-    severity: str,
-    success: bool,
-    code: int,
-    expected: str,
+    table_command: Command, finds: Finds, *, severity: str, success: bool, code: int, expected: str
 ) -> None:
     finds(result(severity, success=success))
-    assert run(warehouse) == code
-    printed = capsys.readouterr()
+    printed = table_command("check", code=code)
     assert expected in printed.err
     assert ("requests" in printed.out) is not success
     assert printed.out.endswith(f"{ADVICE}\n")
 
 
-def test_json_has_all_that_was_checked(
-    capsys: pytest.CaptureFixture[str],
-    finds: Callable[..., list[CheckRequest]],
-    warehouse: Warehouse,
-) -> None:
+def test_json_has_all_that_was_checked(table_command: Command, finds: Finds) -> None:
     requests = finds(result("critical", success=True), result("warning", success=False))
-    assert run(warehouse, "--json", "--table", "requests", "--since", "2026-11-21T12:00:00Z") == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["success"] for line in lines] == [True, False]
+    since = ("--since", "2026-11-21T12:00:00Z")
+    rows = table_command("check", "--json", "--table", "requests", *since).rows
+    assert [row["success"] for row in rows] == [True, False]
     assert (requests[0].names, requests[0].since) == (["requests"], NOON)
 
 
-def test_nothing_new_is_said(
-    capsys: pytest.CaptureFixture[str],
-    finds: Callable[..., list[CheckRequest]],
-    warehouse: Warehouse,
-) -> None:
+def test_nothing_new_is_said(table_command: Command, finds: Finds) -> None:
     finds()
-    assert run(warehouse) == 0
-    assert "no new rows since the last check" in capsys.readouterr().err
+    assert "no new rows since the last check" in table_command("check").err
 
 
 @pytest.mark.parametrize(
@@ -99,16 +78,12 @@ def test_nothing_new_is_said(
         (("--since", "yesterday"), "--since 'yesterday': write how long ago"),
     ],
 )
-def test_wrong_use_is_told(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, words: tuple[str, ...], expected: str
-) -> None:
-    assert run(warehouse, *words) == 2
-    assert expected in capsys.readouterr().err
+def test_wrong_use_is_told(table_command: Command, words: tuple[str, ...], expected: str) -> None:
+    assert expected in table_command("check", *words, code=2).err
 
 
 def test_without_the_extra_it_says_how_to_get_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, warehouse: Warehouse
+    table_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "great_expectations", None)
-    assert run(warehouse) == 1
-    assert "-py3-none-any.whl[quality]'" in capsys.readouterr().err
+    assert "-py3-none-any.whl[quality]'" in table_command("check", code=1).err

@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 import typer
 
-from quotaflow.pipelines.__main__ import app, execute
+from quotaflow.pipelines.__main__ import app
 from quotaflow.pipelines.commands import index
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.terminal import output
 
 from ...cases import cases
+from ...command_line import Command
+from ...own_process import printed_by, python
 
 QUOTAFLOW = [sys.executable, "-m", "quotaflow.pipelines"]
 ROOT = Path(__file__).parents[3]
+NO_TOPIC = "ingest_otlp reads ingest.otlp_topic, which conf sets to null"
 
 
 @pytest.fixture(autouse=True)
@@ -62,18 +65,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("a job", "run client_metric --once", 2, "did you mean client_metrics?"),
     ("a group of jobs", "run factz --once", 2, "did you mean facts?"),
     ("what groups there are", "run factz --once", 2, "groups are facts, results"),
-    (
-        "a job that is off",
-        "run ingest_otlp --once",
-        2,
-        "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
-    ),
-    (
-        "a job that is off, of backfill",
-        "backfill ingest_otlp --from 2d",
-        2,
-        "ingest_otlp reads ingest.otlp_topic, which conf sets to null",
-    ),
+    ("a job that is off", "run ingest_otlp --once", 2, NO_TOPIC),
+    ("a job that is off, of backfill", "backfill ingest_otlp --from 2d", 2, NO_TOPIC),
     ("backfill", "backfill ingest_recever --from 2d", 2, "did you mean ingest_receiver?"),
     ("of no topic", "backfill fetches --from 2d", 2, "no job fetches reads a topic"),
     ("a key", "tables --set warehouse.pth=x", 2, "did you mean path?"),
@@ -83,14 +76,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("no codec", "decode nowhere --codec 7z", 2, "known: none, gzip, snappy, lz4, zstd"),
 )
 def test_wrong_use_is_one_line_and_an_exit_code(
-    capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str
+    command: Command, line: str, code: int, expected: str
 ) -> None:
-    assert execute(line.split()) == code
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert expected in printed.err
-    assert printed.err.count("\n") == 1
-    assert printed.err.startswith("error: ")
+    assert expected in command.error(*line.split(), code=code)
 
 
 def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,36 +86,29 @@ def test_an_error_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == "error: b\\x1b[2J c\n"
 
 
-@pytest.mark.parametrize("command", index.COMMANDS)
-def test_every_command_says_what_it_does_and_gives_an_example(
-    capsys: pytest.CaptureFixture[str], command: str
-) -> None:
-    assert execute([command, "--help"]) == 0
-    printed = capsys.readouterr().out
-    assert f"Example: quotaflow {command}" in printed
+@pytest.mark.parametrize("name", index.COMMANDS)
+def test_every_command_says_what_it_does_and_gives_an_example(command: Command, name: str) -> None:
+    assert f"Example: quotaflow {name}" in command(name, "--help").out
 
 
-@pytest.mark.parametrize(("command", "listed"), index.COMMANDS.items())
-def test_the_summary_of_a_command_begins_its_help(command: str, listed: index.Listed) -> None:
+@pytest.mark.parametrize(("name", "listed"), index.COMMANDS.items())
+def test_the_summary_of_a_command_begins_its_help(name: str, listed: index.Listed) -> None:
     commands: Any = typer.main.get_command(app())
-    assert commands.commands[command].help.split("\n\n")[0].replace("\n", " ") == listed.summary
+    assert commands.commands[name].help.split("\n\n")[0].replace("\n", " ") == listed.summary
 
 
-def test_nothing_asked_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute([]) == 0
-    printed = capsys.readouterr()
+def test_nothing_asked_shows_the_help(command: Command) -> None:
+    printed = command()
     assert "Usage: quotaflow" in printed.out
     assert printed.err == ""
 
 
-def test_it_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["--version"]) == 0
-    assert capsys.readouterr().out == f"quotaflow {version('quotaflow')}\n"
+def test_it_says_its_version(command: Command) -> None:
+    assert command("--version").out == f"quotaflow {version('quotaflow')}\n"
 
 
-def test_the_help_has_every_exit_code_the_docs_have(capsys: pytest.CaptureFixture[str]) -> None:
-    execute(["--help"])
-    printed = " ".join(capsys.readouterr().out.split())
+def test_the_help_has_every_exit_code_the_docs_have(command: Command) -> None:
+    printed = " ".join(command("--help").out.split())
     docs = " ".join((ROOT / "docs" / "commands.md").read_text("utf-8").split())
     documented = docs[docs.index("Exit codes: ") :].partition(". ")[0]
     assert documented.endswith("130 Ctrl-C")
@@ -141,10 +122,7 @@ def test_the_help_imports_no_command_and_nothing_heavy() -> None:
         "heavy = {'pyarrow', 'pydantic', 'quotaflow.pipelines.commands.options', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    assert process.stdout.endswith("\n[]\n")
+    assert printed_by(code).endswith("\n[]\n")
 
 
 def test_what_needs_no_jvm_imports_no_pyspark() -> None:
@@ -155,15 +133,11 @@ def test_what_needs_no_jvm_imports_no_pyspark() -> None:
     )
     names = ", ".join(f"quotaflow.pipelines.{module}" for module in modules)
     code = f"import sys, {names}\nprint({{'pyspark', 'py4j'}} & set(sys.modules))"
-    process = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    assert process.stdout == "set()\n"
+    assert printed_by(code) == "set()\n"
 
 
-def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["jobs", "--csv"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_jobs_are_listed_with_what_they_read_and_fill(command: Command) -> None:
+    lines = command("jobs", "--csv").out.splitlines()
     assert lines[0] == "name,meaning,reads,fills"
     assert any(line.startswith("request_results,") for line in lines)
 
@@ -171,9 +145,9 @@ def test_jobs_are_listed_with_what_they_read_and_fill(capsys: pytest.CaptureFixt
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     pipe = tmp_path / "payload"
     os.mkfifo(pipe)
-    command = [*QUOTAFLOW, "decode", str(pipe)]
+    words = [*QUOTAFLOW, "decode", str(pipe)]
     # The other end opens once the command opens its own, and so waits for its input.
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process, pipe.open("wb"):
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process, pipe.open("wb"):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -182,11 +156,11 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_a_query_that_gives_no_rows_yet(tmp_path: Path) -> None:
     query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
-    command = [*QUOTAFLOW, "sql", query, "--set", f"warehouse.path={tmp_path}"]
+    words = [*QUOTAFLOW, "sql", query, "--set", f"warehouse.path={tmp_path}"]
     mine, theirs = pty.openpty()
     with (
         open(mine, "rb", buffering=0) as errors,
-        subprocess.Popen(command, stderr=theirs) as process,
+        subprocess.Popen(words, stderr=theirs) as process,
     ):
         os.close(theirs)
         shown = b""
@@ -200,16 +174,14 @@ def test_ctrl_c_ends_a_query_that_gives_no_rows_yet(tmp_path: Path) -> None:
     assert shown.endswith(b"\r\x1b[Kstopped\r\n")
 
 
-@pytest.mark.parametrize(("command", "extra"), [("jobs", "local"), ("demo", "demo")])
-def test_a_package_of_an_extra_that_is_missing_is_named(command: str, extra: str) -> None:
+@pytest.mark.parametrize(("name", "extra"), [("jobs", "local"), ("demo", "demo")])
+def test_a_package_of_an_extra_that_is_missing_is_named(name: str, extra: str) -> None:
     code = (
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\n"
-        f"sys.exit(10 + execute([{command!r}]))"
+        f"sys.exit(10 + execute([{name!r}]))"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    process = python(code)
     assert process.returncode == 11
     assert process.stderr.startswith("error: pyspark")
     assert f"-py3-none-any.whl[{extra}]'" in process.stderr
@@ -220,9 +192,7 @@ def test_the_help_does_without_what_another_command_lacks() -> None:
         "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
         "sys.modules['pyspark'] = None\nsys.exit(execute(['--help']))"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    process = python(code)
     assert (process.returncode, process.stderr) == (0, "")
     assert "show" in process.stdout
 
@@ -236,11 +206,4 @@ def test_java_reads_names_of_files_as_python_does_in_any_locale(name: str) -> No
         "command = [java(), '-XshowSettings:properties', '-version']\n"
         "print(subprocess.run(command, stderr=subprocess.PIPE, text=True).stderr)"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "LC_ALL": name},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    assert "sun.jnu.encoding = UTF-8" in process.stdout
+    assert "sun.jnu.encoding = UTF-8" in printed_by(code, env={**os.environ, "LC_ALL": name})

@@ -10,6 +10,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.commands import index
 
 from ...cases import cases
+from ...command_line import Command
 from ...documented_commands import ROOT
 
 _BASH = """
@@ -67,18 +68,13 @@ def test_bash_knows_every_command(script: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_commands_options_and_tables(
-    capsys: pytest.CaptureFixture[str], shell: str
-) -> None:
-    assert execute(["completion", shell]) == 0
-    printed = capsys.readouterr().out
+def test_other_shells_get_commands_options_and_tables(command: Command, shell: str) -> None:
+    printed = command("completion", shell).out
     for word in ("throttle-advice", "columns", "quota_usage", "duckdb"):
         assert word in printed
 
 
-def test_the_sections_of_the_help_are_those_of_the_page(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_sections_of_the_help_are_those_of_the_page(command: Command) -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     of_page = {
         title: set(re.findall(r"^quotaflow ([a-z-]+)", text, re.M))
@@ -86,8 +82,7 @@ def test_the_sections_of_the_help_are_those_of_the_page(
     }
     for title, commands in index.SECTIONS.items():
         assert of_page[title] - {"demo"} == commands.keys(), title
-    assert execute([]) == 0
-    printed = capsys.readouterr().out
+    printed = command().out
     assert all(f"\n{title}:\n" in printed for title in index.SECTIONS)
     assert "Other:" not in printed
     assert "..." not in printed.replace("[ARGS]...", "")

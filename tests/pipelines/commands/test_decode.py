@@ -3,70 +3,72 @@
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...cases import cases
+from ...command_line import Command
+from ...rows import Row
+
+Points = Callable[..., list[Row]]
 
 
-def points(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, object]]:
-    assert execute(["decode", *words]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    return [json.loads(line, parse_constant=pytest.fail) for line in lines]
+@pytest.fixture
+def points(command: Command) -> Points:
+    """The points of a payload."""
+    return lambda *words: command("decode", *words).rows
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_every_codec_gives_the_points_of_the_payload(
-    capsys: pytest.CaptureFixture[str], golden: Path, codec: str
+    points: Points, golden: Path, codec: str
 ) -> None:
-    plain = points(capsys, str(golden / "otlp/java-cons-bob.data.bin"))
+    plain = points(str(golden / "otlp/java-cons-bob.data.bin"))
     packed = golden / f"otlp/java-cons-bob.codec.{codec}"
-    assert points(capsys, str(packed), "--codec", codec) == plain
+    assert points(str(packed), "--codec", codec) == plain
     assert len(plain) > 100
     assert list(plain[0]) == CLIENT_METRICS.column_names
 
 
 def test_points_have_the_layouts_of_other_rows(
-    capsys: pytest.CaptureFixture[str], golden: Path
+    command: Command, points: Points, golden: Path
 ) -> None:
     file = str(golden / "otlp/java-cons-bob.data.bin")
-    whole = points(capsys, file)
-    assert points(capsys, file, "--json") == whole
-    assert execute(["decode", file, "--csv", "--columns", "metric,kind"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    whole = points(file)
+    assert points(file, "--json") == whole
+    lines = command("decode", file, "--csv", "--columns", "metric,kind").out.splitlines()
     assert lines == ["metric,kind", *(f"{row['metric']},{row['kind']}" for row in whole)]
 
 
 def test_a_payload_may_come_on_stdin(
-    capsys: pytest.CaptureFixture[str], golden: Path, monkeypatch: pytest.MonkeyPatch
+    points: Points, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     payload = (golden / "otlp/rdk-idem-alice.data.bin").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(payload), encoding="utf-8"))
-    assert points(capsys, "-") == points(capsys, str(golden / "otlp/rdk-idem-alice.data.bin"))
+    assert points("-") == points(str(golden / "otlp/rdk-idem-alice.data.bin"))
 
 
-def test_an_empty_payload_is_legal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_empty_payload_is_legal(points: Points, tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
-    assert points(capsys, str(tmp_path / "empty")) == []
+    assert points(str(tmp_path / "empty")) == []
 
 
 def test_metrics_whose_text_is_not_utf8_are_counted(
-    capsys: pytest.CaptureFixture[str], golden: Path, tmp_path: Path
+    command: Command, points: Points, golden: Path, tmp_path: Path
 ) -> None:
     file = golden / "otlp/rdk-cons-carol.data.bin"
     name = b"consumer.connection.creation.rate"
     (tmp_path / "push").write_bytes(file.read_bytes().replace(name, b"\xff" * len(name)))
-    whole = points(capsys, str(file))
-    assert execute(["decode", str(tmp_path / "push")]) == 0
-    printed = capsys.readouterr()
+    whole = points(str(file))
+    printed = command("decode", str(tmp_path / "push"))
     assert printed.err.endswith("metrics left out because their text is not UTF-8: 1\n")
     expected = [p["value"] for p in whole if not str(p["metric"]).endswith(name.decode())]
-    assert [json.loads(line)["value"] for line in printed.out.splitlines()] == expected
+    assert [row["value"] for row in printed.rows] == expected
     assert len(expected) == len(whole) - 1
 
 
@@ -82,17 +84,14 @@ def test_metrics_whose_text_is_not_utf8_are_counted(
     ("a big file", ["--set", "ingest.max_line_bytes=10"], "max_line_bytes = 10"),
 )
 def test_an_unreadable_payload_is_one_error_with_its_reason(
-    capsys: pytest.CaptureFixture[str], golden: Path, words: list[str], expected: str
+    command: Command, golden: Path, words: list[str], expected: str
 ) -> None:
-    assert execute(["decode", str(golden / "otlp/java-cons-bob.codec.zstd"), *words]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert expected in printed.err
-    assert printed.err.count("\n") == 1
+    file = str(golden / "otlp/java-cons-bob.codec.zstd")
+    assert expected in command.error("decode", file, *words, code=1)
 
 
 def test_lines_become_rows_and_unreadable_ones_reasons(
-    capsys: pytest.CaptureFixture[str], golden: Path, tmp_path: Path
+    command: Command, golden: Path, tmp_path: Path
 ) -> None:
     bare = (golden / "lines/produce.jsonl").read_text(encoding="utf-8").splitlines()[0]
     stock = f"[2026-11-21 01:01:01,000] DEBUG Completed request:{bare} (kafka.request.logger)"
@@ -102,9 +101,8 @@ def test_lines_become_rows_and_unreadable_ones_reasons(
     file = tmp_path / "request.log"
     lines = [bare, stock, envelope, "garbage", long, '{"a":1}', forwarded]
     file.write_text("\r\n".join(lines), encoding="utf-8")
-    assert execute(["parse", str(file), "--set", "ingest.max_line_bytes=50000"]) == 1
-    printed = capsys.readouterr()
-    rows = [json.loads(line) for line in printed.out.splitlines()]
+    printed = command("parse", str(file), "--set", "ingest.max_line_bytes=50000", code=1)
+    rows = printed.rows
     assert [row["source_offset"] for row in rows] == [1, 2, 3]
     assert {row["api"] for row in rows} == {"PRODUCE"}
     assert list(rows[0]) == REQUESTS.column_names

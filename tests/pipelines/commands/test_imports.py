@@ -1,14 +1,11 @@
 """What commands that read tables import: nothing that reads Kafka, starts a JVM or is slow."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...own_process import python
 from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -22,19 +19,13 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-@pytest.fixture
-def filled(warehouse: Warehouse) -> Warehouse:
-    make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
-    return warehouse
-
-
-def test_commands_that_read_import_nothing_heavy(filled: Warehouse, tmp_path: Path) -> None:
+def test_commands_that_read_import_nothing_heavy(warehouse: Warehouse, tmp_path: Path) -> None:
     """One process: what one command imports, those after it have too."""
+    make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
     lines = [["status"], ["show", "quota_usage"], ["why", "alice"], ["plan"]]
     lines += [["report", "--out", str(tmp_path / "report.html")]]
-    place = ["--set", f"warehouse.path={filled.conf.folder}"]
-    command = [sys.executable, "-c", SCRIPT, json.dumps([[*words, *place] for words in lines])]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    place = ["--set", f"warehouse.path={warehouse.conf.folder}"]
+    process = python(SCRIPT, json.dumps([[*words, *place] for words in lines]))
     assert process.returncode == 0, process.stderr
     imported = [json.loads(line) for line in process.stderr.splitlines() if line.startswith("[")]
     assert imported == [[words[0], []] for words in lines]

@@ -1,24 +1,16 @@
 """The command metrics: matches, formats, and the error without a match."""
 
-import csv
-import io
-import json
-import subprocess
-import sys
-
-import pytest
-
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.schemas.kip_metrics import KIP_METRICS
 from quotaflow.schemas.metrics import METRICS, PREFIX
 
 from ...cases import cases
+from ...command_line import Command
+from ...own_process import printed_by
 
 
-def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
+def names(command: Command, line: str) -> list[str]:
     """Matching names, without the prefix."""
-    assert execute(["metrics", *line.split(), "--json"]) == 0
-    rows = map(json.loads, capsys.readouterr().out.splitlines())
+    rows = command("metrics", *line.split(), "--json").rows
     return [row["name"].removeprefix(PREFIX) for row in rows]
 
 
@@ -61,23 +53,22 @@ def names(capsys: pytest.CaptureFixture[str], line: str) -> list[str]:
         ],
     ),
 )
-def test_search(capsys: pytest.CaptureFixture[str], line: str, expected: list[str]) -> None:
-    assert names(capsys, line) == expected
+def test_search(command: Command, line: str, expected: list[str]) -> None:
+    assert names(command, line) == expected
 
 
-def test_words_may_come_as_one_argument(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "producer.produce throttle", "--json"]) == 0
-    assert capsys.readouterr().out.count("\n") == 2
+def test_words_may_come_as_one_argument(command: Command) -> None:
+    assert len(command("metrics", "producer.produce throttle", "--json").rows) == 2
 
 
-def test_without_words_all_are_listed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_words_all_are_listed_by_name(command: Command) -> None:
     listed = sorted([*METRICS, *(metric.name for metric in KIP_METRICS)])
-    assert names(capsys, "") == [name.removeprefix(PREFIX) for name in listed]
+    assert names(command, "") == [name.removeprefix(PREFIX) for name in listed]
 
 
-def test_json_says_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "producer.connection.creation.rate", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_json_says_all_there_is(command: Command) -> None:
+    (row,) = command("metrics", "producer.connection.creation.rate", "--json").rows
+    assert row == {
         "name": "org.apache.kafka.producer.connection.creation.rate",
         "kip_name": "org.apache.kafka.producer.connection.creation.rate",
         "unit": "1/s",
@@ -91,11 +82,8 @@ def test_json_says_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_a_name_of_a_kip_comes_with_what_is_sent_in_its_place(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert execute(["metrics", "client.request.rtt"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+def test_a_name_of_a_kip_comes_with_what_is_sent_in_its_place(command: Command) -> None:
+    assert command("metrics", "client.request.rtt").out.splitlines() == [
         "org.apache.kafka.client.request.rtt  histogram  KIP-714",
         "    average and greatest for each node_id, no histogram",
         "    sent as: org.apache.kafka.producer.node.request.latency.avg,"
@@ -104,22 +92,19 @@ def test_a_name_of_a_kip_comes_with_what_is_sent_in_its_place(
         " org.apache.kafka.consumer.node.request.latency.max",
         "    in quotaflow: client_latency.latency_avg_ms, client_latency.latency_max_ms",
     ]
-    assert execute(["metrics", "client.process.pid"]) == 0
-    assert "    nobody sends it\n" in capsys.readouterr().out
+    assert "    nobody sends it\n" in command("metrics", "client.process.pid").out
 
 
-def test_csv_has_a_line_a_metric(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "--csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+def test_csv_has_a_line_a_metric(command: Command) -> None:
+    rows = command("metrics", "--csv").csv_rows
     units = dict.fromkeys((metric.name for metric in KIP_METRICS), "")
     assert {row["name"]: row["unit"] for row in rows} == units | {
         name: metric.unit for name, metric in METRICS.items()
     }
 
 
-def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "share.application.event.queue.processing.time.max"]) == 0
-    printed = capsys.readouterr()
+def test_people_see_whole_names_and_how_many(command: Command) -> None:
+    printed = command("metrics", "share.application.event.queue.processing.time.max")
     assert printed.out.splitlines()[:2] == [
         "org.apache.kafka.consumer.share.application.event.queue.processing.time.max"
         "  ms  gauge  java",
@@ -152,13 +137,9 @@ def test_people_see_whole_names_and_how_many(capsys: pytest.CaptureFixture[str])
     ("two formats", "--json --csv", 2, "exclude each other"),
 )
 def test_what_cannot_be_found_is_one_line_and_an_exit_code(
-    capsys: pytest.CaptureFixture[str], line: str, code: int, expected: str
+    command: Command, line: str, code: int, expected: str
 ) -> None:
-    assert execute(["metrics", *line.split()]) == code
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert expected in printed.err
-    assert printed.err.count("\n") == 1
+    assert expected in command.error("metrics", *line.split(), code=code)
 
 
 def test_it_imports_nothing_heavy() -> None:
@@ -167,7 +148,4 @@ def test_it_imports_nothing_heavy() -> None:
         "execute(['metrics', 'lag'])\n"
         "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka'} & set(sys.modules)))"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    assert process.stdout.endswith("\n[]\n")
+    assert printed_by(code).endswith("\n[]\n")

@@ -1,18 +1,13 @@
 """The command plan."""
 
-import csv
-import io
-import json
 import re
-import shlex
-import subprocess
-import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
@@ -21,12 +16,15 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
+from ...command_line import Command, Printed, in_options, read_in_part
 from ...delta_tables import NOON, this_minute, violation
+from ...own_process import python
 from ...rows import HOSTILE, Row, fresh, limited, setting, throttled
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.view_tables import make_table, make_tables_and_answers
 
 HALF_AN_HOUR = timedelta(minutes=30)
+Plan = Callable[..., Printed]
 
 
 def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
@@ -34,20 +32,22 @@ def seen_now(content: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return content | {"pipeline_progress": fresh(this_minute())}
 
 
-def plan(warehouse: Warehouse, *words: str) -> int:
-    ways = [f"warehouse.path={warehouse.conf.folder}", "producer_ids.default_quota_per_s=1"]
-    ways += ["replication.manage=true", "replication.capacity_bytes_per_s=100000000"]
-    return execute(["plan", *(word for way in ways for word in ("--set", way)), *words])
+@pytest.fixture
+def plan(table_command: Command) -> Plan:
+    """Plans over the test's tables."""
+    ways = in_options(
+        "producer_ids.default_quota_per_s=1",
+        "replication.manage=true",
+        "replication.capacity_bytes_per_s=100000000",
+    )
+    return partial(table_command, "plan", *ways)
 
 
-def test_changes_wait_with_exit_code_three(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_changes_wait_with_exit_code_three(plan: Plan, warehouse: Warehouse) -> None:
     of_late = this_minute() - HALF_AN_HOUR
     principals = ("User:mallory", "User:broker", "User:o'b\x1b[2J")
     make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
-    assert plan(warehouse) == 3
-    printed = capsys.readouterr()
+    printed = plan(code=3)
     assert "1 change waits in plan " in printed.err
     assert "at most 1 user may change in one plan (plan.max_entity_share)" in printed.err
     assert "Nothing was applied" in printed.err
@@ -57,7 +57,7 @@ def test_changes_wait_with_exit_code_three(
 
 
 @pytest.mark.faults
-def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
+def test_a_plan_is_saved_without_pyspark(plan: Plan, warehouse: Warehouse) -> None:
     content = offenders(["User:mallory"], this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
     code = (
@@ -67,9 +67,8 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
         "    '--set', 'producer_ids.default_quota_per_s=1']\n"
         "sys.exit(execute(words))"
     )
-    assert plan(warehouse, "--save") == 3
-    command = [sys.executable, "-c", code]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    plan("--save", code=3)
+    process = python(code)
     assert process.returncode == 3, process.stderr
     (saved,) = open_tables(config.Conf(warehouse=warehouse.conf)).rows("SELECT * FROM plans")
     assert f"quotaflow apply {saved['plan_id']} --yes" in process.stderr
@@ -77,46 +76,38 @@ def test_a_plan_is_saved_without_pyspark(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.faults
-def test_nobody_reading_on_changes_no_exit_code(warehouse: Warehouse) -> None:
+def test_nobody_reading_on_changes_no_exit_code(
+    table_command: Command, warehouse: Warehouse
+) -> None:
     of_late = this_minute() - HALF_AN_HOUR
     principals = [f"User:{number}-{'x' * 200}" for number in range(100)]
     make_tables_and_answers(warehouse, seen_now(offenders(principals, of_late)))
-    path = shlex.quote(f"warehouse.path={warehouse.conf.folder}")
-    place = f"--set {path} --set plan.max_entities=100 --set producer_ids.default_quota_per_s=1"
-    line = f"{shlex.quote(sys.executable)} -m quotaflow.pipelines plan --json {place}"
-    piped = ["bash", "-c", f"set -o pipefail; {line} | head -c 10 >/dev/null"]
-    process = subprocess.run(piped, capture_output=True, text=True, timeout=120, check=False)
+    ways = in_options("plan.max_entities=100", "producer_ids.default_quota_per_s=1")
+    process = read_in_part("plan", "--json", *table_command.options, *ways)
     assert process.returncode == 3
     assert "1 change waits" in process.stderr
     assert process.stderr.count("blocked: ") == 99
 
 
-def test_json_is_one_object_a_change_and_the_same_again(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_json_is_one_object_a_change_and_the_same_again(plan: Plan, warehouse: Warehouse) -> None:
     principals = [f"User:{name}" for name in "cab"]
     content = offenders(principals, this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
-    texts = []
-    for _ in range(2):
-        assert plan(warehouse, "--json", "--set", "kafka.cluster_id=c1") in {0, 3}
-        texts.append(capsys.readouterr().out)
-    assert texts[0] == texts[1]
-    rows = [json.loads(line) for line in texts[0].splitlines()]
+    first, second = (plan("--json", "--set", "kafka.cluster_id=c1", code=3) for _ in range(2))
+    assert first.out == second.out
+    rows = first.rows
     assert [row["entity_name"] for row in rows if row["blocked_reason"] is None] == ["a"]
     assert [row["entity_name"] for row in rows if row["blocked_reason"]] == ["b", "c"]
 
 
 @pytest.mark.parametrize("option", ["--json", "--csv"])
 def test_a_plan_of_blocked_changes_alone_prints_them_with_their_reasons(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse, option: str
+    plan: Plan, warehouse: Warehouse, option: str
 ) -> None:
     content = offenders(["User:broker"], this_minute() - HALF_AN_HOUR)
     make_tables_and_answers(warehouse, seen_now(content))
-    assert plan(warehouse, option) == 0
-    printed = capsys.readouterr().out
-    lines = csv.DictReader(io.StringIO(printed))
-    rows = [*lines] if option == "--csv" else [json.loads(x) for x in printed.splitlines()]
+    printed = plan(option)
+    rows = printed.csv_rows if option == "--csv" else printed.rows
     reasons = {(row["entity_name"], row["config_key"]): row["blocked_reason"] for row in rows}
     assert "excluded" in reasons["broker", "producer_ids_rate"]
     assert len(rows) == len(reasons)
@@ -124,7 +115,7 @@ def test_a_plan_of_blocked_changes_alone_prints_them_with_their_reasons(
 
 @pytest.mark.faults
 def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+    plan: Plan, warehouse: Warehouse
 ) -> None:
     of_late = this_minute() - HALF_AN_HOUR
     used = {"cluster_id": "c1", "broker_id": 1, "principal": "User:mallory", "usage": 8.23}
@@ -136,8 +127,7 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
         "settings": [probed],
     }
     make_tables_and_answers(warehouse, seen_now(content))
-    assert plan(warehouse) == 0
-    printed = capsys.readouterr()
+    printed = plan()
     assert printed.out == "no changes wait\n"
     assert "blocked: ip 10.0.3.0 in cluster c1: over its quota in less than" in printed.err
     assert "request_percentage" not in printed.err
@@ -153,20 +143,16 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     ids=["an operator", "the login of snapshots", "the login of this command"],
 )
 def test_what_somebody_else_set_last_is_not_planned(
-    capsys: pytest.CaptureFixture[str],
-    warehouse: Warehouse,
-    writer: str,
-    way: str,
-    is_planned: bool,
+    plan: Plan, warehouse: Warehouse, writer: str, way: str, is_planned: bool
 ) -> None:
     of_late = this_minute() - HALF_AN_HOUR
     removed = limited(0, "producer_ids_rate", None, entity_name="mallory", principal=writer)
     content = offenders(["User:mallory"], of_late) | {"config_alterations": [removed]}
     content["settings"].append(setting("own_principal", "User:us"))
     make_tables_and_answers(warehouse, seen_now(content))
-    assert plan(warehouse, "--set", way) == (3 if is_planned else 0)
+    printed = plan("--set", way, code=3 if is_planned else 0)
     line = "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it, so it is theirs"
-    assert (line in capsys.readouterr().err) is not is_planned
+    assert (line in printed.err) is not is_planned
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
@@ -174,34 +160,29 @@ RATE = "leader.replication.throttled.rate"
 
 
 def test_a_rate_of_replication_is_planned_where_conf_says_so(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+    plan: Plan, warehouse: Warehouse
 ) -> None:
     managed = setting("replication.manage", "true")
     throttles = [throttled(3_600), throttled(3_600, broker_id=2, rate_set_by="User:" + HOSTILE)]
     content = {"replication_throttles": throttles, "settings": [CAPACITY, managed]}
     make_tables_and_answers(warehouse, seen_now(content))
-    assert plan(warehouse) == 3
-    printed = capsys.readouterr().out
+    printed = plan(code=3).out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
     assert "and 2.0 MB/s are set by User:admin" in printed
     assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in printed
     assert all(line.isprintable() for line in printed.splitlines())
-    plan(warehouse, "--json")
-    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    first = plan("--json", code=3).rows[0]
     assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")
     assert first["blocked_reason"] is None
 
 
-def test_what_is_not_planned_of_replication_is_told(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Warehouse) -> None:
     idle = {"topic": "u", "is_moving": False, "in_isr": True, "offset_lag": 0}
     left = throttled(3_600, broker_id=2, list_set_by="User:" + HOSTILE, **idle)
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
     make_tables_and_answers(warehouse, seen_now(content))
-    assert plan(warehouse) == 0
-    errors = capsys.readouterr().err
+    errors = plan().err
     assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in errors
     assert "topic u in cluster c1: left over, but set by a login before the request log" in errors
     assert all(line.isprintable() for line in errors.splitlines())
@@ -211,10 +192,7 @@ def test_what_is_not_planned_of_replication_is_told(
 @pytest.mark.parametrize(
     ("age_s", "why"),
     [
-        (
-            (1_000, 0, 0, 0),
-            r"the age of the request log is 10\d\d s, and it may be 900 s",
-        ),
+        ((1_000, 0, 0, 0), r"the age of the request log is 10\d\d s, and it may be 900 s"),
         ((0, 1_000, 0, 0), r"the age of the producer_id_rates is 10\d\d s"),
         ((0, 0, 1_000, 1_000), r"the age of the last snapshot is 10\d\d s"),
         ((0, 0, 1_000, 0), r"the age of the last snapshot is 10\d\d s"),
@@ -225,15 +203,11 @@ def test_what_is_not_planned_of_replication_is_told(
     ids=["log", "results", "snapshot", "configs", "quotas", "quotas never told", "log never read"],
 )
 def test_a_plan_on_old_tables_is_frozen(
-    capsys: pytest.CaptureFixture[str],
-    warehouse: Warehouse,
-    age_s: tuple[int | None, ...],
-    why: str,
+    plan: Plan, warehouse: Warehouse, age_s: tuple[int | None, ...], why: str
 ) -> None:
     now = datetime.now(UTC)
-    make_tables_and_answers(
-        warehouse, seen_now(offenders(["User:mallory"], this_minute() - HALF_AN_HOUR))
-    )
+    of_late = this_minute() - HALF_AN_HOUR
+    make_tables_and_answers(warehouse, seen_now(offenders(["User:mallory"], of_late)))
     progress = zip(fresh(now), age_s, strict=True)
     aged = [
         row | {"event_time": row["event_time"] - timedelta(seconds=age)}
@@ -249,32 +223,24 @@ def test_a_plan_on_old_tables_is_frozen(
     aged.append(taken | {"target": "topics"})
     aged.append(taken | {"target": "client_quotas", "outcome": "left_out"})
     make_table(warehouse, PIPELINE_PROGRESS, aged)
-    assert plan(warehouse, "--set", "kafka.cluster_id=c1") == 0
-    assert re.search(why, capsys.readouterr().err)
+    assert re.search(why, plan("--set", "kafka.cluster_id=c1").err)
 
 
 @pytest.mark.faults
-def test_who_stopped_is_not_asked_to_be_held_for_ever(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_who_stopped_is_not_asked_to_be_held_for_ever(plan: Plan, warehouse: Warehouse) -> None:
     ago = this_minute() - timedelta(seconds=3_601)
     make_tables_and_answers(warehouse, seen_now(offenders(["User:mallory"], ago)))
-    assert plan(warehouse) == 0
-    assert capsys.readouterr().out == "no changes wait\n"
+    assert plan().out == "no changes wait\n"
 
 
-def test_no_changes_are_exit_code_zero(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_no_changes_are_exit_code_zero(plan: Plan, warehouse: Warehouse) -> None:
     rates = [violation("User:a", NOON, is_violating=False)]
     make_tables_and_answers(warehouse, seen_now({"producer_id_rates": rates}))
-    assert plan(warehouse) == 0
-    assert capsys.readouterr().out == "no changes wait\n"
+    assert plan().out == "no changes wait\n"
 
 
-def test_a_plan_needs_its_table(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
-    assert plan(warehouse) == 1
-    assert "was never made" in capsys.readouterr().err
+def test_a_plan_needs_its_table(plan: Plan) -> None:
+    assert "was never made" in plan(code=1).err
 
 
 def test_the_login_of_conf_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
+from ...command_line import Command
 from ...schemas.views.view_tables import make_table
 from ..serve.serving_pages import get
 
@@ -29,16 +29,15 @@ _TOKEN = "serve.token=env:QUOTAFLOW_TEST_TOKEN"
     ],
 )
 def test_what_would_let_anybody_read_is_refused(
+    command: Command,
     options: list[str],
     token: str | None,
     error: str,
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if token is not None:
         monkeypatch.setenv("QUOTAFLOW_TEST_TOKEN", token)
-    assert execute(["serve", "--port", "0", *options]) == 2
-    printed = capsys.readouterr().err
+    printed = command("serve", "--port", "0", *options, code=2).err
     assert error in printed
     assert "hunter2" not in printed
 
@@ -46,11 +45,10 @@ def test_what_would_let_anybody_read_is_refused(
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_cleanly(warehouse: Warehouse, ending: signal.Signals) -> None:
     make_table(warehouse, PIPELINE_PROGRESS, [])
-    command = [sys.executable, "-m", "quotaflow.pipelines", "serve", "--port", "0"]
-    command += ["--set", f"warehouse.path={warehouse.conf.path}"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    words = [sys.executable, "-m", "quotaflow.pipelines", "serve", "--port", "0"]
+    words += ["--set", f"warehouse.path={warehouse.conf.path}"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout
         line = process.stdout.readline()
         url = line.split()[2]

@@ -1,17 +1,17 @@
 """status from the command line, and the same figures as Prometheus reads them."""
 
-import json
 import socket
 import urllib.request
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.commands import status
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
@@ -20,12 +20,14 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
-from ...rows import HOSTILE, batch, counted
+from ...command_line import Command, Printed, in_options
+from ...rows import HOSTILE, batch, counted, row
 from ...schemas.views.view_tables import make_table, make_tables
 from ..streaming.test_checkpoints import checkpoint
 
 ROOT = Path(__file__).parents[3]
-ROOMY = "health.min_free_share=0.0"
+ROOMY = ("--set", "health.min_free_share=0.0")
+Status = Callable[..., Printed]
 
 
 def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> datetime:
@@ -51,14 +53,15 @@ def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> date
     return at
 
 
-def call(warehouse: Warehouse, *words: str) -> int:
-    return execute(["status", "--set", f"warehouse.path={warehouse.conf.folder}", *words])
+@pytest.fixture
+def status_of(table_command: Command) -> Status:
+    """The status of the test's tables."""
+    return partial(table_command, "status")
 
 
-def test_all_is_well(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+def test_all_is_well(status_of: Status, warehouse: Warehouse) -> None:
     fill(warehouse)
-    assert call(warehouse, "--set", ROOMY) == 0
-    printed = capsys.readouterr().out
+    printed = status_of(*ROOMY).out
     assert printed.endswith("all is well\n")
     assert "writes now      nobody" in printed
 
@@ -72,31 +75,21 @@ def test_all_is_well(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -
     ids=["quarantine", "silence"],
 )
 def test_what_is_past_a_bound_is_said_and_cron_told(
-    work: dict[str, int],
-    expected: str,
-    capsys: pytest.CaptureFixture[str],
-    warehouse: Warehouse,
+    status_of: Status, work: dict[str, int], expected: str, warehouse: Warehouse
 ) -> None:
     fill(warehouse, **work)
-    assert call(warehouse, "--set", ROOMY) == 1
-    assert expected in capsys.readouterr().out.splitlines()
+    assert expected in status_of(*ROOMY, code=1).out.splitlines()
 
 
-def test_an_answer_that_is_not_up_to_date_is_said(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_an_answer_that_is_not_up_to_date_is_said(status_of: Status, warehouse: Warehouse) -> None:
     fill(warehouse)
-    failed = {
-        "cluster_id": "*",
-        "answer": "quota_advice",
-        "event_time": datetime.now(UTC),
-        "inputs": "{}",
-    }
-    failed |= {"fingerprint": "", "error": f"a table is damaged {HOSTILE}"}
+    given = {"cluster_id": "*", "inputs": "{}", "fingerprint": ""}
+    problem = f"a table is damaged {HOSTILE}"
+    failed = row(ANSWER_STATE.name, datetime.now(UTC), given, answer="quota_advice", error=problem)
     made = failed | {"answer": "top_talkers", "error": None}
     make_table(warehouse, ANSWER_STATE, [failed, made])
-    assert call(warehouse, "--set", ROOMY) == 1
-    (line,) = [each for each in capsys.readouterr().out.splitlines() if "up to date" in each]
+    printed = status_of(*ROOMY, code=1).out
+    (line,) = [each for each in printed.splitlines() if "up to date" in each]
     assert line.startswith("! quota_advice is not up to date since ")
     assert "a table is damaged" in line
     with prometheus.exposed(Conf(warehouse=warehouse.conf), None, warehouse.conf.folder / "prom"):
@@ -107,12 +100,11 @@ def test_an_answer_that_is_not_up_to_date_is_said(
 
 @pytest.mark.parametrize("content", ["", "{"])
 def test_a_broken_state_of_results_is_a_line(
-    content: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+    status_of: Status, content: str, warehouse: Warehouse
 ) -> None:
     fill(warehouse)
     (warehouse.conf.checkpoint_folder / "results.results.json").write_text(content)
-    assert call(warehouse, "--set", ROOMY) == 1
-    printed = capsys.readouterr()
+    printed = status_of(*ROOMY, code=1)
     (line,) = [each for each in printed.out.splitlines() if "results.results.json" in each]
     assert line.startswith("! results: ")
     assert "quotaflow rebuild TABLE" in line
@@ -124,23 +116,20 @@ def test_a_broken_state_of_results_is_a_line(
 )
 @pytest.mark.parametrize("content", ["", "{"])
 def test_a_run_ends_with_one_line_where_a_state_file_is_broken(
-    job: str, suffix: str, content: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+    table_command: Command, job: str, suffix: str, content: str, warehouse: Warehouse
 ) -> None:
     """It starts no JVM, and asks no broker."""
     file = warehouse.checkpoint(job).with_suffix(f".{suffix}.json")
     file.parent.mkdir(parents=True)
     file.write_text(content)
-    words = [job, "--once", "--set", f"warehouse.path={warehouse.conf.folder}"]
-    assert execute(["run", *words, "--set", "ingest.otlp_topic=otlp"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    line = table_command.error("run", job, "--once", "--set", "ingest.otlp_topic=otlp", code=1)
     assert line.startswith(f"error: {file} is ")
 
 
-def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Warehouse) -> None:
+def test_everything_as_json(status_of: Status, warehouse: Warehouse) -> None:
     fill(warehouse)
     with warehouse.lock():
-        assert call(warehouse, "--json", "--set", ROOMY) == 0
-    report = json.loads(capsys.readouterr().out)
+        (report,) = status_of("--json", *ROOMY).rows
     jobs = {job["job"]: job for job in report["jobs"]}
     assert report["is_well"]
     assert report["lock_holder"].startswith("process ")
@@ -152,28 +141,21 @@ def test_everything_as_json(capsys: pytest.CaptureFixture[str], warehouse: Wareh
     assert [key for key in report if f"`{key}`" not in documented] == []
 
 
-def test_a_warehouse_nothing_ran_on_is_not_well(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
-    assert call(warehouse, "--set", ROOMY) == 1
-    assert "! no job ever ran on" in capsys.readouterr().out
+def test_a_warehouse_nothing_ran_on_is_not_well(status_of: Status) -> None:
+    assert "! no job ever ran on" in status_of(*ROOMY, code=1).out
 
 
-def test_a_full_disk_and_a_stop_file_are_told(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
+def test_a_full_disk_and_a_stop_file_are_told(status_of: Status, warehouse: Warehouse) -> None:
     fill(warehouse)
     (warehouse.conf.folder / "STOP").touch()
-    assert call(warehouse, "--set", "health.min_free_share=1.0") == 1
-    printed = capsys.readouterr().out
+    printed = status_of("--set", "health.min_free_share=1.0", code=1).out
     assert "! the disk of the tables has" in printed
     assert "STOP is there, nothing is written" in printed
 
 
-def test_tables_in_a_catalog_are_read_by_spark(capsys: pytest.CaptureFixture[str]) -> None:
-    place = ["--set", "warehouse.catalog_schema=a.b", "--set", "warehouse.checkpoints=/c"]
-    assert execute(["status", *place]) == 2
-    assert "quotaflow sql --spark" in capsys.readouterr().err
+def test_tables_in_a_catalog_are_read_by_spark(command: Command) -> None:
+    place = in_options("warehouse.catalog_schema=a.b", "warehouse.checkpoints=/c")
+    assert "quotaflow sql --spark" in command("status", *place, code=2).err
 
 
 def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None:
@@ -238,12 +220,9 @@ def test_a_run_that_ends_leaves_a_file_for_node_exporter(
 
 
 @pytest.mark.parametrize("port", ["http", "", "70000", "127.0.0.1:"])
-def test_a_port_that_is_none_is_refused(
-    port: str, capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
-    words = ["--once", "--metrics-port", port, "--set", f"warehouse.path={warehouse.conf.folder}"]
-    assert execute(["run", *words]) == 2
-    assert "write a port, such as 9464" in capsys.readouterr().err
+def test_a_port_that_is_none_is_refused(table_command: Command, port: str) -> None:
+    printed = table_command("run", "--once", "--metrics-port", port, code=2)
+    assert "write a port, such as 9464" in printed.err
 
 
 def test_a_file_that_cannot_be_written_is_said(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A command that answers from the tables of a demo says so, unless conf names their place."""
 
-import json
 import os
 import shlex
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...command_line import Command
 from ...delta_tables import NOON
 from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
@@ -43,15 +43,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("words", ["tables --json", "describe requests", "ddl --dialect duckdb"])
-def test_it_is_one_line_on_stderr(
-    home: Path, capsys: pytest.CaptureFixture[str], words: str
-) -> None:
-    assert execute(words.split()) == 0
-    printed = capsys.readouterr()
+def test_it_is_one_line_on_stderr(command: Command, home: Path, words: str) -> None:
+    printed = command(*words.split())
     assert printed.err == f"tables of the demo that ended 3 days ago; {NAMED_BY}\n"
     named = ["--set", f"warehouse.path={home / 'warehouse'}"]
-    assert execute([*words.split(), *named]) == 0
-    assert capsys.readouterr() == (printed.out, "")
+    assert command(*words.split(), *named) == (printed.out, "")
 
 
 @cases(
@@ -111,25 +107,23 @@ def test_tables_of_the_user_s_own_are_no_demo_s(
     assert capsys.readouterr() == ("", "")
 
 
-def test_status_has_the_time_as_a_field(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    execute(["status", "--json"])
-    ended_at = json.loads(capsys.readouterr().out)["demo_ended_at"]
-    assert datetime.fromisoformat(ended_at).timestamp() == pytest.approx(
-        (home / "warehouse").lstat().st_mtime
-    )
-    execute(["status", "--json", "--set", f"warehouse.path={home / 'warehouse'}"])
-    assert json.loads(capsys.readouterr().out)["demo_ended_at"] is None
+def test_status_has_the_time_as_a_field(command: Command, home: Path) -> None:
+    (status,) = command("status", "--json", code=1).rows
+    ended_at = datetime.fromisoformat(status["demo_ended_at"]).timestamp()
+    assert ended_at == pytest.approx((home / "warehouse").lstat().st_mtime)
+    named = ["--set", f"warehouse.path={home / 'warehouse'}"]
+    (status,) = command("status", "--json", *named, code=1).rows
+    assert status["demo_ended_at"] is None
 
 
 def test_why_over_tables_with_rows_prints_rows_alone_to_stdout(
-    home: Path, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+    command: Command, home: Path, warehouse: Warehouse
 ) -> None:
     make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
     (home / "warehouse").resolve().rmdir()
     warehouse.conf.folder.rename((home / "warehouse").resolve())
-    assert execute(["show", "quota_usage", "--json"]) == 0
-    printed = capsys.readouterr()
-    assert all(json.loads(line) for line in printed.out.splitlines())
+    printed = command("show", "quota_usage", "--json")
+    assert all(printed.rows)
     assert printed.err.splitlines() == [f"tables of the demo that ended 3 days ago; {NAMED_BY}"]
 
 
@@ -137,20 +131,19 @@ class UsesTablesError(QuotaflowError):
     """In place of the conf of a command."""
 
 
-@pytest.mark.parametrize("command", index.COMMANDS)
+@pytest.mark.parametrize("name", index.COMMANDS)
 def test_every_command_that_uses_tables_says_it(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: Command, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def used(*_: object) -> None:
         raise UsesTablesError("it uses tables")
 
-    assert execute([command, "--help"]) == 0
-    example = capsys.readouterr().out.split(f"Example: quotaflow {command}")[1]
+    example = command(name, "--help").out.split(f"Example: quotaflow {name}")[1]
     words = takewhile(lambda word: word not in "|>", shlex.split(example.split("\n\n")[0]))
     monkeypatch.setattr(options, "conf_of_tables", used)
     monkeypatch.setattr(config, "load", stopped)
-    execute([command, *words])
-    assert ("it uses tables" in capsys.readouterr().err) is (command not in NO_TABLES)
+    execute([name, *words])
+    assert ("it uses tables" in capsys.readouterr().err) is (name not in NO_TABLES)
 
 
 def stopped(*_: object) -> None:

@@ -7,35 +7,38 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ... import rows
 from ...cases import cases
-from ...rows import Row, at, choice, crossed
+from ...command_line import Command, Printed, in_options
+from ...rows import Row, at, choice, crossed, row
 from ...schemas.views.view_tables import make_tables
 
 MB = 1_000_000
-SEEN = {"cluster_id": "c1", "event_time": at(-600), "is_removed": False}
+SEEN_S = -600
 AT = {"topic": "bulk", "partition": 0}
-Advise = Callable[..., tuple[int, str, str]]
+Advise = Callable[..., Printed]
 
 
 def replica(broker_id: int, **others: Any) -> Row:
-    row = SEEN | AT | {"topic_id": "t1", "broker_id": broker_id, "is_leader": broker_id == 1}
-    return row | {"is_preferred": broker_id == 1, "is_in_sync": True, "is_offline": False} | others
+    is_first = dict.fromkeys(("is_leader", "is_preferred"), broker_id == 1)
+    given = {"broker_id": broker_id, "is_in_sync": True, "is_offline": False} | is_first
+    return row("replicas", SEEN_S, AT | given | others)
 
 
 def size(broker_id: int, mega: int, **others: Any) -> Row:
-    row = SEEN | AT | {"broker_id": broker_id, "log_dir": "/d", "size_bytes": mega * MB}
-    return row | {"is_future": False} | others
+    given = {"broker_id": broker_id, "log_dir": "/d", "size_bytes": mega * MB, "is_future": False}
+    return row("replica_sizes", SEEN_S, AT | given | others)
 
 
 def replicated(minute: int, mega_per_s: float, follower_id: int | None, **others: Any) -> Row:
-    time = at(60 * minute)
-    row = {"cluster_id": "c1", "event_time": time, "event_date": time.date(), "leader_id": 1}
-    row |= {"follower_id": follower_id, "topic_id": "t1", "topic": "bulk", "partition": 0}
-    row |= {"bytes": round(mega_per_s * MB * 60), "fetches": 1}
-    return row | {"leader_throttled_bytes": 0, "follower_throttled_bytes": 0} | others
+    given = AT | {"bytes": round(mega_per_s * MB * 60), "fetches": 1} | others
+    return rows.replicated(60 * minute, 1, follower_id, **given)
+
+
+def config_of(broker_id: str, key: str, value: str) -> Row:
+    return rows.config(SEEN_S, key, value, entity_type="broker", entity_name=broker_id)
 
 
 def flowing(minute: int, mega_per_s: float, flow: str, broker_id: int) -> Row:
@@ -43,7 +46,7 @@ def flowing(minute: int, mega_per_s: float, flow: str, broker_id: int) -> Row:
 
 
 CONTENT = {
-    "topics": [SEEN | {"topic_id": "t1", "topic": "bulk"}],
+    "topics": [row("topics", SEEN_S, {"topic": "bulk"})],
     "replicas": [replica(1), replica(2)],
     "replica_sizes": [
         size(1, 500, event_time=at(-900)),
@@ -71,32 +74,28 @@ CAPACITY = ("--set", "replication.capacity_bytes_per_s=100000000")
 
 
 @pytest.fixture
-def advise(warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Advise:
+def advise(warehouse: Warehouse, tmp_path: Path, table_command: Command) -> Advise:
     """Runs the command on a move of bulk-0 over tables with these rows."""
 
     def run(
-        content: dict[str, list[Row]], replicas: list[int], *arguments: str, topic: str = "bulk"
-    ) -> tuple[int, str, str]:
+        content: dict[str, list[Row]],
+        replicas: list[int],
+        *arguments: str,
+        topic: str = "bulk",
+        code: int = 0,
+    ) -> Printed:
         make_tables(warehouse, content)
         file = tmp_path / "move it.json"
         partition = AT | {"topic": topic, "replicas": replicas}
         file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
-        path = f"warehouse.path={warehouse.conf.path}"
-        code = execute(["throttle-advice", str(file), *arguments, "--set", path])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
+        return table_command("throttle-advice", str(file), *arguments, code=code)
 
     return run
 
 
-def objects(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
-
-
 def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
-    code, out, err = advise(CONTENT, [1, 3], "--json", *CAPACITY)
-    assert code == 0
-    assert objects(out) == [
+    printed = advise(CONTENT, [1, 3], "--json", *CAPACITY)
+    assert printed.rows == [
         {
             "broker_id": 1,
             "side": "leader",
@@ -120,6 +119,7 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
             "carried_at_most_bytes_per_s": 20 * MB,
         },
     ]
+    err = printed.err
     assert "above 4.0 MB/s; clients do not feel it up to 54.0 MB/s" in err
     assert "takes about 12 s" in err
     assert "kafka-reassign-partitions.sh --bootstrap-server 127.0.0.1:9092 --execute" in err
@@ -135,9 +135,8 @@ def test_each_side_is_told_with_what_is_left_of_it(advise: Advise) -> None:
 def test_answers_too_large_for_the_throttle_are_a_warning_before_the_move(
     advise: Advise, size_bytes: int, is_warned: bool
 ) -> None:
-    row = SEEN | {"entity_type": "broker", "entity_name": "1", "config_value": f"{size_bytes}"}
-    configs = [row | {"config_key": "replica.fetch.response.max.bytes"}]
-    _, _, err = advise(CONTENT | {"configs": configs}, [1, 3], *CAPACITY)
+    configs = [config_of("1", "replica.fetch.response.max.bytes", str(size_bytes))]
+    err = advise(CONTENT | {"configs": configs}, [1, 3], *CAPACITY).err
     assert ("Replication will stutter" in err) == is_warned
 
 
@@ -149,18 +148,19 @@ def test_answers_too_large_for_the_throttle_are_a_warning_before_the_move(
 def test_a_move_to_a_cordoned_broker_is_a_warning(
     advise: Advise, broker_id: str, value: str, *, is_warned: bool
 ) -> None:
-    row = SEEN | {"entity_type": "broker", "entity_name": broker_id, "config_value": value}
-    configs = [row | {"config_key": "cordoned.log.dirs"}]
-    _, _, err = advise(CONTENT | {"configs": configs}, [1, 2, 3], *CAPACITY)
+    configs = [config_of(broker_id, "cordoned.log.dirs", value)]
+    err = advise(CONTENT | {"configs": configs}, [1, 2, 3], *CAPACITY).err
     assert ("log dirs of brokers 3 are cordoned" in err) == is_warned
 
 
 def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise) -> None:
-    _, out, err = advise(CONTENT, [1, 2, 3], "--json", "--set", "replication.brokers.3=100000000")
-    leader, follower = objects(out)
+    capacity = in_options("replication.brokers.3=100000000")
+    printed = advise(CONTENT, [1, 2, 3], "--json", *capacity)
+    leader, follower = printed.rows
     assert (leader["capacity"], follower["capacity"]) == ("unknown", "conf")
     assert (leader["most_bytes_per_s"], leader["reason"]) == (None, "capacity_unknown")
     assert leader["carried_at_most_bytes_per_s"] == 80 * MB
+    err = printed.err
     assert "It ends at any rate above 4.0 MB/s." in err
     assert "is not known, because conf has no capacity of brokers 1: set" in err
     assert "suit rates above" in err, "the sizing rule needs no capacity"
@@ -171,21 +171,20 @@ def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise)
 
 def test_a_side_without_room_is_named_beside_one_of_unknown_capacity(advise: Advise) -> None:
     busy = {"rack_traffic": [flowing(1, 98.5, "produced", 3)]}
-    _, _, err = advise(CONTENT | busy, [1, 2, 3], "--set", "replication.brokers.3=100000000")
+    err = advise(CONTENT | busy, [1, 2, 3], "--set", "replication.brokers.3=100000000").err
     assert "No rate fits: at follower 3 less is left" in err
 
 
 def test_where_no_rate_fits_it_says_where_not(advise: Advise) -> None:
     busy = {"rack_traffic": [flowing(1, 98.5, "consumed", 1)]}
-    code, _, err = advise(CONTENT | busy, [3], *CAPACITY)
-    assert code == 0
+    err = advise(CONTENT | busy, [3], *CAPACITY).err
     assert "No rate fits: at leader 1 less is left than is written" in err
 
 
 def test_another_order_copies_nothing(advise: Advise) -> None:
-    code, out, err = advise(CONTENT, [2, 1], "--json", *CAPACITY)
-    assert (code, out) == (0, "")
-    assert "Nothing is to be copied" in err
+    printed = advise(CONTENT, [2, 1], "--json", *CAPACITY)
+    assert printed.out == ""
+    assert "Nothing is to be copied" in printed.err
 
 
 @cases(
@@ -207,13 +206,11 @@ def test_another_order_copies_nothing(advise: Advise) -> None:
 def test_what_is_not_known_is_one_error(
     advise: Advise, content: dict[str, list[Row]], arguments: tuple[str, ...], expected: str
 ) -> None:
-    code, out, err = advise(CONTENT | content, [3], *arguments)
-    assert (code, out) == (2, "")
+    out, err = advise(CONTENT | content, [3], *arguments, code=2)
+    assert (out, len(err.splitlines())) == ("", 1)
     assert expected in err
-    assert len(err.splitlines()) == 1
 
 
 def test_a_hostile_topic_stays_text(advise: Advise) -> None:
-    code, _, err = advise(CONTENT, [3], topic="'; DROP TABLE x; --")
-    assert code == 2
+    err = advise(CONTENT, [3], topic="'; DROP TABLE x; --", code=2).err
     assert "'; DROP TABLE x; ---0 is in no snapshot" in err

@@ -1,7 +1,5 @@
 """The command troubleshoot: which clients it finds, what it refuses, shows and leaves."""
 
-import csv
-import io
 import json
 import os
 import signal
@@ -14,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, client_metrics, tail, temporary_subscription
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -22,7 +19,8 @@ from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.rules import lease
 
 from ...cases import cases
-from ...rows import INSTANCE, at, push
+from ...command_line import Command, Printed
+from ...rows import INSTANCE, Row, push, row
 from ...schemas.views.view_tables import make_tables_and_answers
 
 ONE, TWO, ENDED = "vl7CCx68Qw29SsxmLSK4Xg", "-_7CCx68Qw29SsxmLSK4Xg", "gone_x68Qw29SsxmLSK4Xg"
@@ -70,35 +68,29 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
 
 
 @dataclass
-class Command:
+class Troubleshoot:
     """The command on a fake cluster and tables of the test."""
 
     kafka: Kafka
     warehouse: Warehouse
-    capsys: pytest.CaptureFixture[str]
+    command: Command
 
-    def __call__(self, *words: str) -> int:
-        where = ["--set", f"warehouse.path={self.warehouse.conf.folder}"]
-        return execute(["troubleshoot", *where, *words])
-
-    def printed(self) -> tuple[str, str]:
-        """stdout and stderr, neither of which may control a terminal."""
-        printed = self.capsys.readouterr()
+    def __call__(self, *words: str, code: int = 0) -> Printed:
+        """What it prints, which may not control a terminal."""
+        printed = self.command("troubleshoot", *words, code=code)
         assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
         assert "Traceback" not in printed.err
-        return printed.out, printed.err
+        return printed
 
 
 @pytest.fixture
-def run(kafka: Kafka, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(kafka, warehouse, capsys)
+def run(kafka: Kafka, warehouse: Warehouse, table_command: Command) -> Troubleshoot:
+    return Troubleshoot(kafka, warehouse, table_command)
 
 
-def clients(warehouse: Warehouse, *rows: dict[str, Any]) -> None:
-    requests = [
-        {**INSTANCE, "event_time": at(9), "error_code": 0, "push_interval_ms": 60_000} | row
-        for row in rows
-    ]
+def clients(warehouse: Warehouse, *rows: Row) -> None:
+    answer = {"error_code": 0, "push_interval_ms": 60_000}
+    requests = [row("telemetry_subscriptions", 9, INSTANCE | answer | each) for each in rows]
     ended = push(5, client_instance_id=ENDED, client_id="billing", terminating=True)
     make_tables_and_answers(
         warehouse, {"telemetry_subscriptions": requests, "telemetry_pushes": [ended]}
@@ -146,10 +138,9 @@ def logged(golden: Path, instance: str, **others: Any) -> dict[str, Any]:
     return {"ts": MS, "broker": 2, "r": line | others}
 
 
-def test_without_yes_it_only_says_what_it_would_do(run: Command) -> None:
+def test_without_yes_it_only_says_what_it_would_do(run: Troubleshoot) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, "client_id": "o'b\x1b[2J"})
-    assert run("o'b\x1b[2J", "--metrics", f"{CONSUMER},{CONSUMER}fetch.") == 0
-    out, err = run.printed()
+    out, err = run("o'b\x1b[2J", "--metrics", f"{CONSUMER},{CONSUMER}fetch.")
     assert f"metrics     {CONSUMER}\n" in out
     assert "interval.ms 10000" in out
     assert f"--add-config 'metrics=[{CONSUMER}],interval.ms=10000,match=[client_instance" in out
@@ -159,41 +150,35 @@ def test_without_yes_it_only_says_what_it_would_do(run: Command) -> None:
     assert run.kafka.resources == {}
 
 
-def test_json_names_the_lease_and_all_live_instances_of_a_client_id(run: Command) -> None:
+def test_json_names_the_lease_and_all_live_instances_of_a_client_id(run: Troubleshoot) -> None:
     clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
-    assert run("orders", "--metrics", "*", "--for", "1h", "--json") == 0
-    prepared = json.loads(run.printed()[0])
+    (prepared,) = run("orders", "--metrics", "*", "--for", "1h", "--json").rows
     assert set(prepared["client_instance_ids"]) == {ONE, TWO}
-    assert prepared["configs"]["match"] in {
-        f"client_instance_id={ONE}|{TWO}",
-        f"client_instance_id={TWO}|{ONE}",
-    }
+    matches = {f"client_instance_id={'|'.join(ids)}" for ids in ((ONE, TWO), (TWO, ONE))}
+    assert prepared["configs"]["match"] in matches
     assert lease.until_s(prepared["name"])
 
 
-def test_an_instance_id_takes_that_instance_alone(run: Command) -> None:
+def test_an_instance_id_takes_that_instance_alone(run: Troubleshoot) -> None:
     clients(
         run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO, "client_id": ONE}
     )
-    assert run(ONE, "--metrics", "*", "--json") == 0
-    assert json.loads(run.printed()[0])["client_instance_ids"] == [ONE]
+    assert run(ONE, "--metrics", "*", "--json").rows[0]["client_instance_ids"] == [ONE]
 
 
 @pytest.mark.parametrize("name", ["User:arn:aws:iam::1:user/etl", "arn:aws:iam::1:user/etl"])
-def test_a_principal_in_any_form_takes_its_instances(run: Command, name: str) -> None:
+def test_a_principal_in_any_form_takes_its_instances(run: Troubleshoot, name: str) -> None:
     clients(
         run.warehouse,
         {"client_instance_id": ONE, "principal": "User:arn:aws:iam::1:user/etl"},
         {"client_instance_id": TWO},
     )
-    assert run(name, "--metrics", "*", "--json") == 0
-    assert json.loads(run.printed()[0])["client_instance_ids"] == [ONE]
+    assert run(name, "--metrics", "*", "--json").rows[0]["client_instance_ids"] == [ONE]
 
 
-def test_at_most_twenty_instances_are_asked(run: Command) -> None:
+def test_at_most_twenty_instances_are_asked(run: Troubleshoot) -> None:
     clients(run.warehouse, *({"client_instance_id": f"{i:022}"} for i in range(23)))
-    assert run("orders", "--metrics", "*", "--json") == 0
-    out, err = run.printed()
+    out, err = run("orders", "--metrics", "*", "--json")
     assert len(json.loads(out)["client_instance_ids"]) == 20
     assert "3 more live instances of orders are left out" in err
 
@@ -217,34 +202,29 @@ def test_at_most_twenty_instances_are_asked(run: Command) -> None:
     ),
 )
 def test_what_cannot_be_is_one_error_and_nothing_is_written(
-    run: Command, words: list[str], code: int, expected: str
+    run: Troubleshoot, words: list[str], code: int, expected: str
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
-    assert run("--metrics", "*", *words, "--yes") == code
-    _, errors = run.printed()
+    errors = run("--metrics", "*", *words, "--yes", code=code).err
     assert expected in errors
     assert run.kafka.written == []
 
 
-def test_what_could_harm_the_client_is_refused(run: Command) -> None:
+def test_what_could_harm_the_client_is_refused(run: Troubleshoot) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, **OLD})
-    assert run(ONE, "--metrics", PRODUCER, "--yes") == 1
-    _, errors = run.printed()
+    errors = run(ONE, "--metrics", PRODUCER, "--yes", code=1).err
     assert "nothing was written" in errors
     assert "librdkafka 2.5.0 crashes" in errors
-    assert run(ONE, "--metrics", f"{PRODUCER},{CONSUMER}") == 0
+    run(ONE, "--metrics", f"{PRODUCER},{CONSUMER}")
     assert run.kafka.written == []
 
 
-def test_what_other_resources_do_to_it_is_told(run: Command) -> None:
+def test_what_other_resources_do_to_it_is_told(run: Troubleshoot) -> None:
     clients(run.warehouse, {"client_instance_id": ONE, **OLD, "client_software_version": "2.10.0"})
     run.kafka.resources["all"] = {"metrics": f"{CONSUMER},{PRODUCER}", "interval.ms": "2000"}
-    run.kafka.resources["quotaflow-troubleshoot-x-until-5"] = {
-        "metrics": "a.",
-        "match": "client_id=x",
-    }
-    assert run(ONE, "--metrics", f"{CONSUMER}poll.,{CONSUMER}pol1.") == 0
-    _, notes = run.printed()
+    left = {"metrics": "a.", "match": "client_id=x"}
+    run.kafka.resources["quotaflow-troubleshoot-x-until-5"] = left
+    notes = run(ONE, "--metrics", f"{CONSUMER}poll.,{CONSUMER}pol1.").err
     assert "next push or request: within 3 s" in notes
     expected = "the shortest interval applies (other subscriptions match too)"
     assert f"pushes will come every 2000 ms: {expected}" in notes
@@ -257,7 +237,7 @@ def test_what_other_resources_do_to_it_is_told(run: Command) -> None:
 
 
 def test_points_come_once_whichever_way_and_the_resource_goes(
-    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
     in_log = json.dumps(logged(golden, TWO)).encode()
@@ -265,9 +245,8 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
     other = record(RECEIVED, b"", {"client_instance_id": ENDED})
     once = [received(golden), record(LOGGED, in_log), record(LOGGED, stock), other]
     with arriving(monkeypatch, *once, received(golden), record(LOGGED, in_log)):
-        assert run("orders", "--metrics", "*", "--json", "--yes") == 130
-    out, err = run.printed()
-    rows = [json.loads(line, parse_constant=pytest.fail) for line in out.splitlines()]
+        printed = run("orders", "--metrics", "*", "--json", "--yes", code=130)
+    rows, err = printed.rows, printed.err
     assert list(rows[0]) == CLIENT_METRICS.column_names
     assert {(r["client_instance_id"], r["principal"], r["cluster_id"]) for r in rows} == {
         (ONE, "User:alice", "c1"),
@@ -280,31 +259,29 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
 
 
 def test_csv_has_one_head_for_all_pushes_and_the_same_rows(
-    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE}, {"client_instance_id": TWO})
     came = [received(golden), record(LOGGED, json.dumps(logged(golden, TWO)).encode())]
     with arriving(monkeypatch, *came):
-        assert run("orders", "--metrics", "*", "--csv", "--yes") == 130
-    out, err = run.printed()
-    rows = [*csv.DictReader(io.StringIO(out))]
+        printed = run("orders", "--metrics", "*", "--csv", "--yes", code=130)
+    rows, err = printed.csv_rows, printed.err
     assert list(rows[0]) == CLIENT_METRICS.column_names
     # A spreadsheet would run what begins with a minus.
     assert {row["client_instance_id"].removeprefix("'") for row in rows} == {ONE, TWO}
     assert f"2 pushes and {len(rows)} points came" in err
-    assert run("orders", "--metrics", "*", "--csv") == 0
-    (shown,) = csv.DictReader(io.StringIO(run.printed()[0]))
+    (shown,) = run("orders", "--metrics", "*", "--csv").csv_rows
     assert {*json.loads(shown["client_instance_ids"])} == {ONE, TWO}
-    assert run("orders", "--metrics", "*", "--csv", "--json") == 2
+    run("orders", "--metrics", "*", "--csv", "--json", code=2)
 
 
 def test_lines_for_people_hold_only_what_was_asked_for(
-    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
     with arriving(monkeypatch, received(golden)):
-        assert run(ONE, "--metrics", f"{PRODUCER}connection.creation.", "--yes") == 130
-    lines = run.printed()[0].splitlines()
+        printed = run(ONE, "--metrics", f"{PRODUCER}connection.creation.", "--yes", code=130)
+    lines = printed.out.splitlines()
     assert {line.split("  ")[1].split(" = ")[0] for line in lines} == {
         f"{PRODUCER}connection.creation.rate",
         f"{PRODUCER}connection.creation.total",
@@ -313,7 +290,7 @@ def test_lines_for_people_hold_only_what_was_asked_for(
 
 
 def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
-    run: Command, golden: Path, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, golden: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
     empty = logged(golden, ONE, response={"errorCode": 117})
@@ -334,8 +311,7 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
     name = b"\x0a\x07\x12\x05\x12\x03\x0a\x01\xff"
     spoiled = record(RECEIVED, name, {"client_instance_id": ONE})
     with arriving(monkeypatch, bad, odd, spoiled, *(record(LOGGED, line) for line in lines)):
-        assert run(ONE, "--metrics", "*", "--yes") == 130
-    _, err = run.printed()
+        err = run(ONE, "--metrics", "*", "--yes", code=130).err
     assert f"a push of {ONE} was rejected with error 89\n" in err
     assert f"a push of {ONE} was rejected with error 117: its subscription changed" in err
     assert f"a push of {ONE} cannot be read: not_otlp" in err
@@ -346,13 +322,12 @@ def test_rejected_unreadable_and_hostile_records_are_told_or_passed_over(
 
 @pytest.mark.parametrize(("refusals", "is_left"), [(2, False), (3, True)])
 def test_a_resource_that_cannot_be_deleted_is_named_with_the_command_that_does(
-    run: Command, monkeypatch: pytest.MonkeyPatch, refusals: int, is_left: bool
+    run: Troubleshoot, monkeypatch: pytest.MonkeyPatch, refusals: int, is_left: bool
 ) -> None:
     clients(run.warehouse, {"client_instance_id": ONE})
     run.kafka.refusals = refusals
     with arriving(monkeypatch):
-        assert run(ONE, "--metrics", "*", "--yes") == (1 if is_left else 130)
-    _, errors = run.printed()
+        errors = run(ONE, "--metrics", "*", "--yes", code=1 if is_left else 130).err
     (name,) = run.kafka.written
     removal = f"--entity-name {name} --delete-config metrics,interval.ms,match"
     assert (removal in errors) == is_left
@@ -360,7 +335,7 @@ def test_a_resource_that_cannot_be_deleted_is_named_with_the_command_that_does(
 
 
 def test_a_failure_while_it_follows_takes_the_resource_back(
-    run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
     def opened(*_: object) -> Iterator[Callable[[], Any]]:
@@ -371,15 +346,14 @@ def test_a_failure_while_it_follows_takes_the_resource_back(
 
     clients(run.warehouse, {"client_instance_id": ONE})
     monkeypatch.setattr(tail, "follow", opened)
-    assert run(ONE, "--metrics", "*", "--yes") == 1
-    assert "error: the topic is gone" in run.printed()[1]
+    assert "error: the topic is gone" in run(ONE, "--metrics", "*", "--yes", code=1).err
     assert run.kafka.resources == {}
     assert len(run.kafka.written) == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_a_broker_refuses_is_told_and_nothing_is_left(
-    run: Command, monkeypatch: pytest.MonkeyPatch
+    run: Troubleshoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise KafkaError("the cluster refused client-metrics x: no")
@@ -388,6 +362,6 @@ def test_what_a_broker_refuses_is_told_and_nothing_is_left(
     monkeypatch.setattr(client_metrics, "write", refuse)
     monkeypatch.setattr(client_metrics, "delete", lambda *_: None)
     with arriving(monkeypatch):
-        assert run(ONE, "--metrics", "*", "--yes") == 1
-    assert "error: the cluster refused client-metrics x: no" in run.printed()[1]
+        errors = run(ONE, "--metrics", "*", "--yes", code=1).err
+    assert "error: the cluster refused client-metrics x: no" in errors
     assert run.kafka.resources == {}

@@ -1,22 +1,21 @@
 """The command why: quotas of a client, and how it is called."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
+from ...command_line import Command, Printed, in_options
 from ...delta_tables import violation
 from ...rows import HOSTILE, Row, at, request, row
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_tables import make_tables
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
-Why = Callable[..., tuple[int, str, str]]
+Why = Callable[..., Printed]
 
 
 def used(second: float, usage: float, limit: float | None = 20_000.0, **others: Any) -> Row:
@@ -34,15 +33,13 @@ def throttled(second: float, usage: float, **others: Any) -> Row:
 
 
 @pytest.fixture
-def why(warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> Why:
+def why(warehouse: Warehouse, table_command: Command) -> Why:
     """Runs the command over tables with these rows."""
 
-    def run(content: dict[str, list[Row]], *arguments: str) -> tuple[int, str, str]:
+    def run(content: dict[str, list[Row]], *arguments: str, code: int = 0) -> Printed:
         if content:
             make_tables(warehouse, content)
-        code = execute(["why", *arguments, "--set", f"warehouse.path={warehouse.conf.path}"])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
+        return table_command("why", *arguments, code=code)
 
     return run
 
@@ -54,8 +51,7 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
         used(22, 15_000.0, quota_type="consumer_byte_rate", quota=None, quota_level=None),
     ]
     requests = [request(5, "PRODUCE", **DAVE, client_software_name="librdkafka")]
-    code, out, _ = why({"quota_usage": rows, "requests": requests}, "dave")
-    assert code == 0
+    out = why({"quota_usage": rows, "requests": requests}, "dave").out
     assert "exports: 16 of 20 requests charged to producer_byte_rate were throttled" in out
     assert "18,000 ms in all, most likely by its producer_byte_rate" in out
     assert "user dave may use 20,000 bytes/s of producer_byte_rate at each broker" in out
@@ -67,7 +63,7 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
 def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     share = {"quota_type": "consumer_byte_rate", "share_requests": 9, "is_lower_bound": True}
     rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]
-    _, out, _ = why({"quota_usage": rows}, "dave")
+    out = why({"quota_usage": rows}, "dave").out
     assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out
     assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH of share groups" in out
     assert "A throttled answer counts as a delivery of records that stay locked" in out
@@ -86,20 +82,20 @@ def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
         used(-3_600, 5.0, **hour),
         used(86_400, 5.0, **DAVE | {"principal": "User:other"}),
     ]
-    _, out, _ = why({"quota_usage": rows}, "dave", "--at", at(1_800).isoformat())
+    out = why({"quota_usage": rows}, "dave", "--at", at(1_800).isoformat()).out
     assert out.startswith("dave, 2026-11-21 12:00:00 to 13:00:00 UTC")
     assert "exports: 8 of 20 requests charged to producer_byte_rate were throttled" in out
     assert "in the hour from 12:00 UTC its bucket used 63,000 at broker 2 (315 %)" in out
     assert "It shares that bucket with User:dave as b (50)." in out
-    _, out, _ = why({}, "dave", "--at", at(1_800).isoformat(), "--json")
-    assert json.loads(out.splitlines()[0])["evidence"]["usage"] == 900
+    first = why({}, "dave", "--at", at(1_800).isoformat(), "--json").rows[0]
+    assert first["evidence"]["usage"] == 900
     rows = [row | {"rolled_up_s": 60} for row in rows[:1]]
-    _, out, _ = why({"quota_usage": rows}, "dave")
+    out = why({"quota_usage": rows}, "dave").out
     assert "in the minute from 12:00 UTC" in out
 
 
 def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> None:
-    _, out, _ = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave")
+    out = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave").out
     assert "8 of 20 requests" in out
     assert "most likely by its producer_byte_rate" in out
     assert "(80 %)" in out
@@ -108,7 +104,7 @@ def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> Non
 
 def test_what_request_time_throttled_is_not_laid_on_the_bytes(why: Why) -> None:
     rows = [used(0, 15_000.0), throttled(11, 12_000.0, throttled_by="request_percentage")]
-    _, out, _ = why({"quota_usage": rows}, "dave")
+    out = why({"quota_usage": rows}, "dave").out
     assert "most likely by its request_percentage" in out
     assert "--add-config" not in out
 
@@ -120,7 +116,7 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
         *(used(0, 1_000.0 + n, client_id=f"other-{n}", **shared) for n in range(7)),
         used(0, 5.0, principal="User:bob", client_id="b", quota_bucket_user="bob", quota_level=6),
     ]
-    _, out, _ = why({"quota_usage": rows}, "exports")
+    out = why({"quota_usage": rows}, "exports").out
     assert "the default user may use 20,000 bytes/s" in out
     assert "It shares that bucket with User:dave as other-6 (1,006), " in out
     assert "and 3 more." in out
@@ -153,24 +149,24 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     ),
 )
 def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
-    _, out, _ = why({"quota_usage": rows}, "User:dave")
+    out = why({"quota_usage": rows}, "User:dave").out
     assert [text for text in expected if text not in out] == []
 
 
 @pytest.mark.faults
 def test_only_the_span_that_is_asked_for_counts(why: Why) -> None:
     rows = [throttled(-3_600, 60_000.0), used(0, 10.0)]
-    _, out, _ = why({"quota_usage": rows}, "dave")
+    out = why({"quota_usage": rows}, "dave").out
     assert "Nothing throttled it" in out
-    _, out, _ = why({}, "dave", "--at", "2026-11-21T11:30:00Z")
+    out = why({}, "dave", "--at", "2026-11-21T11:30:00Z").out
     assert "8 of 10 requests" in out
-    _, out, _ = why({}, "dave", "--for", "2h")
+    out = why({}, "dave", "--for", "2h").out
     assert "8 of 20 requests" in out
 
 
 def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     content = {"quota_usage": [used(0, 1.0)], "producer_id_rates": [violation("User:dave", at(3))]}
-    _, out, _ = why(content, "dave")
+    out = why(content, "dave").out
     assert "dave took new producer ids at 12.3 per second at broker 1, and conf allows 1.5" in out
     assert "cause:" not in out
 
@@ -186,12 +182,10 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     ("two formats", ["dave", "--json", "--csv"], 2, "exclude each other"),
 )
 def test_wrong_use_is_one_clear_error(
-    why: Why, arguments: list[str], code: int, expected: str
+    table_command: Command, warehouse: Warehouse, arguments: list[str], code: int, expected: str
 ) -> None:
-    got, out, err = why({"quota_usage": [used(0, 1.0, client_id="dave")]}, *arguments)
-    assert (got, out) == (code, "")
-    assert expected in err
-    assert len(err.splitlines()) == 1
+    make_tables(warehouse, {"quota_usage": [used(0, 1.0, client_id="dave")]})
+    assert expected in table_command.error("why", *arguments, code=code)
 
 
 def test_a_principal_is_named_in_any_form(why: Why) -> None:
@@ -199,12 +193,12 @@ def test_a_principal_is_named_in_any_form(why: Why) -> None:
     names = {"ServiceAccount:sa-1": "sa-1", f"User:{arn}": arn, f"User:{dn}": dn}
     content = {"quota_usage": [used(0, 5.0, principal=principal) for principal in names]}
     for principal, name in names.items():
-        _, out, _ = why(content, name, "--json")
-        assert {json.loads(line)["principal"] for line in out.splitlines()} == {principal, None}
+        rows = why(content, name, "--json").rows
+        assert {row["principal"] for row in rows} == {principal, None}
         content = {}
 
 
-def test_clusters_are_not_mixed(why: Why) -> None:
+def test_clusters_are_not_mixed(table_command: Command, warehouse: Warehouse, why: Why) -> None:
     rows = [
         used(0, 100.0, 1_000.0),
         throttled(0, 50.0, limit=50.0, cluster_id="c2", quota_bucket_usage=60.0),
@@ -214,35 +208,27 @@ def test_clusters_are_not_mixed(why: Why) -> None:
         request(0, "PRODUCE", **DAVE | {"cluster_id": cluster_id})
         for cluster_id in ("c1", "c2", "c2")
     ]
-    code, out, err = why({"quota_usage": rows, "requests": requests}, "dave")
-    assert (code, out) == (2, "")
-    assert "the tables have clusters c1, c2: name one with --set kafka.cluster_id=ID" in err
-    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c1")
-    assert code == 0
+    make_tables(warehouse, {"quota_usage": rows, "requests": requests})
+    error = table_command.error("why", "dave")
+    assert "the tables have clusters c1, c2: name one with --set kafka.cluster_id=ID" in error
+    first, second = (in_options(f"kafka.cluster_id={name}") for name in ("c1", "c2"))
+    out = why({}, "dave", *first).out
     assert "Nothing throttled it in this time." in out
     assert "1 request" in out
-    code, out, _ = why({}, "dave", "--set", "kafka.cluster_id=c2")
-    assert "8 of 10 requests" in out
-    assert "User:erin" not in why({}, "dave", "--set", "kafka.cluster_id=c1")[1]
-    code, _, err = why({}, "erin", "--set", "kafka.cluster_id=c1")
-    assert code == 1
-    assert "did you mean" in err
+    assert "User:erin" not in out
+    assert "8 of 10 requests" in why({}, "dave", *second).out
+    assert "did you mean" in why({}, "erin", *first, code=1).err
 
 
 def test_hostile_names_stay_text(why: Why) -> None:
     rows = [throttled(0, 63_000.0, client_id=HOSTILE, quota_bucket_user=HOSTILE)]
-    code, out, _ = why({"quota_usage": rows}, "dave")
-    assert code == 0
-    assert "\u202e" not in out
-    code, out, _ = why({}, HOSTILE, "--json")
-    objects = [json.loads(line) for line in out.splitlines()]
-    assert code == 0
-    assert objects[0]["client_id"] == HOSTILE
-    assert objects[0]["evidence"]["set_for"] == f"user {HOSTILE}"
+    assert "\u202e" not in why({"quota_usage": rows}, "dave").out
+    first = why({}, HOSTILE, "--json").rows[0]
+    assert first["client_id"] == HOSTILE
+    assert first["evidence"]["set_for"] == f"user {HOSTILE}"
 
 
 def test_once_a_snapshot_was_taken_no_quota_is_said_to_be_none(why: Why) -> None:
-    _, out, _ = why(
-        {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}, "dave"
-    )
+    content = {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}
+    out = why(content, "dave").out
     assert "Nothing throttled it in this time. No client quota binds it." in out
