@@ -8,7 +8,6 @@ import pytest
 
 from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.quality.check import CheckReport, CheckRequest
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...command_line import Command

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.base import model_in
 from quotaflow.pipelines.errors import ConfigError
 
 from ...cases import cases
+from ...command_line import Command
 
 SERVERS = "QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVERS"
 PASSWORD = "QUOTAFLOW__KAFKA__PROPERTIES__SASL_PASSWORD"
@@ -47,48 +47,26 @@ def loaded(variables: Mapping[str, str], text: str, write: Write, *pairs: str) -
     return config.load(write(text), list(pairs), variables)
 
 
-# A key, its value in a variable, in a file and by --set, and what each of these gives.
-PRECEDENCE = [
-    pytest.param("plan.lease_s", "61", "62", "63", (61, 62, 63), id="number"),
-    pytest.param("plan.canary", "no", "true", "false", (False, True, False), id="truth"),
-    pytest.param("warehouse.path", "/ä b", "/f", "/s", ("/ä b", "/f", "/s"), id="text"),
-    pytest.param("warehouse.path", "null", "/f", "/s", (None, "/f", "/s"), id="null over text"),
-    pytest.param(
-        "ingest.receiver_topic", "t", "null", "null", ("t", None, None), id="text over null"
-    ),
-    pytest.param(
-        "ingest.shippers", "[a, b]", "[c]", "[]", (["a", "b"], ["c"], []), id="list in YAML"
-    ),
-    pytest.param(
-        "ingest.shippers", '["a,b"]', "[c]", "[d]", (["a,b"], ["c"], ["d"]), id="list in JSON"
-    ),
-    pytest.param(
-        "producer_ids.quotas",
-        '{"Alice": 2.5}',
-        "{bob: 1}",
-        "{carol: 3}",
-        ({"Alice": 2.5}, {"bob": 1.0}, {"carol": 3.0}),
-        id="map",
-    ),
-    pytest.param(
-        "serve.token", "env:A", "env:B", "file:/c", ("env:A", "env:B", "file:/c"), id="reference"
-    ),
-    pytest.param(
+@cases(
+    ("key", "variable", "in_file", "pair", "expected"),
+    ("number", "plan.lease_s", "61", "62", "63", (61, 62, 63)),
+    ("truth", "plan.canary", "no", "true", "false", (False, True, False)),
+    ("text", "warehouse.path", "/ä b", "/f", "/s", ("/ä b", "/f", "/s")),
+    ("null over text", "warehouse.path", "null", "/f", "/s", (None, "/f", "/s")),
+    ("text over null", "ingest.receiver_topic", "t", "null", "null", ("t", None, None)),
+    ("list in YAML", "ingest.shippers", "[a, b]", "[c]", "[]", (["a", "b"], ["c"], [])),
+    ("list in JSON", "ingest.shippers", '["a,b"]', "[c]", "[d]", (["a,b"], ["c"], ["d"])),
+    ("map", "producer_ids.quotas", '{"A": 2.5}', "{b: 1}", "{}", ({"A": 2.5}, {"b": 1.0}, {})),
+    ("reference", "serve.token", "env:A", "env:B", "file:/c", ("env:A", "env:B", "file:/c")),
+    (
+        "section that may be null",
         "alerts.webhook",
-        "{url: env:A}",
-        "{url: env:B}",
-        "{url: env:C}",
+        *(f"{{url: env:{name}}}" for name in "ABC"),
         tuple(Webhook(url=f"env:{name}") for name in "ABC"),
-        id="section that may be null",
     ),
-    pytest.param("prices.currency", "EUR", "CHF", "GBP", ("EUR", "CHF", "GBP"), id="bounded text"),
-    pytest.param(
-        "prices.produced_per_gib", "0", "1.5", "null", (0.0, 1.5, None), id="price that may be null"
-    ),
-]
-
-
-@pytest.mark.parametrize(("key", "variable", "in_file", "pair", "expected"), PRECEDENCE)
+    ("bounded text", "prices.currency", "EUR", "CHF", "GBP", ("EUR", "CHF", "GBP")),
+    ("price", "prices.produced_per_gib", "0", "1.5", "null", (0.0, 1.5, None)),
+)
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     *,
     key: str,
@@ -114,99 +92,73 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
 
 
 @cases(
-    ("variables", "section", "value"),
+    ("variables", "same"),
     (
         "entry beside the file's",
-        {SERVERS: "h:1,i:2"},
-        "kafka",
-        {"properties": {"bootstrap.servers": "h:1,i:2", "client.id": "f"}},
+        {"KAFKA__PROPERTIES__BOOTSTRAP_SERVERS": "h:1,i:2"},
+        "kafka: {properties: {bootstrap.servers: 'h:1,i:2', client.id: f}}",
     ),
     (
         "map in place of the file's",
-        {"QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x}"},
-        "kafka",
-        {"properties": {"client.id": "x"}},
+        {"KAFKA__PROPERTIES": "{client.id: x}"},
+        "kafka: {properties: {client.id: x}}",
     ),
     (
         "entry over a map, in any order",
-        {
-            "QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "y",
-            "QUOTAFLOW__KAFKA__PROPERTIES": "{client.id: x, acks: 1}",
-        },
-        "kafka",
-        {"properties": {"client.id": "y", "acks": "1"}},
+        {"KAFKA__PROPERTIES__CLIENT_ID": "y", "KAFKA__PROPERTIES": "{client.id: x, acks: 1}"},
+        "kafka: {properties: {client.id: y, acks: '1'}}",
     ),
     (
         "text that YAML would change",
-        {"QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID": "0123"},
-        "kafka",
-        {"properties": {"client.id": "0123"}},
+        {"KAFKA__PROPERTIES__CLIENT_ID": "0123"},
+        "kafka: {properties: {client.id: '0123'}}",
     ),
     (
         "a plug-in's name as it is written",
-        {"QUOTAFLOW__KAFKA__PROPERTIES__databricks.someThing": "[a"},
-        "kafka",
-        {"properties": {"client.id": "f", "databricks.someThing": "[a"}},
+        {"KAFKA__PROPERTIES__databricks.someThing": "[a"},
+        "kafka: {properties: {client.id: f, databricks.someThing: '[a'}}",
     ),
     (
         "a setting of Spark",
-        {"QUOTAFLOW__SPARK__CONF__spark.sql.files.maxRecordsPerFile": "5"},
-        "spark",
-        {"conf": {"spark.sql.files.maxRecordsPerFile": "5"}},
+        {"SPARK__CONF__spark.sql.files.maxRecordsPerFile": "5"},
+        "spark: {conf: {spark.sql.files.maxRecordsPerFile: '5'}}",
     ),
     (
         "a number by a user's own name",
-        {"QUOTAFLOW__PRODUCER_IDS__QUOTAS__Alice__2": "2.5"},
-        "producer_ids",
-        {"quotas": {"Alice__2": 2.5}},
+        {"PRODUCER_IDS__QUOTAS__Alice__2": "2.5"},
+        "producer_ids: {quotas: {Alice__2: 2.5}}",
     ),
     (
         "a whole number of a table",
-        {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "14"},
-        "upkeep",
-        {"retention_days": {"requests": 14}},
+        {"UPKEEP__RETENTION_DAYS__requests": "14"},
+        "upkeep: {retention_days: {requests: 14}}",
     ),
     (
         "null of a table",
-        {"QUOTAFLOW__UPKEEP__RETENTION_DAYS__requests": "null"},
-        "upkeep",
-        {"retention_days": {"requests": None}},
+        {"UPKEEP__RETENTION_DAYS__requests": "null"},
+        "upkeep: {retention_days: {requests: null}}",
     ),
     (
         "a map with numbers as names",
-        {"QUOTAFLOW__REPLICATION__BROKERS": "{1: 5000000.0}"},
-        "replication",
-        {"brokers": {1: 5e6}},
+        {"REPLICATION__BROKERS": "{1: 5000000.0}"},
+        "replication: {brokers: {1: 5.0e+6}}",
     ),
     (
         "a key of a section that may be null",
-        {"QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X"},
-        "alerts",
-        {"webhook": Webhook(url="env:X")},
+        {"ALERTS__WEBHOOK__URL": "env:X"},
+        "alerts: {webhook: {url: 'env:X'}}",
     ),
-    (
-        "a section, key by key",
-        {"QUOTAFLOW__PLAN": "{lease_s: 70}"},
-        "plan",
-        {"lease_s": 70, "cooldown_s": 99},
-    ),
-    ("empty", {"QUOTAFLOW__PLAN__LEASE_S": ""}, "plan", {"lease_s": 3_600}),
+    ("a section, key by key", {"PLAN": "{lease_s: 70}"}, "plan: {lease_s: 70, cooldown_s: 99}"),
+    ("empty", {"PLAN__LEASE_S": ""}, "plan: {lease_s: 3600, cooldown_s: 99}"),
 )
 def test_names_lead_to_keys(
-    variables: dict[str, str],
-    section: str,
-    value: dict[str, Any],
-    write: Write,
-    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str], same: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = write("kafka: {properties: {client.id: f}}\nplan: {cooldown_s: 99}")
+    base = {"kafka": {"properties": {"client.id": "f"}}, "plan": {"cooldown_s": 99}}
+    expected = config.load(write(yaml.safe_dump(base | yaml.safe_load(same))))
     for name, text in variables.items():
-        monkeypatch.setenv(name, text)
-    dumped = getattr(config.load(*config.given(file)), section).model_dump(exclude_unset=True)
-    plain = {name: each.model_dump() if name == "webhook" else each for name, each in value.items()}
-    given = dumped | ({"webhook": plain["webhook"]} if section == "alerts" else {})
-    defaults = getattr(config.Conf(), section).model_dump()
-    assert {name: given.get(name, defaults[name]) for name in value} == plain
+        monkeypatch.setenv(f"QUOTAFLOW__{name}", text)
+    assert config.load(*config.given(write(yaml.safe_dump(base)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -253,58 +205,63 @@ def test_no_section_and_no_key_has_what_is_between_them_in_variables() -> None:
 
 @cases(
     ("variables", "message"),
-    (
-        "a key",
-        {"QUOTAFLOW__PLAN__LEASES": "60"},
-        "QUOTAFLOW__PLAN__LEASES: unknown key plan.leases (did you mean lease_s?)",
-    ),
-    (
-        "a section",
-        {"QUOTAFLOW__PLANN__LEASE_S": "60"},
-        "QUOTAFLOW__PLANN__LEASE_S: unknown key plann (did you mean plan?)",
-    ),
+    ("a key", {"PLAN__LEASES": "60"}, "unknown key plan.leases (did you mean lease_s?)"),
+    ("a section", {"PLANN__LEASE_S": "60"}, "unknown key plann (did you mean plan?)"),
     (
         "a property outside of properties",
-        {"QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS": "h:1"},
-        "QUOTAFLOW__KAFKA__BOOTSTRAP_SERVERS: unknown key kafka.bootstrap_servers "
-        "(did you mean properties.bootstrap.servers?)",
+        {"KAFKA__BOOTSTRAP_SERVERS": "h:1"},
+        "unknown key kafka.bootstrap_servers (did you mean properties.bootstrap.servers?)",
     ),
     (
         "a property",
-        {"QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER": "h:1"},
-        "QUOTAFLOW__KAFKA__PROPERTIES__BOOTSTRAP_SERVER: kafka: Kafka has no property "
-        "bootstrap.server (did you mean bootstrap.servers?)",
+        {"KAFKA__PROPERTIES__BOOTSTRAP_SERVER": "h:1"},
+        "kafka: Kafka has no property bootstrap.server (did you mean bootstrap.servers?)",
     ),
     (
         "a key three deep",
-        {
-            "QUOTAFLOW__ALERTS__WEBHOOK__URI": "env:X",
-            "QUOTAFLOW__ALERTS__WEBHOOK__URL": "env:X",
-        },
-        "QUOTAFLOW__ALERTS__WEBHOOK__URI: unknown key alerts.webhook.uri (did you mean url?)",
+        {"ALERTS__WEBHOOK__URI": "env:X", "ALERTS__WEBHOOK__URL": "env:X"},
+        "unknown key alerts.webhook.uri (did you mean url?)",
     ),
-    (
-        "past a bound",
-        {"QUOTAFLOW__PLAN__LEASE_S": "5"},
-        "QUOTAFLOW__PLAN__LEASE_S: plan.lease_s = 5: Input should be greater than or equal",
-    ),
-    (
-        "a key below a number",
-        {"QUOTAFLOW__PLAN__LEASE_S__X": "5"},
-        "QUOTAFLOW__PLAN__LEASE_S__X: plan.lease_s",
-    ),
+    ("past a bound", {"PLAN__LEASE_S": "5"}, "plan.lease_s = 5: Input should be greater than or"),
+    ("a key below a number", {"PLAN__LEASE_S__X": "5"}, "plan.lease_s"),
     (
         "a key below a number that is given",
-        {"QUOTAFLOW__PLAN__LEASE_S__X": "5", "QUOTAFLOW__PLAN__LEASE_S": "60"},
-        "QUOTAFLOW__PLAN__LEASE_S__X: lease_s in conf must hold keys and values",
+        {"PLAN__LEASE_S__X": "5", "PLAN__LEASE_S": "60"},
+        "lease_s in conf must hold keys and values",
+    ),
+    ("a text in place of a section", {"PLAN": "no"}, "plan"),
+    (
+        "a secret",
+        {"KAFKA__PROPERTIES__SASL_PASSWORD": "hunter2"},
+        "kafka: sasl.password holds a secret in plain text: write env:NAME",
     ),
     (
-        "two that exclude each other",
-        {"QUOTAFLOW__WAREHOUSE__PATH": "/a", "QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA": "a.b"},
-        "QUOTAFLOW__WAREHOUSE__PATH, QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA: warehouse: path and "
-        "catalog_schema exclude each other",
+        "a secret that is no YAML",
+        {"SERVE__TOKEN": "[hunter2", "KAFKA__PROPERTIES__SASL_PASSWORD": "[hunter2"},
+        "the value is not YAML",
     ),
-    ("a text in place of a section", {"QUOTAFLOW__PLAN": "no"}, "QUOTAFLOW__PLAN: plan"),
+    ("a token", {"SERVE__TOKEN": "hunter2"}, "serve."),
+    ("a secret section", {"PRIVACY": "hunter2"}, "privacy"),
+)
+def test_a_wrong_variable_is_one_error_with_its_name(
+    variables: dict[str, str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    command: Command,
+    write: Write,
+) -> None:
+    for name, text in variables.items():
+        monkeypatch.setenv(f"QUOTAFLOW__{name}", text)
+    error = command.error("conf", "check", "--conf", str(write("")))
+    assert f"QUOTAFLOW__{next(iter(variables))}: {message}" in error
+    assert "hunter2" not in error
+
+
+TWICE = "QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers"
+
+
+@cases(
+    ("variables", "message"),
     ("small letters", {"QUOTAFLOW__plan__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
     ("in its head", {"quotaflow__PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
     ("one underscore", {"QUOTAFLOW_PLAN__LEASE_S": "60"}, "write QUOTAFLOW__PLAN__LEASE_S"),
@@ -312,43 +269,29 @@ def test_no_section_and_no_key_has_what_is_between_them_in_variables() -> None:
     ("the home", {"QUOTAFLOW__HOME": "/x"}, "write QUOTAFLOW_HOME"),
     ("no name", {"QUOTAFLOW__": "x"}, "write QUOTAFLOW__SECTION__KEY"),
     ("no key", {"QUOTAFLOW__PLAN__": "x"}, "write QUOTAFLOW__SECTION__KEY"),
+    ("one key twice", {SERVERS: "h:1", TWICE: "h:2"}, f"{SERVERS} and {TWICE} are the same key"),
     (
-        "one key twice",
-        {SERVERS: "h:1", "QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers": "h:2"},
-        f"{SERVERS} and QUOTAFLOW__KAFKA__PROPERTIES__bootstrap.servers are the same key",
+        "two that exclude each other",
+        {"QUOTAFLOW__WAREHOUSE__PATH": "/a", "QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA": "a.b"},
+        "QUOTAFLOW__WAREHOUSE__PATH, QUOTAFLOW__WAREHOUSE__CATALOG_SCHEMA: warehouse: path and "
+        "catalog_schema exclude each other",
     ),
     (
         "names that YAML splits",
         {"QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS": "[User:CN=a,OU=b]"},
         "QUOTAFLOW__PLAN__EXCLUDED_PRINCIPALS='[\"User:CN=a,OU=b\"]'",
     ),
-    (
-        "a secret",
-        {PASSWORD: "hunter2"},
-        f"{PASSWORD}: kafka: sasl.password holds a secret in plain text: write env:NAME",
-    ),
-    (
-        "a secret that is no YAML",
-        {PASSWORD: "[hunter2", "QUOTAFLOW__SERVE__TOKEN": "[hunter2"},
-        "QUOTAFLOW__SERVE__TOKEN: the value is not YAML",
-    ),
-    ("a token", {"QUOTAFLOW__SERVE__TOKEN": "hunter2"}, "QUOTAFLOW__SERVE__TOKEN: serve."),
-    ("a secret section", {"QUOTAFLOW__PRIVACY": "hunter2"}, "QUOTAFLOW__PRIVACY: privacy"),
 )
-def test_a_wrong_variable_is_one_error_with_its_name(
+def test_a_variable_that_cannot_be_meant_is_one_error_with_the_right_one(
     variables: dict[str, str],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
     write: Write,
 ) -> None:
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    assert execute(["conf", "check", "--conf", str(write(""))]) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert printed.err.count("\n") == 1
-    assert "hunter2" not in printed.err + printed.out
+    assert message in command.error("conf", "check", "--conf", str(write("")))
 
 
 def test_each_problem_names_what_made_it(write: Write) -> None:
@@ -371,7 +314,7 @@ upkeep: {retention_days: {requests: 5}}
 
 
 def test_the_origin_of_a_value_is_its_variable(
-    write: Write, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: Command, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {
         "QUOTAFLOW__PLAN": "{max_entities: 7}",
@@ -387,11 +330,10 @@ def test_the_origin_of_a_value_is_its_variable(
     monkeypatch.setenv("KAFKA_PASSWORD", "hunter2")
     file = write(SHOWN)
     words = ["conf", "show", "--conf", str(file), "--json", "--set", "plan.cooldown_s=7"]
-    assert execute(words) == 0
-    out = capsys.readouterr().out
-    assert "hunter2" not in out
-    rows = [json.loads(line) for line in out.splitlines()]
-    assert {row["key"]: row["source"] for row in rows if row["source"] != "default"} == {
+    printed = command(*words)
+    assert "hunter2" not in printed.out
+    sources = {row["key"]: row["source"] for row in printed.rows}
+    assert {key: source for key, source in sources.items() if source != "default"} == {
         "kafka.properties.sasl.username": "QUOTAFLOW__KAFKA__PROPERTIES__SASL_USERNAME",
         "kafka.properties.sasl.password": PASSWORD,
         "racks.10.1.0.0/16": "QUOTAFLOW__RACKS",
@@ -462,45 +404,41 @@ def test_a_user_without_a_home_has_no_conf_there(monkeypatch: pytest.MonkeyPatch
     ("below home", [], "~/nonexist", "there is no file {home}/nonexist"),
     ("a folder", [], "{home}", "cannot read conf {home}: Is a directory"),
 )
-@pytest.mark.parametrize("command", ["tables", "status", "plan", "conf check", "run --once"])
+@pytest.mark.parametrize("name", ["tables", "status", "plan", "conf check", "run --once"])
 def test_a_named_file_that_is_missing_is_an_error(
     *,
-    command: str,
+    name: str,
     words: list[str],
     variable: str | None,
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("QUOTAFLOW_HOME", str(tmp_path))
     if variable is not None:
         monkeypatch.setenv("QUOTAFLOW_CONF", variable.format(home=tmp_path))
-    assert execute([*command.split(), *words]) == 2
-    printed = capsys.readouterr()
-    assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert message.format(home=tmp_path) in printed.err
+    assert message.format(home=tmp_path) in command.error(*name.split(), *words)
 
 
 def test_a_link_of_the_user_to_a_conf_that_is_gone_is_an_error(
-    user_file: Path, capsys: pytest.CaptureFixture[str]
+    command: Command, user_file: Path
 ) -> None:
     user_file.parent.mkdir(parents=True)
     user_file.symlink_to("gone.yaml")
-    assert execute(["conf", "check"]) == 2
-    assert f"cannot read conf {user_file}: No such file" in capsys.readouterr().err
+    error = command.error("conf", "check")
+    assert f"cannot read conf {user_file}: No such file" in error
 
 
 def test_a_new_conf_takes_nothing_from_the_environment(
-    write: Write, user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, write: Write, user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("kafka: {cluster_id: of-user}", str(user_file))
     monkeypatch.setenv("QUOTAFLOW_CONF", str(write("kafka: {cluster_id: of-variable}")))
     monkeypatch.setenv("QUOTAFLOW__KAFKA__PROPERTIES__CLIENT_ID", "of-variable")
     out = tmp_path / "setup"
-    words = ["init", "--bootstrap-server", "h:1", "--offline", "--out", str(out)]
-    assert execute(words) == 0
+    command("init", "--bootstrap-server", "h:1", "--offline", "--out", str(out))
     made = yaml.safe_load((out / "conf.yaml").read_text(encoding="utf-8"))["kafka"]
     assert made == {"properties": {"bootstrap.servers": "h:1"}}
 

@@ -1,13 +1,13 @@
 """Where values of conf come from."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import load
 from quotaflow.pipelines.config.origins import origins
+
+from ...command_line import Command
 
 FILE = """
 kafka:
@@ -58,20 +58,18 @@ def test_each_value_has_its_place(file: Path) -> None:
     assert by_key["health.max_silence_s"].value == 1_800
 
 
-def test_conf_is_shown_in_part(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["conf", "show", "warehouse.p", "--conf", str(file), "--json"]) == 0
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
-        {"key": "warehouse.path", "value": "/file", "source": f"{file}:11"}
-    ]
-    assert execute(["conf", "show", "wherehouse", "--conf", str(file)]) == 2
-    assert "no key of conf begins with wherehouse" in capsys.readouterr().err
+def test_conf_is_shown_in_part(command: Command, file: Path) -> None:
+    of_file = ("--conf", str(file))
+    shown = {"key": "warehouse.path", "value": "/file", "source": f"{file}:11"}
+    assert command("conf", "show", "warehouse.p", *of_file, "--json").rows == [shown]
+    error = command("conf", "show", "wherehouse", *of_file, code=2).err
+    assert "no key of conf begins with wherehouse" in error
 
 
-def test_conf_is_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["conf", "check", "--conf", str(file)]) == 0
-    assert capsys.readouterr().out.startswith("conf is valid: 7 values are given")
+def test_conf_is_checked(command: Command, file: Path) -> None:
+    checked = command("conf", "check", "--conf", str(file)).out
+    assert checked.startswith("conf is valid: 7 values are given")
     file.write_text(FILE.replace("sasl.password: env:PASSWORD", "sasl.password: s3cret"), "utf-8")
-    assert execute(["conf", "check", "--conf", str(file)]) == 2
-    printed = capsys.readouterr().err
+    printed = command("conf", "check", "--conf", str(file), code=2).err
     assert "holds a secret in plain text" in printed
     assert "s3cret" not in printed

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.schema import EDITOR_LINE, schema
 
 from ...cases import cases
+from ...command_line import Command
 from ...documented_commands import PAGES
 
 BLOCK = re.compile(r"(?ms)^ *```yaml\n(.*?)^ *```$")
@@ -77,10 +77,6 @@ def test_the_schema_takes_what_conf_makes_text_of(
     assert validator.is_valid(yaml.safe_load(text))
 
 
-def test_the_command_prints_it_and_names_the_line_for_editors(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert execute(["conf", "schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == schema()
-    assert execute(["conf", "--help"]) == 0
-    assert EDITOR_LINE in " ".join(capsys.readouterr().out.split())
+def test_the_command_prints_it_and_names_the_line_for_editors(command: Command) -> None:
+    assert json.loads(command("conf", "schema").out) == schema()
+    assert EDITOR_LINE in " ".join(command("conf", "--help").out.split())
