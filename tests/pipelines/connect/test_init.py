@@ -3,19 +3,21 @@
 import re
 import shlex
 import subprocess
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.connect import cluster_discovery
 from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas import acls
 
 from ...cases import cases
+from ...command_line import Command, Printed, in_options
 
 SERVERS = "b1:9093,b2:9093"
 LOGIN = {
@@ -24,11 +26,28 @@ LOGIN = {
     "sasl.username": "quota flow",
     "sasl.password": "env:NOT_SET_ANYWHERE",
 }
-OPTIONS = [w for k, v in LOGIN.items() for w in ("--set", f"kafka.properties.{k}={v}")]
+BY_TOKEN = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
+    "sasl.oauthbearer.client.id": "me",
+    "sasl.oauthbearer.client.secret": "env:NOT_SET_ANYWHERE",
+}
+Init = Callable[..., Printed]
 
 
-def run(out: Path, *words: str) -> int:
-    return execute(["init", "--bootstrap-server", SERVERS, "--out", str(out), *words])
+def of_login(login: Mapping[str, str]) -> list[str]:
+    """The options that give these properties."""
+    return in_options(*(f"kafka.properties.{key}={value}" for key, value in login.items()))
+
+
+OPTIONS = of_login(LOGIN)
+
+
+@pytest.fixture
+def init(command: Command, tmp_path: Path) -> Init:
+    """Writes files for a new cluster into the test's folder."""
+    return partial(command, "init", "--bootstrap-server", SERVERS, "--out", str(tmp_path))
 
 
 def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
@@ -50,16 +69,18 @@ def commands(file: Path, *, optional: bool = False) -> list[list[str]]:
     ],
     ids=["nothing", "a login", "mTLS", "no receiver", "other sections", "odd text"],
 )
-def test_the_conf_it_writes_is_the_conf_that_was_given(tmp_path: Path, words: list[str]) -> None:
-    assert run(tmp_path / "out", "--offline", *words) == 0
-    file = tmp_path / "out" / "conf.yaml"
+def test_the_conf_it_writes_is_the_conf_that_was_given(
+    init: Init, tmp_path: Path, words: list[str]
+) -> None:
+    init("--offline", *words)
+    file = tmp_path / "conf.yaml"
     given = [w for w in words if w != "--set"]
     servers = f"kafka.properties.bootstrap.servers={SERVERS}"
     assert config.load(file) == config.load(overrides=[servers, *given])
 
 
-def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
-    run(tmp_path, "--offline")
+def test_what_is_commented_out_is_the_default(init: Init, tmp_path: Path) -> None:
+    init("--offline")
     lines = (tmp_path / "conf.yaml").read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("# warehouse:"))
     shown = yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[start:]))
@@ -67,12 +88,12 @@ def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
 
 
 def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    init: Init, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     racks: dict[int, str | None] = {n: f"az-{n % 2}" for n in range(5)}
     discovery = Discovery("cluster-1", racks, frozenset({"client_telemetry"}))
     monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
-    assert run(tmp_path) == 0
+    init()
     assert config.load(tmp_path / "conf.yaml").kafka.cluster_id == "cluster-1"
     assert "brokers': ['az-0', 'az-1']" in (tmp_path / "conf.yaml").read_text()
     made, altered, leases = commands(tmp_path / "topics.sh")
@@ -96,9 +117,9 @@ def test_a_cluster_is_pinned_and_topics_that_are_there_are_altered(
     ("not to be read", None, [], ["CONTROLLER"]),
 )
 def test_listeners_of_raft_are_those_of_the_brokers(
-    tmp_path: Path,
+    init: Init,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
     *,
     of_brokers: set[str] | None,
     given: list[str],
@@ -107,13 +128,15 @@ def test_listeners_of_raft_are_those_of_the_brokers(
     names = None if of_brokers is None else frozenset(of_brokers)
     discovery = Discovery("c", {1: None}, frozenset(), raft_listeners=names)
     monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
-    assert run(tmp_path, *given) == 0
+    printed = init(*given)
     assert config.load(tmp_path / "conf.yaml").ingest.controller_listeners == in_conf
-    assert ("may not read configs of brokers" in capsys.readouterr().err) is (names is None)
+    assert ("may not read configs of brokers" in printed.err) is (names is None)
 
 
-def test_every_right_stands_once_and_only_the_operator_may_alter(tmp_path: Path) -> None:
-    run(tmp_path, "--offline", *OPTIONS)
+def test_every_right_stands_once_and_only_the_operator_may_alter(
+    init: Init, tmp_path: Path
+) -> None:
+    init("--offline", *OPTIONS)
     assert "PIPELINE='User:quota flow'\n" in (tmp_path / "acls.sh").read_text()
     needed = {
         (a.resource_type, a.name, a.operation)
@@ -141,22 +164,14 @@ TOPICS = {
 }
 
 
-def test_the_operator_alone_writes_leases(tmp_path: Path) -> None:
-    run(tmp_path, "--offline")
+def test_the_operator_alone_writes_leases(init: Init, tmp_path: Path) -> None:
+    init("--offline")
     leases = [words for words in commands(tmp_path / "acls.sh") if "quotaflow-leases" in words]
     assert {words[words.index("--allow-principal") + 1] for words in leases} == {"$OPERATOR"}
 
 
-def test_a_receiver_gets_the_address_and_handler_of_tokens(tmp_path: Path) -> None:
-    login = {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
-        "sasl.oauthbearer.client.id": "me",
-        "sasl.oauthbearer.client.secret": "env:NOT_SET",
-    }
-    pairs = (f"kafka.properties.{key}={value}" for key, value in login.items())
-    assert run(tmp_path, "--offline", *(word for pair in pairs for word in ("--set", pair))) == 0
+def test_a_receiver_gets_the_address_and_handler_of_tokens(init: Init, tmp_path: Path) -> None:
+    init("--offline", *of_login(BY_TOKEN))
     lines = (tmp_path / "broker" / "server.properties").read_text().splitlines()
     begin = "quotaflow.telemetry.producer.sasl"
     oauth = "org.apache.kafka.common.security.oauthbearer"
@@ -167,37 +182,35 @@ def test_a_receiver_gets_the_address_and_handler_of_tokens(tmp_path: Path) -> No
     assert f"{begin}.login.callback.handler.class={handler}" in lines
 
 
-def test_without_a_receiver_nothing_of_one_is_written(tmp_path: Path) -> None:
-    run(tmp_path, "--offline", "--set", "ingest.receiver_topic=null")
+def test_without_a_receiver_nothing_of_one_is_written(init: Init, tmp_path: Path) -> None:
+    init("--offline", "--set", "ingest.receiver_topic=null")
     assert not (tmp_path / "broker" / "server.properties").exists()
     assert not (tmp_path / "broker" / "TelemetryReceiver.java").exists()
     assert len(commands(tmp_path / "topics.sh")) == 2
     assert "client_telemetry" not in (tmp_path / "acls.sh").read_text()
 
 
-def test_a_topic_of_a_collector_brings_its_configuration(tmp_path: Path) -> None:
+def test_a_topic_of_a_collector_brings_its_configuration(init: Init, tmp_path: Path) -> None:
     collector = "broker/otel-collector-metrics.yaml"
-    run(tmp_path / "without", "--offline")
-    assert not (tmp_path / "without" / collector).exists()
-    run(tmp_path / "with", "--offline", "--set", "ingest.otlp_topic=otlp_metrics")
-    assert yaml.safe_load((tmp_path / "with" / collector).read_text())["exporters"]["kafka"]
-    assert "otel-collector-metrics.yaml" in (tmp_path / "with" / "NEXT.md").read_text()
+    init("--offline")
+    assert not (tmp_path / collector).exists()
+    init("--offline", "--force", "--set", "ingest.otlp_topic=otlp_metrics")
+    assert yaml.safe_load((tmp_path / collector).read_text())["exporters"]["kafka"]
+    assert "otel-collector-metrics.yaml" in (tmp_path / "NEXT.md").read_text()
 
 
-def test_a_name_cannot_become_a_command(tmp_path: Path) -> None:
+def test_a_name_cannot_become_a_command(init: Init, tmp_path: Path) -> None:
     principal = "User:x'; touch pwned"
-    assert run(tmp_path, "--offline", "--set", f"kafka.principal={principal}") == 0
+    init("--offline", "--set", f"kafka.principal={principal}")
     lines = (tmp_path / "acls.sh").read_text().splitlines()
     (login,) = [shlex.split(line) for line in lines if line.startswith("PIPELINE=")]
     assert login == [f"PIPELINE={principal}"]
 
 
-def test_rights_are_granted_to_nobody_while_the_principal_is_not_known(tmp_path: Path) -> None:
-    token = ("sasl.oauthbearer.token.endpoint.url=https://id/token", "sasl.mechanism=OAUTHBEARER")
-    login = (*token, "security.protocol=SASL_SSL", "sasl.oauthbearer.client.id=quotaflow")
-    secret = "sasl.oauthbearer.client.secret=env:NO_SECRET"
-    sets = [w for pair in (*login, secret) for w in ("--set", f"kafka.properties.{pair}")]
-    assert run(tmp_path, "--offline", *sets) == 0
+def test_rights_are_granted_to_nobody_while_the_principal_is_not_known(
+    init: Init, tmp_path: Path
+) -> None:
+    init("--offline", *of_login(BY_TOKEN))
     tools = tmp_path / "tools"
     tools.mkdir()
     tool = tools / "kafka-acls.sh"
@@ -219,133 +232,100 @@ def test_rights_are_granted_to_nobody_while_the_principal_is_not_known(tmp_path:
     assert "--allow-principal User:4711" in (tmp_path / "granted").read_text()
 
 
-def test_nothing_is_written_over_without_force(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_written_over_without_force(init: Init, tmp_path: Path) -> None:
     (tmp_path / "acls.sh").write_text("mine")
-    assert run(tmp_path, "--offline") == 2
-    assert "has acls.sh already, and nothing was written" in capsys.readouterr().err
+    assert "has acls.sh already, and nothing was written" in init("--offline", code=2).err
     assert [path.name for path in tmp_path.iterdir()] == ["acls.sh"]
-    assert run(tmp_path, "--offline", "--force") == 0
-    assert run(tmp_path, "--offline") == 2
-    assert re.search(r"has conf.yaml, .+ and \d+ more files already", capsys.readouterr().err)
+    init("--offline", "--force")
+    refused = init("--offline", code=2)
+    assert re.search(r"has conf.yaml, .+ and \d+ more files already", refused.err)
     assert (tmp_path / "acls.sh").read_text() != "mine"
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["init", "--offline"], "--bootstrap-server is missing"),
-        (
-            [
-                "init",
-                "--bootstrap-server",
-                "b:1",
-                "--set",
-                "kafka.properties.sasl.password=hunter2",
-            ],
-            "holds a secret in plain text",
-        ),
-        (
-            ["init", "--bootstrap-server", "b1:9092,b2"],
-            "error: --bootstrap-server b1:9092,b2: b2 has no port: write b2:9092",
-        ),
-        (
-            [
-                *("init", "--bootstrap-server", "b:1", "--offline"),
-                *("--set", "kafka.properties.security.protocol=SASL_SSL"),
-                *("--set", "kafka.properties.sasl.mechanism=DIGEST-MD5"),
-            ],
-            "sasl.mechanism DIGEST-MD5 is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
-        ),
-        (
-            ["init", "--bootstrap-server", "b:1", "--offline", "--set", "ingest.otlp_topic=x; y"],
-            "ingest.otlp_topic = 'x; y': a topic has",
-        ),
-    ],
-    ids=["no brokers", "a secret in plain text", "no port", "no such login", "no topic"],
+@cases(
+    ("servers", "pairs", "expected"),
+    ("no brokers", "", [], "--bootstrap-server is missing"),
+    (
+        "a secret in plain text",
+        "b:1",
+        ["kafka.properties.sasl.password=hunter2"],
+        "holds a secret in plain text",
+    ),
+    (
+        "no port",
+        "b1:9092,b2",
+        [],
+        "error: --bootstrap-server b1:9092,b2: b2 has no port: write b2:9092",
+    ),
+    ("no topic", "b:1", ["ingest.otlp_topic=x; y"], "ingest.otlp_topic = 'x; y': a topic has"),
 )
 def test_what_cannot_be_is_one_error_that_repeats_no_secret(
-    words: list[str], expected: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    command: Command, servers: str, pairs: list[str], expected: str, tmp_path: Path
 ) -> None:
-    assert execute([*words, "--out", str(tmp_path / "out")]) == 2
-    err = capsys.readouterr().err
+    brokers = ["--bootstrap-server", servers] if servers else []
+    out = ["--out", str(tmp_path / "out")]
+    err = command("init", "--offline", *brokers, *in_options(*pairs), *out, code=2).err
     assert expected in err
     assert "hunter2" not in err
     assert not (tmp_path / "out").exists()
 
 
+LOADED = {"log4j.properties", "log4j2.yaml", "TelemetryGate.java", "TelemetryReceiver.java"}
+
+
 @cases(
-    ("of_brokers", "names", "topic"),
-    (
-        "reload4j, and a gate for pushes",
-        Release(3, 9),
-        ({"log4j.properties", "TelemetryGate.java"}, {"log4j2.yaml", "TelemetryReceiver.java"}),
-        None,
-    ),
-    (
-        "log4j2, and a gate for pushes",
-        Release(4, 1),
-        ({"log4j2.yaml", "TelemetryGate.java"}, {"log4j.properties", "TelemetryReceiver.java"}),
-        None,
-    ),
-    (
-        "the receiver",
-        Release(4, 2),
-        ({"log4j2.yaml", "TelemetryReceiver.java"}, {"log4j.properties", "TelemetryGate.java"}),
-        "client_telemetry",
-    ),
-    (
-        "no telemetry",
-        Release(3, 6),
-        (
-            {"log4j.properties"},
-            {"server.properties", "TelemetryGate.java", "TelemetryReceiver.java"},
-        ),
-        None,
-    ),
+    ("of_brokers", "files", "topic"),
+    ("reload4j and a gate", Release(3, 9), {"log4j.properties", "TelemetryGate.java"}, None),
+    ("log4j2 and a gate", Release(4, 1), {"log4j2.yaml", "TelemetryGate.java"}, None),
+    ("receiver", Release(4, 2), {"log4j2.yaml", "TelemetryReceiver.java"}, "client_telemetry"),
+    ("no telemetry", Release(3, 6), {"log4j.properties"}, None),
 )
 def test_brokers_get_files_that_they_can_load(
-    tmp_path: Path,
+    init: Init,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
     of_brokers: Release,
-    names: tuple[set[str], set[str]],
+    files: set[str],
     topic: str | None,
 ) -> None:
     discovery = Discovery("cluster-1", {1: None}, frozenset(), of_brokers)
     monkeypatch.setattr(cluster_discovery, "discover", lambda _: discovery)
-    assert run(tmp_path) == 0
-    files, others = names
+    init()
     written = {path.name for path in (tmp_path / "broker").iterdir()}
-    assert (files - written, others & written) == (set(), set())
+    assert written & LOADED == files
+    assert ("server.properties" in written) is any("Telemetry" in name for name in files)
     assert config.load(tmp_path / "conf.yaml").ingest.receiver_topic == topic
     steps = (tmp_path / "NEXT.md").read_text()
     assert all(name in steps for name in files - {"TelemetryReceiver.java"})
 
 
-@pytest.mark.parametrize(
+SASL = {"security.protocol": "SASL_SSL"}
+
+
+@cases(
     ("given", "problem"),
-    [
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "DIGEST-MD5"}, "is none of"),
-        ({"security.protocol": "SASL_SSL"}, "needs sasl.mechanism"),
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "endpoint.url"),
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.kerberos.keytab"),
-        ({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "AWS_MSK_IAM"}, "SASL_SSL"),
-        ({"security.protocol": "SSL", "ssl.keystore.type": "BCFKS"}, "BCFKS"),
-        ({"sasl.login.callback.handler.class": "com.example.Mine"}, "names code to run"),
-        ({"sasl.password": "hunter2"}, "sasl.password"),
-    ],
-    ids=[
-        *("mechanism", "no mechanism", "no token address", "no keytab", "IAM without TLS"),
-        *("key store", "a class", "a secret in clear"),
-    ],
+    (
+        "mechanism",
+        SASL | {"sasl.mechanism": "DIGEST-MD5"},
+        "DIGEST-MD5 is none of PLAIN, SCRAM-SHA",
+    ),
+    ("no mechanism", SASL, "needs sasl.mechanism"),
+    ("no token address", SASL | {"sasl.mechanism": "OAUTHBEARER"}, "endpoint.url"),
+    ("no keytab", SASL | {"sasl.mechanism": "GSSAPI"}, "sasl.kerberos.keytab"),
+    (
+        "IAM without TLS",
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "AWS_MSK_IAM"},
+        "SASL_SSL",
+    ),
+    ("key store", {"security.protocol": "SSL", "ssl.keystore.type": "BCFKS"}, "BCFKS"),
+    ("a class", {"sasl.login.callback.handler.class": "com.example.Mine"}, "names code to run"),
+    ("a secret in clear", {"sasl.password": "hunter2"}, "sasl.password"),
 )
 def test_a_login_that_cannot_work_is_refused_before_anything_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: dict[str, str], problem: str
+    init: Init, tmp_path: Path, given: dict[str, str], problem: str
 ) -> None:
-    words = [w for k, v in given.items() for w in ("--set", f"kafka.properties.{k}={v}")]
-    assert run(tmp_path / "out", *words) != 0
-    errors = capsys.readouterr().err
+    errors = init(*of_login(given), code=2).err
     assert problem in errors
     assert "hunter2" not in errors
-    assert not (tmp_path / "out").exists()
+    assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import (
@@ -31,6 +30,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...cases import cases
+from ...command_line import Command, in_options
 from ...http_endpoint import Endpoint, listening
 from ...rows import CLIENT, HOSTILE, at, row
 from ...schemas.views.view_tables import make_table, make_tables
@@ -81,16 +81,12 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
 ) -> None:
     returned = {"direction": "revert", "purpose": "restore", "config_value": None}
     returned |= {"reason": "the quota does not help"}
-    make_tables(
-        Warehouse(conf.warehouse),
-        {
-            "config_changes": [
-                change(3, "done", **returned, observed=7.0),
-                change(4, "done", **returned, observed=None),
-                change(2, "begun", **returned, observed=7.0),
-            ]
-        },
-    )
+    changes = [
+        change(3, "done", **returned, observed=7.0),
+        change(4, "done", **returned, observed=None),
+        change(2, "begun", **returned, observed=7.0),
+    ]
+    make_tables(Warehouse(conf.warehouse), {"config_changes": changes})
     assert notifier.deliver(conf, NOW).sent == 1
     assert texts(server) == [
         "quota restored: user mallory: producer_byte_rate = removed: the quota does not help"
@@ -99,8 +95,12 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
 
 
 def planned(second: float, plan_id: str) -> dict[str, Any]:
-    common = {"cluster_id": "c1", "plan_id": plan_id, "number": 0, "planned_by": "ops@host"}
-    return common | {"event_time": at(second)}
+    return row("plans", second, {"plan_id": plan_id, "number": 0, "planned_by": "ops@host"})
+
+
+def elsewhere(conf: Conf, path: str) -> Conf:
+    """The conf with another warehouse."""
+    return conf.model_copy(update={"warehouse": config.WarehouseSection(path=path)})
 
 
 def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Endpoint) -> None:
@@ -132,9 +132,10 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
 
 
 def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: Endpoint) -> None:
-    burst = {"cluster_id": "c1", "principal": "User:eve", "cause": "restart_loop", "ids": 40}
-    burst |= {"is_accused": True, "started_at": at(1), "ended_at": at(5), "source_ids": 39}
-    burst |= {"source": "app-* at 10.0.0.5", "source_address": "10.0.0.5", "hosts": 1}
+    given = {"principal": "User:eve", "cause": "restart_loop", "ids": 40, "is_accused": True}
+    given |= {"started_at": at(1), "ended_at": at(5), "source_ids": 39, "hosts": 1}
+    given |= {"source": "app-* at 10.0.0.5", "source_address": "10.0.0.5"}
+    burst = row("producer_id_bursts", 1, given)
     deploy = burst | {"principal": "User:g", "cause": "deploy_burst", "is_accused": False}
     folder = Warehouse(conf.warehouse)
     for ended_s in (5, 9):
@@ -155,9 +156,7 @@ def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Endpoint)
     make_tables(Warehouse(conf.warehouse), tables)
     assert notifier.deliver(conf, NOW).sent == 1
     again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
-    other = conf.model_copy(
-        update={"warehouse": config.WarehouseSection(path=f"{conf.warehouse.folder}-later")}
-    )
+    other = elsewhere(conf, f"{conf.warehouse.folder}-later")
     make_tables(Warehouse(other.warehouse), again)
     keys = {notice.key: notice.text for notice in notifier.pending(other, NOW)}
     assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
@@ -169,8 +168,7 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     before, after = made, made | {"event_time": at(2), "value": 1.0}
     keys = set()
     for number, each in enumerate((before, after)):
-        folder = Path(conf.warehouse.folder) / str(number)
-        other = conf.model_copy(update={"warehouse": config.WarehouseSection(path=str(folder))})
+        other = elsewhere(conf, f"{conf.warehouse.folder}/{number}")
         make_tables(Warehouse(other.warehouse), {"metric_alert_events": [each]})
         keys |= {notice.key for notice in notifier.pending(other, NOW)}
     assert len(keys) == 1
@@ -241,11 +239,8 @@ def test_what_it_refuses_costs_nobody_else_and_is_counted(
     happened += made(3)
     server.answers = [200, 400]
     delivery = notifier.deliver(conf, NOW)
-    assert (delivery.sent, delivery.refused, delivery.pending) == (
-        2,
-        ["alert_opened k1: it answered 400"],
-        0,
-    )
+    refused = ["alert_opened k1: it answered 400"]
+    assert (delivery.sent, delivery.refused, delivery.pending) == (2, refused, 0)
 
 
 def test_it_goes_nowhere_else(conf: Conf, server: Endpoint, happened: list[Notification]) -> None:
@@ -312,22 +307,22 @@ def test_text_of_a_client_steers_nobody(conf: Conf, server: Endpoint) -> None:
 
 @pytest.mark.usefixtures("conf")
 def test_the_address_is_in_no_message(
+    command: Command,
     server: Endpoint,
     happened: list[Notification],
-    capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
     warehouse: Warehouse,
 ) -> None:
     happened += made(1)
     caplog.set_level(logging.DEBUG)
-    options = [word for pair in overrides(warehouse, max_attempts=2) for word in ("--set", pair)]
+    options = in_options(*overrides(warehouse, max_attempts=2))
     for answers, code in (([500, 500], 1), ([302], 1), ([400], 1), ([200], 0)):
         server.answers = answers
-        assert execute(["notify", "--csv", *options]) == code
-    assert execute(["notify", "--dry-run", *options]) == 0
-    printed = "".join(capsys.readouterr())
-    assert "sent,summarized,refused,pending,problem\n1,0,0,0,\n" in printed
-    assert "TOPSECRET" not in printed + caplog.text
+        printed = command("notify", "--csv", *options, code=code)
+        assert "TOPSECRET" not in "".join(printed)
+    assert "sent,summarized,refused,pending,problem\n1,0,0,0,\n" in printed.out
+    printed = command("notify", "--dry-run", *options)
+    assert "TOPSECRET" not in "".join(printed) + caplog.text
     kept = [path.read_text() for path in Path(warehouse.conf.folder).rglob("*.json")]
     assert "TOPSECRET" not in "".join(kept)
 
@@ -369,9 +364,8 @@ def test_an_address_in_plain_text_is_no_conf(warehouse: Warehouse) -> None:
         config.load(overrides=overrides(warehouse, url="https://hooks.example.com/x"))
 
 
-def test_without_a_webhook_it_says_what_to_write(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["notify"]) == 2
-    assert "alerts.webhook is not set" in capsys.readouterr().err
+def test_without_a_webhook_it_says_what_to_write(command: Command) -> None:
+    assert "alerts.webhook is not set" in command("notify", code=2).err
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", '{"k": 3}', '{"k": "yesterday"}'])
@@ -415,7 +409,7 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         "metric_alert_events": [alert(1), alert(2, "closed", client_id=HOSTILE)],
         "config_changes": [change(3, "refused")],
         "plans": [planned(1.5, "p1"), planned(7, "p2")],
-        "requests": [{"cluster_id": "c1", "event_time": at(n), "broker_id": 1} for n in (1, 31)],
+        "requests": [row("requests", n, {}) for n in (1, 31)],
     }
     for name, rows in made_up.items():
         content = pa.Table.from_pylist(rows, schema=TABLES[name].arrow)

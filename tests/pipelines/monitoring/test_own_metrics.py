@@ -12,11 +12,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf, HealthSection
 from quotaflow.pipelines.monitoring import grafana, own_metrics, prometheus, rule_file, runbook
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...command_line import Command
 
 ROOT = Path(__file__).parents[3]
 BOUNDS = HealthSection()
@@ -159,15 +160,13 @@ def test_thresholds_are_those_of_conf() -> None:
     assert steps == [{"color": "red", "value": None}, {"color": "green", "value": 0.5}]
 
 
-def test_the_command_prints_both(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "--rules", "--set", "health.max_silence_s=61"]) == 0
-    expected = rule_file.text(HealthSection(max_silence_s=61))
-    assert capsys.readouterr().out == expected
-    assert execute(["metrics", "--grafana"]) == 0
-    assert json.loads(capsys.readouterr().out) == grafana.dashboard(BOUNDS)
+def test_the_command_prints_both(command: Command) -> None:
+    printed = command("metrics", "--rules", "--set", "health.max_silence_s=61")
+    assert printed.out == rule_file.text(HealthSection(max_silence_s=61))
+    assert json.loads(command("metrics", "--grafana").out) == grafana.dashboard(BOUNDS)
 
 
 @pytest.mark.parametrize("others", [["--grafana"], ["throttle"], ["--json"], ["--kip", "KIP-73"]])
-def test_a_file_is_printed_alone(others: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["metrics", "--rules", *others]) == 2
-    assert "--rules and --grafana print a file each" in capsys.readouterr().err
+def test_a_file_is_printed_alone(command: Command, others: list[str]) -> None:
+    printed = command("metrics", "--rules", *others, code=2)
+    assert "--rules and --grafana print a file each" in printed.err

@@ -5,19 +5,18 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...command_line import Command
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_tables import make_tables_and_answers
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def printed(command: Command, *words: str) -> str:
     place = ["--set", "warehouse.path=/data/it's"]
-    assert execute(["ddl", *words, "--dialect", "duckdb", *place]) == 0
-    return capsys.readouterr().out
+    return command("ddl", *words, "--dialect", "duckdb", *place).out
 
 
 def pasted(text: str, warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
@@ -40,9 +39,9 @@ def pasted(text: str, warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
 
 @pytest.mark.faults
 def test_all_of_it_makes_every_table_and_view_with_its_meaning(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
+    command: Command, warehouse: Warehouse
 ) -> None:
-    text = printed(capsys)
+    text = printed(command)
     assert "delta_scan('/data/it''s/requests')" in text
     connection = pasted(text, warehouse)
     for name in views.load():
@@ -57,15 +56,13 @@ def test_all_of_it_makes_every_table_and_view_with_its_meaning(
     assert dict(columns.fetchall()) == described
 
 
-def test_one_table_is_enough_to_be_read(
-    capsys: pytest.CaptureFixture[str], warehouse: Warehouse
-) -> None:
-    text = printed(capsys, "quota_usage")
+def test_one_table_is_enough_to_be_read(command: Command, warehouse: Warehouse) -> None:
+    text = printed(command, "quota_usage")
     assert "CREATE OR REPLACE VIEW requests" not in text
     assert pasted(text, warehouse).execute("SELECT count(*) FROM quota_usage").fetchall() != [(0,)]
 
 
-def test_tables_of_a_catalog_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_a_catalog_are_not_printed(command: Command) -> None:
     place = ["--set", "warehouse.catalog_schema=main.q"]
-    assert execute(["ddl", "--dialect", "duckdb", *place]) == 2
-    assert "the tables are in the catalog main.q" in capsys.readouterr().err
+    printed = command("ddl", "--dialect", "duckdb", *place, code=2)
+    assert "the tables are in the catalog main.q" in printed.err

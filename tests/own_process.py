@@ -1,0 +1,18 @@
+"""Python in a process of its own: what it imports and changes is not ours."""
+
+import subprocess
+import sys
+from typing import Any
+
+
+def python(code: str, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """What became of a process that ran this text; `options` are those of `subprocess.run`."""
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def printed_by(code: str, *words: str, **options: Any) -> str:
+    """What this text prints, in a process that ends well."""
+    process = python(code, *words, **options)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
