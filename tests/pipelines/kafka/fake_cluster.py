@@ -1,6 +1,6 @@
 """A cluster that answers Kafka's own requests from what a test says it is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -11,8 +11,10 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from quotaflow.pipelines.kafka import group_messages
 
+from ...rows import Row
 from . import fake_groups
 from .fake_groups import MadeGroup
+from .plain_messages import message, sent
 
 CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC = 31, 29, 3
 NOT_LEADER, STORAGE_ERROR, LOADING = 6, 56, 14
@@ -63,52 +65,40 @@ class MadeCluster:
         return self.refused.get((api, subject), 0)
 
     def _DescribeCluster(self, *_: Any) -> Any:  # noqa: N802  named for the API
-        broker_type = admin.DescribeClusterResponse.DescribeClusterBroker
         brokers = [
-            broker_type(
-                broker_id=i, host="h", port=9_090 + i, rack=None, is_fenced=i in self.fenced
-            )
+            {"broker_id": i, "host": "h", "port": 9_090 + i, "is_fenced": i in self.fenced}
             for i in (1, 2, 3)
         ]
-        return admin.DescribeClusterResponse(version=2, error_code=0, brokers=brokers)
+        return message(admin.DescribeClusterResponse, version=2, brokers=brokers)
 
     def _DescribeQuorum(self, *_: Any) -> Any:  # noqa: N802
-        response_type = admin.DescribeQuorumResponse
-        partition = response_type.TopicData.PartitionData(error_code=0, leader_id=2)
-        return response_type(
-            error_code=self.code("DescribeQuorum", None),
-            topics=[response_type.TopicData(partitions=[partition])],
-        )
+        code = self.code("DescribeQuorum", None)
+        topics = [{"partitions": [{"leader_id": 2}]}]
+        return message(admin.DescribeQuorumResponse, error_code=code, topics=topics)
 
     def _DescribeTopicPartitions(self, request: Any, _: Any) -> Any:  # noqa: N802
-        response_type = admin.DescribeTopicPartitionsResponse
-        kind = response_type.DescribeTopicPartitionsResponseTopic
+        kind = admin.DescribeTopicPartitionsResponse
         cursor = request.cursor and (request.cursor.topic_name, request.cursor.partition_index)
         rows = self._partitions([topic.name for topic in request.topics], cursor)
-        topics: list[Any] = []
+        topics: list[Row] = []
         size = 0
         for name, index in rows:
             if size == min(self.page, request.response_partition_limit):
-                return response_type(
-                    topics=topics,
-                    next_cursor=response_type.Cursor(topic_name=name, partition_index=index),
-                )
-            if not topics or topics[-1].name != name:
-                topics.append(self._topic(kind, "DescribeTopicPartitions", name))
-            if not topics[-1].error_code:
-                topics[-1].partitions.append(
-                    self._partition(kind.DescribeTopicPartitionsResponsePartition, name, index)
-                )
+                place = {"topic_name": name, "partition_index": index}
+                return message(kind, topics=topics, next_cursor=place)
+            if not topics or topics[-1]["name"] != name:
+                topics.append(self._topic("DescribeTopicPartitions", name))
+            if not topics[-1]["error_code"]:
+                topics[-1]["partitions"].append(self._partition(name, index))
                 size += 1
-        return response_type(topics=topics, next_cursor=None)
+        return message(kind, topics=topics, next_cursor=None)
 
     def _Metadata(self, request: MetadataRequest, _: Any) -> Any:  # noqa: N802
-        kind = MetadataResponse.MetadataResponseTopic
-        topics: dict[str, Any] = {}
+        topics: dict[str, Row] = {}
         for name, index in self._partitions([topic.name for topic in request.topics or ()], None):
-            topic = topics.setdefault(name, self._topic(kind, "Metadata", name))
-            topic.partitions.append(self._partition(kind.MetadataResponsePartition, name, index))
-        return MetadataResponse(version=12, error_code=0, topics=list(topics.values()))
+            topic = topics.setdefault(name, self._topic("Metadata", name))
+            topic["partitions"].append(self._partition(name, index))
+        return message(MetadataResponse, version=12, topics=list(topics.values()))
 
     def _partitions(
         self, named: list[str], cursor: tuple[str, int] | None
@@ -123,182 +113,137 @@ class MadeCluster:
                 if cursor is None or (name, index) >= cursor:
                     yield name, index
 
-    def _topic(self, kind: Any, api: str, name: str) -> Any:
-        code = self.code(api, name) or (0 if name in self.topics else UNKNOWN_TOPIC)
-        identity = uuid5(NAMESPACE_URL, f"{name} made {self.made} times")
-        return kind(
-            error_code=code, name=name, topic_id=identity, is_internal=name[0] == "_", partitions=[]
-        )
+    def _topic(self, api: str, name: str) -> Row:
+        return {
+            "error_code": self.code(api, name) or (0 if name in self.topics else UNKNOWN_TOPIC),
+            "name": name,
+            "topic_id": uuid5(NAMESPACE_URL, f"{name} made {self.made} times"),
+            "is_internal": name[0] == "_",
+            "partitions": [],
+        }
 
-    def _partition(self, kind: Any, name: str, index: int) -> Any:
+    def _partition(self, name: str, index: int) -> Row:
         replicas = [(index + i) % 3 + 1 for i in range(3)]
         alive = [broker for broker in replicas if broker not in self.fenced]
-        return kind(
-            error_code=0,
-            partition_index=index,
-            leader_id=-1 if name.startswith("lost") else alive[0],
-            replica_nodes=replicas,
-            isr_nodes=alive,
-            offline_replicas=[broker for broker in replicas if broker in self.fenced],
-        )
+        return {
+            "partition_index": index,
+            "leader_id": -1 if name.startswith("lost") else alive[0],
+            "replica_nodes": replicas,
+            "isr_nodes": alive,
+            "offline_replicas": [broker for broker in replicas if broker in self.fenced],
+        }
 
     def _ListConfigResources(self, *_: Any) -> Any:  # noqa: N802
-        response_type = admin.ListConfigResourcesResponse
-        names = [name for kind, name in self.configs if kind == CLIENT_METRICS]
-        return response_type(
-            error_code=self.code("ListConfigResources", None),
-            config_resources=[response_type.ConfigResource(resource_name=name) for name in names],
-        )
+        names = [{"resource_name": name} for kind, name in self.configs if kind == CLIENT_METRICS]
+        code = self.code("ListConfigResources", None)
+        return message(admin.ListConfigResourcesResponse, error_code=code, config_resources=names)
 
     def _DescribeConfigs(self, request: Any, _: Any) -> Any:  # noqa: N802
-        result_type = admin.DescribeConfigsResponse.DescribeConfigsResult
         results = []
         for kind, name, _keys in map(tuple, request.resources):
             code = self.code("DescribeConfigs", name)
             configs = [
-                result_type.DescribeConfigsResourceResult(
-                    name=key, value=value, config_source=source, is_sensitive="password" in key
-                )
+                {
+                    "name": key,
+                    "value": value,
+                    "config_source": source,
+                    "is_sensitive": "password" in key,
+                }
                 for key, value, source in self.configs.get((kind, name), [])
                 if not code
             ]
-            results.append(
-                result_type(
-                    error_code=code, resource_type=kind, resource_name=name, configs=configs
-                )
-            )
-        return admin.DescribeConfigsResponse(results=results)
+            resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+            results.append({"error_code": code} | resource)
+        return message(admin.DescribeConfigsResponse, results=results)
 
     def _DescribeClientQuotas(self, *_: Any) -> Any:  # noqa: N802
-        response_type = admin.DescribeClientQuotasResponse
-        entry = response_type.EntryData
         entries = [
-            entry(
-                entity=[entry.EntityData(entity_type=t, entity_name=n) for t, n in entity.items()],
-                values=[entry.ValueData(key=key, value=value) for key, value in values.items()],
-            )
+            {
+                "entity": [{"entity_type": t, "entity_name": n} for t, n in entity.items()],
+                "values": [{"key": key, "value": value} for key, value in values.items()],
+            }
             for entity, values in self.quotas
         ]
         code = self.code("DescribeClientQuotas", None)
-        return response_type(error_code=code, entries=None if code else entries)
+        given = None if code else entries
+        return message(admin.DescribeClientQuotasResponse, error_code=code, entries=given)
 
     def _AlterClientQuotas(self, request: Any, _: Any) -> Any:  # noqa: N802
-        response_type = admin.AlterClientQuotasResponse
         assert request.validate_only
         code = self.code("AlterClientQuotas", request.entries[0].ops[0].key)
-        return response_type(
-            entries=[response_type.EntryData(error_code=code, error_message="Invalid", entity=[])]
-        )
+        answers = [{"error_code": code, "error_message": "Invalid", "entity": []}]
+        return message(admin.AlterClientQuotasResponse, entries=answers)
 
     def _DescribeLogDirs(self, _: Any, broker_id: int) -> Any:  # noqa: N802
-        response_type = admin.DescribeLogDirsResponse
-        result = response_type.DescribeLogDirsResult
-        kind = result.DescribeLogDirsTopic
-        code = self.code("DescribeLogDirs", "/broken")
         topics = [
-            kind(
-                name=name,
-                partitions=[
-                    kind.DescribeLogDirsPartition(
-                        partition_index=i, partition_size=100 + i, offset_lag=0, is_future_key=False
-                    )
-                    for i in range(count)
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": i, "partition_size": 100 + i} for i in range(count)
                 ],
-            )
+            }
             for name, count in self.topics.items()
         ]
-        dirs = [result(error_code=0, log_dir="/data", topics=topics)]
-        if code:
-            dirs.append(result(error_code=code, log_dir="/broken", topics=[]))
-        return response_type(error_code=self.code("DescribeLogDirs", broker_id), results=dirs)
+        dirs: list[Row] = [{"log_dir": "/data", "topics": topics}]
+        if code := self.code("DescribeLogDirs", "/broken"):
+            dirs.append({"error_code": code, "log_dir": "/broken"})
+        code = self.code("DescribeLogDirs", broker_id)
+        return message(admin.DescribeLogDirsResponse, error_code=code, results=dirs)
 
     def _ListPartitionReassignments(self, *_: Any) -> Any:  # noqa: N802
-        response_type = admin.ListPartitionReassignmentsResponse
-        kind = response_type.OngoingTopicReassignment
-        topics = [
-            kind(
-                name=topic,
-                partitions=[
-                    kind.OngoingPartitionReassignment(
-                        partition_index=partition,
-                        replicas=[],
-                        adding_replicas=adding,
-                        removing_replicas=removing,
-                    )
-                ],
-            )
-            for (topic, partition), (adding, removing) in self.moves.items()
-        ]
-        return response_type(
-            error_code=self.code("ListPartitionReassignments", None), topics=topics
-        )
+        topics = []
+        for (topic, partition), (adding, removing) in self.moves.items():
+            brokers = {"adding_replicas": adding, "removing_replicas": removing}
+            topics.append({"name": topic, "partitions": [{"partition_index": partition} | brokers]})
+        code = self.code("ListPartitionReassignments", None)
+        return message(admin.ListPartitionReassignmentsResponse, error_code=code, topics=topics)
 
     def _DescribeProducers(self, request: Any, _: int) -> Any:  # noqa: N802
-        topic_type = admin.DescribeProducersResponse.TopicResponse
         topics = []
         for topic in request.topics:
             partitions = []
             for index in topic.partition_indexes:
                 at = (topic.name, index)
-                states = [
-                    topic_type.PartitionResponse.ProducerState(**state)
-                    for state in self.producers.get(at, [])
-                ]
                 code = self.code("DescribeProducers", at)
+                states = [] if code else self.producers.get(at, [])
                 partitions.append(
-                    topic_type.PartitionResponse(
-                        partition_index=index,
-                        error_code=code,
-                        active_producers=[] if code else states,
-                    )
+                    {"partition_index": index, "error_code": code, "active_producers": states}
                 )
-            topics.append(topic_type(name=topic.name, partitions=partitions))
-        return admin.DescribeProducersResponse(topics=topics)
+            topics.append({"name": topic.name, "partitions": partitions})
+        return message(admin.DescribeProducersResponse, topics=topics)
 
     def _ListTransactions(self, _: Any, broker_id: int) -> Any:  # noqa: N802
-        response_type = admin.ListTransactionsResponse
         states = [
-            response_type.TransactionState(
-                transactional_id=i, producer_id=p, transaction_state="Ongoing"
-            )
+            {"transactional_id": i, "producer_id": p, "transaction_state": "Ongoing"}
             for i, p in self.transactions.get(broker_id, [])
         ]
-        return response_type(
-            error_code=self.code("ListTransactions", broker_id), transaction_states=states
-        )
+        code = self.code("ListTransactions", broker_id)
+        return message(admin.ListTransactionsResponse, error_code=code, transaction_states=states)
 
     def _ListGroups(self, _: Any, broker_id: int) -> Any:  # noqa: N802
         return fake_groups.listed(self.groups, broker_id, self.code("ListGroups", broker_id))
 
     def _DescribeGroups(self, request: Any, _: int) -> Any:  # noqa: N802
-        answers = [
-            fake_groups.classic(name, self.groups[name], self.code("DescribeGroups", name))
-            for name in request.groups
-        ]
-        return fake_groups.described(admin.DescribeGroupsResponse, answers, 5)
+        return self._described(admin.DescribeGroupsResponse, 5, request.groups, fake_groups.classic)
 
     def _ConsumerGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
-        return self._with_epochs("ConsumerGroupDescribe", request, 1)
+        kind = group_messages.ConsumerGroupDescribeResponse
+        return self._described(kind, 1, request.group_ids, fake_groups.with_epochs)
 
     def _ShareGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
-        return self._with_epochs("ShareGroupDescribe", request, 1)
-
-    def _with_epochs(self, api: str, request: Any, version: int) -> Any:
-        response = getattr(group_messages, f"{api}Response")
-        answers = [
-            fake_groups.with_epochs(
-                response.DescribedGroup, name, self.groups[name], self.code(api, name)
-            )
-            for name in request.group_ids
-        ]
-        return fake_groups.described(response, answers, version)
+        kind = group_messages.ShareGroupDescribeResponse
+        return self._described(kind, 1, request.group_ids, fake_groups.with_epochs)
 
     def _StreamsGroupDescribe(self, request: Any, _: int) -> Any:  # noqa: N802
-        answers = [
-            fake_groups.streams(name, self.groups[name], self.code("StreamsGroupDescribe", name))
-            for name in request.group_ids
-        ]
-        return fake_groups.described(group_messages.StreamsGroupDescribeResponse, answers, 0)
+        kind = group_messages.StreamsGroupDescribeResponse
+        return self._described(kind, 0, request.group_ids, fake_groups.streams)
+
+    def _described(
+        self, kind: Any, version: int, names: list[str], form: Callable[[str, MadeGroup, int], Row]
+    ) -> Any:
+        api = kind.__name__.removesuffix("Response")
+        answers = [form(name, self.groups[name], self.code(api, name)) for name in names]
+        return sent(kind, version, groups=answers)
 
     def _OffsetFetch(self, request: Any, _: int) -> Any:  # noqa: N802
         ids = [group.group_id for group in request.groups]

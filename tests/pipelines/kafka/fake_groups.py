@@ -10,6 +10,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from quotaflow.pipelines.kafka import group_messages as messages
 
+from ...rows import Row
+from .plain_messages import message, sent
+
 Assigned = Mapping[str, list[int]]
 Partition = tuple[str, int]
 
@@ -44,163 +47,108 @@ class MadeGroup:
 
 
 def listed(groups: Mapping[str, MadeGroup], broker_id: int, code: int) -> Any:
-    kind = admin.ListGroupsResponse
     rows = [
-        kind.ListedGroup(
-            group_id=group_id,
-            protocol_type=group.protocol_type,
-            group_state=group.state,
-            group_type=group.group_type.capitalize(),
-        )
+        {
+            "group_id": group_id,
+            "protocol_type": group.protocol_type,
+            "group_state": group.state,
+            "group_type": group.group_type.capitalize(),
+        }
         for group_id, group in groups.items()
         if group.coordinator == broker_id
     ]
-    return _sent(kind(throttle_time_ms=0, error_code=code, groups=[] if code else rows), 5)
+    return sent(admin.ListGroupsResponse, 5, error_code=code, groups=[] if code else rows)
 
 
-def classic(group_id: str, group: MadeGroup, code: int) -> Any:
-    kind = admin.DescribeGroupsResponse.DescribedGroup
+def classic(group_id: str, group: MadeGroup, code: int) -> Row:
     members = [
-        kind.DescribedGroupMember(
-            member_id=member.member_id,
-            group_instance_id=None,
-            client_id=member.client_id,
-            client_host=member.host,
-            member_metadata=b"",
-            member_assignment=_assignment(member),
-        )
+        {
+            "member_id": member.member_id,
+            "client_id": member.client_id,
+            "client_host": member.host,
+            "member_assignment": _assignment(member),
+        }
         for member in group.members
     ]
-    return kind(
-        error_code=code,
-        group_id=group_id,
-        group_state=group.state,
-        protocol_type=group.protocol_type,
-        protocol_data="range" if group.members else "",
-        members=members,
-    )
+    return {
+        "error_code": code,
+        "group_id": group_id,
+        "group_state": group.state,
+        "protocol_type": group.protocol_type,
+        "protocol_data": "range" if group.members else "",
+        "members": members,
+    }
 
 
-def with_epochs(kind: Any, group_id: str, group: MadeGroup, code: int) -> Any:
+def with_epochs(group_id: str, group: MadeGroup, code: int) -> Row:
     """A group of the consumer protocol, or a share group."""
-    of_topic = kind.Member.Assignment.TopicPartitions
     members = []
     for member in group.members:
-        topics = [of_topic(topic_name=t, partitions=p) for t, p in member.assigned.items()]
-        own = kind.Member.Assignment(topic_partitions=topics)
+        topics = [{"topic_name": t, "partitions": p} for t, p in member.assigned.items()]
+        own = {"topic_partitions": topics}
         target = {} if group.group_type == "share" else {"target_assignment": own}
-        members.append(
-            kind.Member(**_identity(member), subscribed_topic_names=[], assignment=own, **target)
-        )
-    return kind(**_head(group_id, group, code), assignor_name="uniform", members=members)
+        members.append(_identity(member) | {"assignment": own} | target)
+    return _head(group_id, group, code) | {"assignor_name": "uniform", "members": members}
 
 
-def streams(group_id: str, group: MadeGroup, code: int) -> Any:
-    kind = messages.StreamsGroupDescribeResponse.DescribedGroup
-    part = kind.Topology.Subtopology
-    assignment = kind.Member.Assignment
+def streams(group_id: str, group: MadeGroup, code: int) -> Row:
     members = []
     for member in group.members:
-        tasks = [
-            assignment.TaskIds(subtopology_id=s, partitions=p) for s, p in member.assigned.items()
-        ]
-        own = assignment(active_tasks=tasks, standby_tasks=[], warmup_tasks=[])
+        tasks = [{"subtopology_id": s, "partitions": p} for s, p in member.assigned.items()]
+        own = {"active_tasks": tasks}
         members.append(
-            kind.Member(
-                **_identity(member),
-                topology_epoch=0,
-                process_id="p",
-                client_tags=[],
-                task_offsets=[],
-                task_end_offsets=[],
-                assignment=own,
-                target_assignment=own,
-                is_classic=False,
-            )
+            _identity(member) | {"process_id": "p", "assignment": own, "target_assignment": own}
         )
-    parts = [
-        part(
-            subtopology_id=name,
-            source_topics=topics,
-            repartition_sink_topics=[],
-            state_changelog_topics=[],
-            repartition_source_topics=[],
-        )
-        for name, topics in group.sources.items()
-    ]
-    topology = kind.Topology(epoch=0, subtopologies=parts)
-    return kind(**_head(group_id, group, code), topology=topology, members=members)
-
-
-def described(response: Any, groups: list[Any], version: int) -> Any:
-    return _sent(response(throttle_time_ms=0, groups=groups), version)
+    parts = [{"subtopology_id": n, "source_topics": topics} for n, topics in group.sources.items()]
+    topology = {"epoch": 0, "subtopologies": parts}
+    return _head(group_id, group, code) | {"topology": topology, "members": members}
 
 
 def committed(groups: Mapping[str, MadeGroup], ids: list[str], codes: Mapping[str, int]) -> Any:
-    kind = OffsetFetchResponse.OffsetFetchResponseGroup
-    of_topic = kind.OffsetFetchResponseTopics
     answers = []
     for group_id in ids:
+        code = codes.get(group_id, 0)
         topics = [
-            of_topic(
-                name=topic,
-                partitions=[
-                    of_topic.OffsetFetchResponsePartitions(
-                        partition_index=index, committed_offset=offset, metadata="", error_code=0
-                    )
+            {
+                "name": topic,
+                "partitions": [
+                    {"partition_index": index, "committed_offset": offset, "metadata": ""}
                 ],
-            )
+            }
             for (topic, index), offset in groups[group_id].offsets.items()
         ]
-        code = codes.get(group_id, 0)
-        answers.append(kind(group_id=group_id, topics=[] if code else topics, error_code=code))
-    return _sent(OffsetFetchResponse(throttle_time_ms=0, groups=answers), 8)
+        answers.append({"group_id": group_id, "topics": [] if code else topics, "error_code": code})
+    return sent(OffsetFetchResponse, 8, groups=answers)
 
 
 def share_offsets(groups: Mapping[str, MadeGroup], ids: list[str], version: int) -> Any:
-    response = messages.DescribeShareGroupOffsetsResponse
-    kind = response.DescribeShareGroupOffsetsResponseGroup
-    of_topic = kind.DescribeShareGroupOffsetsResponseTopic
     answers = []
     for group_id in ids:
         group = groups[group_id]
-        topics = [
-            of_topic(
-                topic_name=topic,
-                partitions=[
-                    of_topic.DescribeShareGroupOffsetsResponsePartition(
-                        partition_index=index,
-                        start_offset=offset,
-                        leader_epoch=0,
-                        lag=group.lags.get((topic, index), -1),
-                        error_code=0,
-                    )
-                ],
-            )
-            for (topic, index), offset in group.offsets.items()
-        ]
-        answers.append(kind(group_id=group_id, topics=topics, error_code=0))
-    return _sent(response(throttle_time_ms=0, groups=answers), version)
+        topics = []
+        for (topic, index), offset in group.offsets.items():
+            lag = group.lags.get((topic, index), -1)
+            partition = {"partition_index": index, "start_offset": offset, "lag": lag}
+            topics.append({"topic_name": topic, "partitions": [partition]})
+        answers.append({"group_id": group_id, "topics": topics})
+    return sent(messages.DescribeShareGroupOffsetsResponse, version, groups=answers)
 
 
 def list_offsets(request: Any, offset: Any) -> Any:
     """The answer to ListOffsets: `offset` of (partition, timestamp) is an offset or an error."""
-    kind = ListOffsetsResponse.ListOffsetsTopicResponse
     topics = []
     for topic in request.topics:
         partitions = []
         for each in topic.partitions:
             value, code = offset((topic.name, each.partition_index), each.timestamp)
             partitions.append(
-                kind.ListOffsetsPartitionResponse(
-                    partition_index=each.partition_index, error_code=code, offset=value
-                )
+                {"partition_index": each.partition_index, "error_code": code, "offset": value}
             )
-        topics.append(kind(name=topic.name, partitions=partitions))
-    return _sent(ListOffsetsResponse(throttle_time_ms=0, topics=topics), 9)
+        topics.append({"name": topic.name, "partitions": partitions})
+    return sent(ListOffsetsResponse, 9, topics=topics)
 
 
-def _head(group_id: str, group: MadeGroup, code: int) -> dict[str, Any]:
+def _head(group_id: str, group: MadeGroup, code: int) -> Row:
     return {
         "error_code": code,
         "group_id": group_id,
@@ -210,7 +158,7 @@ def _head(group_id: str, group: MadeGroup, code: int) -> dict[str, Any]:
     }
 
 
-def _identity(member: MadeMember) -> dict[str, Any]:
+def _identity(member: MadeMember) -> Row:
     return {
         "member_id": member.member_id,
         "rack_id": member.rack_id,
@@ -223,11 +171,6 @@ def _identity(member: MadeMember) -> dict[str, Any]:
 def _assignment(member: MadeMember) -> bytes:
     if member.assignment_bytes is not None:
         return member.assignment_bytes
-    kind = ConsumerProtocolAssignment.TopicPartition
-    topics = [kind(topic=topic, partitions=p) for topic, p in member.assigned.items()]
-    made = ConsumerProtocolAssignment(3, assigned_partitions=topics, user_data=b"")
+    topics = [{"topic": topic, "partitions": p} for topic, p in member.assigned.items()]
+    made = message(ConsumerProtocolAssignment, version=3, assigned_partitions=topics, user_data=b"")
     return bytes(made.encode())
-
-
-def _sent(response: Any, version: int) -> Any:
-    return type(response).decode(response.encode(version=version), version=version)
