@@ -19,6 +19,7 @@ from .command_line import command, table_command  # noqa: F401  fixtures of all 
 from .delta_tables import fill, warehouse  # noqa: F401  as above
 from .pipelines.report.browser import tab  # noqa: F401  as above
 from .pushes import bomb, push_lines  # noqa: F401  as above
+from .spark_catalog import catalog  # noqa: F401  as above
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

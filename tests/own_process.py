@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -16,3 +18,17 @@ def printed_by(code: str, *words: str, **options: Any) -> str:
     process = python(code, *words, **options)
     assert process.returncode == 0, process.stderr
     return process.stdout
+
+
+@contextmanager
+def holding(code: str, **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has printed its first line, until the block ends or its input does."""
+    command = [sys.executable, "-c", code]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, **options) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()

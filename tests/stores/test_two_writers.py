@@ -18,10 +18,11 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS as TABLE
 
+from ..schemas.views.view_tables import no_session
 from . import careless
 from .conftest import Server
 from .object_server import ObjectServer
-from .writing import COMMITS, OWNER, no_session
+from .writing import COMMITS, OWNER
 
 pytestmark = pytest.mark.faults
 
@@ -62,7 +63,7 @@ def outputs_of(work: str, confs: Sequence[WarehouseSection]) -> list[str]:
 def test_no_append_of_three_processes_is_lost(s3: ObjectServer, tmp_path: Path) -> None:
     confs = sections(s3, "appends", tmp_path)
     warehouse = Warehouse(confs[0])
-    warehouse.ensure(no_session, [TABLE])  # type: ignore[arg-type]
+    warehouse.ensure(no_session, [TABLE])
     first = warehouse.place.open(TABLE.name).version()
     outputs_of("append", confs)
     assert warehouse.place.open(TABLE.name).version() == first + WRITERS * COMMITS

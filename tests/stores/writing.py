@@ -12,14 +12,10 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS as TABLE
 
 from ..delta_tables import NOON
+from ..schemas.views.view_tables import no_session
 
 COMMITS = 12
 OWNER = "owner"
-
-
-def no_session() -> None:
-    """An object store needs no session of Spark."""
-    raise AssertionError("Spark was asked to write")
 
 
 def append(conf: WarehouseSection, writer: str) -> str:
@@ -28,7 +24,7 @@ def append(conf: WarehouseSection, writer: str) -> str:
     for number in range(COMMITS):
         row = {"event_time": NOON, "job": writer, "batch_id": number, "row_count": 1}
         rows = pa.Table.from_pylist([row], schema=TABLE.arrow)
-        row_writer.append(no_session, warehouse, TABLE, rows)  # type: ignore[arg-type]
+        row_writer.append(no_session, warehouse, TABLE, rows)
     return writer
 
 

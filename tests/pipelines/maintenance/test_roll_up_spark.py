@@ -1,7 +1,6 @@
 """In a catalog Spark rolls `quota_usage` up: to the rows that DuckDB makes of a folder."""
 
 import random
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,16 +21,6 @@ from .quota_windows import MIDNIGHT, NOW, days, in_order, table
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 Row = dict[str, Any]
-
-
-@pytest.fixture
-def catalog(spark: SparkSession) -> Iterator[Warehouse]:
-    """An empty schema of Spark's catalog."""
-    spark.sql("CREATE SCHEMA roll_up")
-    yield Warehouse(
-        WarehouseSection(catalog_schema="spark_catalog.roll_up", checkpoints="/Volumes/x")
-    )
-    spark.sql("DROP SCHEMA roll_up CASCADE")
 
 
 def windows() -> list[Row]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...delta_tables import NOON
+from ...schemas.views.view_tables import no_session
 from ..kafka.fake_cluster import CLIENT_METRICS, OF_RESOURCE, MadeCluster
 
 CLUSTER = "c1"
@@ -29,10 +30,6 @@ NEEDED = ("topics", "configs", "telemetry_subscriptions", "requests", "pipeline_
 """Tables that a snapshot of any table reads or fills."""
 Resources = dict[str, dict[str, str]]
 EVERY_S: Resources = {"all": {"metrics": "*", "interval.ms": "1000"}}
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("a folder's table was written by Spark")
 
 
 def at(minute: float) -> datetime:

@@ -1,15 +1,11 @@
 """What snapshots write: nothing twice, nothing for a refusal, and the same rows in a catalog."""
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.snapshots import (
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
@@ -18,6 +14,7 @@ from quotaflow.schemas.tables.snapshots import (
 )
 from quotaflow.schemas.tables.topology import TOPICS
 
+from ...own_process import printed_by
 from ..kafka.fake_cluster import (
     CLUSTER_AUTHORIZATION_FAILED,
     LOADING,
@@ -38,7 +35,7 @@ def test_a_snapshot_imports_no_pyspark() -> None:
         "sys.modules['pyspark'] = None\n"
         "import quotaflow.pipelines.snapshots.take, quotaflow.pipelines.commands.snapshot\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert printed_by(script) == ""
 
 
 def test_only_what_changed_is_written(scene: Scene) -> None:
@@ -140,16 +137,9 @@ def contents(scene: Scene) -> list[list[tuple[Any, ...]]]:
 
 @pytest.mark.spark
 @pytest.mark.faults
-def test_a_catalog_gets_the_same_rows(spark: "SparkSession", scene: Scene, tmp_path: Path) -> None:
-    place = config.WarehouseSection(
-        catalog_schema="spark_catalog.snapshots", checkpoints=str(tmp_path / "checkpoints")
-    )
-    spark.sql(f"CREATE SCHEMA spark_catalog.snapshots LOCATION '{tmp_path / 'catalog'}'")
-    try:
-        in_catalog = contents(Scene(place, lambda: spark))
-        assert in_catalog == contents(scene)
-        assert [len(rows) for rows in in_catalog] == [2, 1, 6]
-    finally:
-        spark.sql("DROP SCHEMA spark_catalog.snapshots CASCADE")
-        for table in TABLES:
-            spark.catalog.dropTempView(table)
+def test_a_catalog_gets_the_same_rows(
+    spark: "SparkSession", catalog: Warehouse, scene: Scene
+) -> None:
+    in_catalog = contents(Scene(catalog.conf, lambda: spark))
+    assert in_catalog == contents(scene)
+    assert [len(rows) for rows in in_catalog] == [2, 1, 6]

@@ -16,6 +16,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark import session
 
+from ...own_process import python
+
 START = """
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
@@ -81,14 +83,8 @@ def _is_jvm(child: psutil.Process) -> bool:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "wait_s",
-    [
-        pytest.param(0.0, marks=pytest.mark.faults),
-        pytest.param(0.5, marks=pytest.mark.faults),
-        pytest.param(1.5, marks=pytest.mark.faults),
-    ],
-)
+@pytest.mark.faults
+@pytest.mark.parametrize("wait_s", [0.0, 0.5, 1.5])
 def test_ctrl_c_while_spark_starts_leaves_no_process(wait_s: float) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", START],
@@ -111,13 +107,7 @@ def test_ctrl_c_while_spark_starts_leaves_no_process(wait_s: float) -> None:
 @pytest.mark.faults
 @pytest.mark.spark
 def test_a_query_stopped_within_a_batch_finds_the_interrupt(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STOP_WITHIN_A_BATCH, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = python(STOP_WITHIN_A_BATCH, str(tmp_path), timeout=300)
     assert done.returncode == 0, done.stderr
     assert "StackOverflowError" not in done.stdout + done.stderr
 

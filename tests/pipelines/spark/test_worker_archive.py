@@ -1,9 +1,8 @@
 """What workers are sent imports by itself, from the zip alone."""
 
-import subprocess
-import sys
-
 from quotaflow.pipelines.spark import worker_archive
+
+from ...own_process import printed_by
 
 # The zip has to do without checkouts that an editable install or PYTHONPATH adds to sys.path.
 IMPORT_ALL = """
@@ -23,7 +22,4 @@ print(len(found))
 
 
 def test_every_module_that_runs_on_workers_imports_from_the_zip() -> None:
-    command = [sys.executable, "-c", IMPORT_ALL, str(worker_archive.package())]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stderr
-    assert int(process.stdout) > 40
+    assert int(printed_by(IMPORT_ALL, str(worker_archive.package()))) > 40

@@ -221,25 +221,19 @@ def forget_commits(warehouse: Warehouse) -> None:
 
 @pytest.mark.spark
 @pytest.mark.faults
-def test_a_catalog_takes_the_same_writes(spark: SparkSession, tmp_path: Path, frame: Frame) -> None:
-    spark.sql(f"CREATE SCHEMA spark_catalog.sinks LOCATION '{tmp_path / 'sinks'}'")
-    try:
-        place = config.WarehouseSection(
-            catalog_schema="spark_catalog.sinks", checkpoints=str(tmp_path / "checkpoints")
-        )
-        warehouse = Warehouse(place)
-        warehouse.ensure(lambda: spark, [NUMBERS, EVENS])
-        for _ in range(2):
-            Batch(warehouse, "job", "q1", 0).append(frame(1, 2), NUMBERS)
-        Batch(warehouse, "job", "q1", 1).replace(frame(3), NUMBERS, "n = 2 OR n = 3")
-        assert content(warehouse, spark) == [1, 3]
-        rows = sources.read_table(spark, config.Conf(warehouse=place), warehouse, "numbers")
+def test_a_catalog_takes_the_same_writes(
+    spark: SparkSession, catalog: Warehouse, frame: Frame
+) -> None:
+    catalog.ensure(lambda: spark, [NUMBERS, EVENS])
+    for _ in range(2):
+        Batch(catalog, "job", "q1", 0).append(frame(1, 2), NUMBERS)
+    Batch(catalog, "job", "q1", 1).replace(frame(3), NUMBERS, "n = 2 OR n = 3")
+    assert content(catalog, spark) == [1, 3]
+    rows = sources.read_table(spark, config.Conf(warehouse=catalog.conf), catalog, "numbers")
 
-        def write(rows: DataFrame, batch: Batch) -> None:
-            batch.append(rows, EVENS)
+    def write(rows: DataFrame, batch: Batch) -> None:
+        batch.append(rows, EVENS)
 
-        query = sinks.start(rows, "evens", warehouse, write, sinks.ONCE)
-        assert query.awaitTermination(300)
-        assert content(warehouse, spark, "evens") == [1, 3]
-    finally:
-        spark.sql("DROP SCHEMA spark_catalog.sinks CASCADE")
+    query = sinks.start(rows, "evens", catalog, write, sinks.ONCE)
+    assert query.awaitTermination(300)
+    assert content(catalog, spark, "evens") == [1, 3]

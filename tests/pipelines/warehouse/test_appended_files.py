@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -22,6 +22,8 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from quotaflow.udfs import table_files
 from quotaflow.udfs.table_files import TableFile, Target
 
+from ...schemas.views.view_tables import no_session
+
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 TABLE = Table(
     name="counts",
@@ -35,10 +37,6 @@ TABLE = Table(
     key=("event_time", "owner", "n"),
     time="event_time",
 )
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("a folder's table needs no session")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import NoReturn
 
 import pyarrow as pa
 import pytest
@@ -15,6 +14,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
+
+from ...schemas.views.view_tables import no_session
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
@@ -58,7 +59,3 @@ def test_a_table_that_cannot_be_made_is_one_error_with_its_cause(warehouse: Ware
     warehouse.folder("plans").write_text("a file, not a folder")
     with pytest.raises(JobError, match=r"plans: cannot write: .*(Not a directory|File exists)"):
         warehouse.ensure(no_session, [TABLES["plans"]])
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("a folder's table was made by Spark")

@@ -1,21 +1,19 @@
 """The brokers whose numbers count in names: those that the last snapshot of a cluster has."""
 
 from collections.abc import Iterable
-from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.tables import tables_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.topology import BROKERS
 
-from ...delta_tables import NOON, Fill
+from ...delta_tables import Fill
+from ...rows import Row, row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,15 +30,10 @@ ROWS = [
 """Cluster, broker, minute, is it removed."""
 
 
-def brokers(rows: Iterable[tuple[str, int, int, bool]]) -> list[dict[str, Any]]:
+def brokers(rows: Iterable[tuple[str, int, int, bool]]) -> list[Row]:
     return [
-        {
-            "cluster_id": cluster,
-            "broker_id": broker,
-            "event_time": NOON + timedelta(minutes=minute),
-            "is_removed": is_removed,
-        }
-        for cluster, broker, minute, is_removed in rows
+        row("brokers", 60 * minute, {"cluster_id": c, "broker_id": n, "is_removed": is_removed})
+        for c, n, minute, is_removed in rows
     ]
 
 
@@ -65,19 +58,9 @@ def test_a_table_that_cannot_be_read_is_an_error(warehouse: Warehouse, fill: Fil
 
 
 @pytest.mark.spark
-def test_a_catalog_has_the_same(spark: "SparkSession", tmp_path: Path) -> None:
-    section = config.WarehouseSection(
-        catalog_schema="spark_catalog.known", checkpoints=str(tmp_path / "checkpoints")
-    )
-    warehouse = Warehouse(section)
-    spark.sql(f"CREATE DATABASE known LOCATION '{tmp_path / 'known'}'")
-    try:
-        assert known_brokers(tables_of(warehouse, lambda: spark), "c1") == ()
-        warehouse.ensure(lambda: spark, [BROKERS])
-        rows = pa.Table.from_pylist(brokers(ROWS), schema=BROKERS.arrow)
-        spark.createDataFrame(rows).writeTo(warehouse.target("brokers")).append()
-        assert known_brokers(tables_of(warehouse, lambda: spark), "c1") == (1, 6, 12)
-    finally:
-        spark.sql("DROP DATABASE known CASCADE")
-        for name in ("brokers", "current_brokers"):
-            spark.catalog.dropTempView(name)
+def test_a_catalog_has_the_same(spark: "SparkSession", catalog: Warehouse) -> None:
+    assert known_brokers(tables_of(catalog, lambda: spark), "c1") == ()
+    catalog.ensure(lambda: spark, [BROKERS])
+    rows = pa.Table.from_pylist(brokers(ROWS), schema=BROKERS.arrow)
+    spark.createDataFrame(rows).writeTo(catalog.target("brokers")).append()
+    assert known_brokers(tables_of(catalog, lambda: spark), "c1") == (1, 6, 12)

@@ -5,7 +5,6 @@ import hashlib
 import threading
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -20,12 +19,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill
+from ...schemas.views.view_tables import answered
 from .test_query_check import NO_QUERIES
-
-
-def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
-    with engine_errors(sql):
-        return list(reader.query(sql).read_all().to_pylist())
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -65,9 +60,9 @@ def test_no_statement_changes_a_file_or_a_setting(
     ]
     for sql in attacks:
         with pytest.raises(QuotaflowError):
-            answer(reader, sql)
+            answered(reader, sql)
     assert contents(tmp_path) == before
-    assert answer(reader, "SELECT api FROM requests") == [{"api": "FETCH"}]
+    assert answered(reader, "SELECT api FROM requests") == [{"api": "FETCH"}]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +82,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
     reader: Reader, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    answer(reader, "SELECT * FROM requests")
+    answered(reader, "SELECT * FROM requests")
     with pytest.raises(duckdb.Error):
         reader._database.read(sql).read_all()
     assert list(tmp_path.glob("attack*")) == []
@@ -96,7 +91,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
 def test_a_variable_of_python_is_no_table(reader: Reader) -> None:
     requests_in_python = pa.table({"a": [1]})
     with pytest.raises(QuotaflowError):
-        answer(reader, "SELECT * FROM requests_in_python")
+        answered(reader, "SELECT * FROM requests_in_python")
     with pytest.raises(duckdb.Error):
         reader._database.read("SELECT * FROM requests_in_python")
     assert requests_in_python.num_rows == 1
@@ -111,8 +106,8 @@ def test_a_query_that_takes_too_long_is_stopped(reader: Reader) -> None:
     quick = limited(reader.warehouse, query_timeout_s=1)
     endless = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
     with pytest.raises(QueryError, match=r"stopped after 1 s: .* warehouse.query_timeout_s="):
-        answer(quick, endless)
-    assert answer(quick, "SELECT 1 AS n") == [{"n": 1}]
+        answered(quick, endless)
+    assert answered(quick, "SELECT 1 AS n") == [{"n": 1}]
 
 
 def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> None:
@@ -127,19 +122,19 @@ def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> No
             pass
     stopper.join()
     with pytest.raises(QueryError, match="stopped"):
-        answer(reader, "SELECT 1 AS n")
+        answered(reader, "SELECT 1 AS n")
 
 
 def test_a_query_that_needs_too_much_memory_is_an_error(reader: Reader) -> None:
     small = limited(reader.warehouse, query_memory_mb=256)
     with pytest.raises(QueryError, match=r"(?i)memory"):
-        answer(small, "SELECT len(list(range)) AS n FROM range(100000000)")
+        answered(small, "SELECT len(list(range)) AS n FROM range(100000000)")
 
 
 def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: Reader) -> None:
     small = limited(reader.warehouse, query_memory_mb=256)
     distinct = "SELECT DISTINCT range, md5(range::VARCHAR) FROM range(4000000)"
-    assert answer(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
+    assert answered(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
     scratch = Path(small._database._scratch)
     assert scratch.is_dir()
     del small
@@ -148,16 +143,16 @@ def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: Reader) -> 
 
 
 def test_what_there_is_can_be_asked(reader: Reader) -> None:
-    (row,) = answer(
+    (row,) = answered(
         reader, "SELECT column_type FROM (DESCRIBE requests) WHERE column_name = 'event_time'"
     )
     assert row == {"column_type": "TIMESTAMP WITH TIME ZONE"}
-    assert {"name": "requests"} in answer(reader, "SHOW TABLES")
+    assert {"name": "requests"} in answered(reader, "SHOW TABLES")
     named = "SELECT table_type FROM information_schema.tables WHERE table_name = 'requests'"
-    assert answer(reader, named) == [{"table_type": "VIEW"}]
-    (row,) = answer(reader, "SELECT column_name, max FROM (SUMMARIZE SELECT api FROM requests)")
+    assert answered(reader, named) == [{"table_type": "VIEW"}]
+    (row,) = answered(reader, "SELECT column_name, max FROM (SUMMARIZE SELECT api FROM requests)")
     assert row == {"column_name": "api", "max": "FETCH"}
-    (row,) = answer(reader, "EXPLAIN SELECT * FROM requests")
+    (row,) = answered(reader, "EXPLAIN SELECT * FROM requests")
     assert row["explain_value"]
 
 
@@ -168,7 +163,7 @@ def test_types_are_those_of_json_and_spark(reader: Reader) -> None:
         "max(event_time) - TIMESTAMPTZ '2026-11-20 10:29:59.5Z' AS long, "
         "INTERVAL '14 months -3 seconds' AS odd, CAST(NULL AS INTERVAL) AS none FROM requests"
     )
-    (row,) = answer(reader, sql)
+    (row,) = answered(reader, sql)
     assert row == {
         "whole": None,
         "decimal": 1.5,
@@ -180,7 +175,7 @@ def test_types_are_those_of_json_and_spark(reader: Reader) -> None:
         "none": None,
     }
     with pytest.raises(QueryError, match=r"(?i)integer"):
-        answer(reader, "SELECT sum(x) AS s FROM (VALUES (9223372036854775807), (1)) AS t (x)")
+        answered(reader, "SELECT sum(x) AS s FROM (VALUES (9223372036854775807), (1)) AS t (x)")
 
 
 def test_a_condition_leaves_not_a_number_out_however_files_are_written(
@@ -190,7 +185,9 @@ def test_a_condition_leaves_not_a_number_out_however_files_are_written(
     fill("client_metrics", [{"event_time": NOON, "value": v} for v in (50.0, float("nan"), 80.0)])
     reader = Reader(warehouse)
     for condition in ("value BETWEEN 0 AND 1e300", "value < 100", "NOT value > 100", "value <= 80"):
-        rows = answer(reader, f"SELECT value FROM client_metrics WHERE {condition} ORDER BY value")
+        rows = answered(
+            reader, f"SELECT value FROM client_metrics WHERE {condition} ORDER BY value"
+        )
         assert rows == [{"value": 50.0}, {"value": 80.0}], condition
 
 
@@ -205,8 +202,8 @@ def test_times_of_both_types_of_files_are_the_same(warehouse: Warehouse, fill: F
     sql = "SELECT event_time FROM client_metrics WHERE event_time >= {} ORDER BY 1"
     reader = Reader(warehouse)
     both = [{"event_time": NOON}, {"event_time": NOON + timedelta(1)}]
-    assert answer(reader, sql.format("timestamp '2026-11-21T12:00:00Z'")) == both
-    assert answer(reader, sql.format("timestamp '2026-11-21T12:00:01Z'")) == both[1:]
+    assert answered(reader, sql.format("timestamp '2026-11-21T12:00:00Z'")) == both
+    assert answered(reader, sql.format("timestamp '2026-11-21T12:00:01Z'")) == both[1:]
 
 
 def test_a_column_that_a_table_does_not_have_yet_is_null(warehouse: Warehouse) -> None:
@@ -215,14 +212,14 @@ def test_a_column_that_a_table_does_not_have_yet_is_null(warehouse: Warehouse) -
     rows = pa.Table.from_pylist([{"event_time": NOON, "metric": "x"}], older)
     write_deltalake(folder, rows)
     sql = "SELECT metric, unit FROM client_metrics"
-    assert answer(Reader(warehouse), sql) == [{"metric": "x", "unit": None}]
+    assert answered(Reader(warehouse), sql) == [{"metric": "x", "unit": None}]
 
 
 def test_a_table_keeps_its_version_while_a_reader_is_open(reader: Reader, fill: Fill) -> None:
-    assert answer(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
+    assert answered(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
     fill("requests", [{"event_time": NOON}])
-    assert answer(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
-    assert answer(Reader(reader.warehouse), "SELECT count(*) AS n FROM requests") == [{"n": 2}]
+    assert answered(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
+    assert answered(Reader(reader.warehouse), "SELECT count(*) AS n FROM requests") == [{"n": 2}]
 
 
 def test_the_rows_of_one_reader_can_be_read_by_turns(reader: Reader) -> None:

@@ -1,12 +1,12 @@
 """Arrow rows in Python: their times are in UTC, whole, and need no pandas."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
 from quotaflow.pipelines.warehouse.python_times import rows_of
+
+from ...own_process import printed_by
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 557_965, tzinfo=UTC)
 
@@ -46,7 +46,4 @@ def test_times_import_no_pandas() -> None:
         "rows = rows_of(answer.to_arrow_table())\n"
         "print(rows[0]['time'], 'pandas' in sys.modules)"
     )
-    process = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
-    )
-    assert process.stdout == "1970-01-01 00:00:00+00:00 False\n"
+    assert printed_by(code) == "1970-01-01 00:00:00+00:00 False\n"

@@ -1,10 +1,7 @@
 """Reading Delta tables without a JVM, and refusing what is no query."""
 
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -14,7 +11,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse import delta_files
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.requests import REQUESTS
@@ -22,13 +19,9 @@ from quotaflow.schemas.tables.requests import REQUESTS
 from ... import rows as table_rows
 from ...cases import cases
 from ...delta_tables import NOON, Fill, violation
+from ...own_process import printed_by
 from ...schemas.views.limit_rows import offenders
-from ...schemas.views.view_tables import make_tables_and_answers
-
-
-def answer(reader: Reader, sql: str) -> list[dict[str, Any]]:
-    with engine_errors(sql):
-        return list(reader.query(sql).read_all().to_pylist())
+from ...schemas.views.view_tables import answered, make_tables_and_answers
 
 
 def test_columns_come_in_the_declared_order_whatever_the_live_one(
@@ -76,31 +69,27 @@ def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None
     assert (extent.rows, extent.last_event_time_us, extent.size_bytes) == (None, None, None)
 
 
-def test_a_table_that_was_never_made_is_named_with_the_job_that_fills_it(
-    warehouse: Warehouse,
+@cases(
+    ("name", "missing", "hint"),
+    (
+        "its job",
+        *("requests", "requests"),
+        "`quotaflow run ingest_request_log --once` fills it; or name another place",
+    ),
+    ("of a view", "current_configs", "configs", "`quotaflow snapshot` fills it"),
+    ("not apply", "config_changes", "config_changes", "`quotaflow snapshot` makes it"),
+)
+def test_a_table_that_was_never_made_is_named_with_what_fills_it(
+    warehouse: Warehouse, name: str, missing: str, hint: str
 ) -> None:
-    with pytest.raises(NeverMadeError, match=r"requests was never made in ") as raised:
-        answer(Reader(warehouse), "SELECT * FROM requests")
-    assert fillers.hint(raised.value.table).startswith(
-        "`quotaflow run ingest_request_log --once` fills it; or name another place"
-    )
-
-
-def test_a_view_over_a_missing_table_names_that_table(warehouse: Warehouse) -> None:
-    with pytest.raises(NeverMadeError, match=r"configs was never made") as raised:
-        answer(Reader(warehouse), "SELECT * FROM current_configs")
-    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` fills it")
-
-
-def test_nobody_is_told_to_apply_so_that_a_plan_can_be_read(warehouse: Warehouse) -> None:
-    with pytest.raises(NeverMadeError, match=r"config_changes was never made") as raised:
-        answer(Reader(warehouse), "SELECT * FROM config_changes")
-    assert fillers.hint(raised.value.table).startswith("`quotaflow snapshot` makes it")
+    with pytest.raises(NeverMadeError, match=f"{missing} was never made in ") as raised:
+        answered(Reader(warehouse), f"SELECT * FROM {name}")
+    assert fillers.hint(raised.value.table).startswith(hint)
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
     fill("configs", [table_rows.config(0, "metrics", "*")])
-    rows = answer(Reader(warehouse), "SELECT entity_name FROM current_configs")
+    rows = answered(Reader(warehouse), "SELECT entity_name FROM current_configs")
     assert rows == [{"entity_name": "all"}]
 
 
@@ -115,7 +104,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
     ]
     content = offenders(["User:eve"], NOON) | {"producer_id_rates": rates}
     make_tables_and_answers(warehouse, content)
-    (row,) = answer(Reader(warehouse), "SELECT * FROM desired_configs")
+    (row,) = answered(Reader(warehouse), "SELECT * FROM desired_configs")
     nothing = {name: None for name, value in row.items() if value is None}
     assert row == nothing | {
         "cluster_id": "c1",
@@ -158,7 +147,7 @@ def test_a_query_that_cannot_be_answered_is_one_clear_line(
 ) -> None:
     fill("requests", [{"event_time": NOON, "api": "FETCH"}])
     with pytest.raises(QueryError, match=message) as raised:
-        answer(Reader(warehouse), sql)
+        answered(Reader(warehouse), sql)
     assert "\n" not in str(raised.value)
 
 
@@ -216,7 +205,7 @@ def test_a_damaged_table_is_an_error_and_no_traceback(warehouse: Warehouse, fill
     fill("requests", [{"event_time": NOON}])
     (next((warehouse.folder("requests") / "_delta_log").glob("*.json"))).write_text("{broken")
     with pytest.raises(QuotaflowError):
-        answer(Reader(warehouse), "SELECT * FROM requests")
+        answered(Reader(warehouse), "SELECT * FROM requests")
 
 
 def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: Fill) -> None:
@@ -227,9 +216,9 @@ def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: 
         f"w = warehouse.Warehouse(config.WarehouseSection(path={str(warehouse.conf.folder)!r}))\n"
         "reader.Reader(w).query('SELECT * FROM requests').read_all()\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+    assert printed_by(code, timeout=120) == ""
 
 
 def test_a_with_may_bear_the_name_of_a_table_that_was_never_made(warehouse: Warehouse) -> None:
-    rows = answer(Reader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers")
+    rows = answered(Reader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers")
     assert rows == [{"n": 1}]

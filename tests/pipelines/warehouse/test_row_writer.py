@@ -1,14 +1,12 @@
 """Rows that delta-rs writes: replaced by range and scope, appended once, readable by all."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -23,6 +21,8 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
 
 from ...cases import cases
+from ...own_process import holding
+from ...schemas.views.view_tables import no_session
 
 TABLE = Table(
     name="counts",
@@ -74,10 +74,6 @@ def make(warehouse: Warehouse, table: Table = TABLE, **columns: pa.DataType) -> 
 def folder(warehouse: Warehouse) -> Path:
     """The table's folder; the table is empty."""
     return make(warehouse)
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("a folder's table was written by Spark")
 
 
 def replace(warehouse: Warehouse, rows: Iterable[Row], old: Replaced) -> None:
@@ -300,18 +296,12 @@ def test_a_process_waits_for_another_one(warehouse: Warehouse, folder: Path) -> 
         "print('locked', flush=True)\n"
         "sys.stdin.read()\n"
     )
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "locked\n"
-        with ThreadPoolExecutor(1) as pool:
-            written = pool.submit(append, warehouse, OLD, 0)
-            with pytest.raises(TimeoutError):
-                written.result(timeout=0.3)
-            other.kill()
-            written.result(timeout=30)
+    with holding(code) as other, ThreadPoolExecutor(1) as pool:
+        written = pool.submit(append, warehouse, OLD, 0)
+        with pytest.raises(TimeoutError):
+            written.result(timeout=0.3)
+        other.kill()
+        written.result(timeout=30)
     assert content(folder) == OLD
 
 

@@ -71,7 +71,7 @@ def test_rows_are_read_as_arrow_in_the_types_that_a_table_declares(
 
 @pytest.mark.spark
 def test_a_catalog_is_read_through_one_session(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkSession", catalog: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sessions = []
 
@@ -80,24 +80,14 @@ def test_a_catalog_is_read_through_one_session(
         return spark
 
     monkeypatch.setattr(session, "get", get)
-    section = config.WarehouseSection(
-        catalog_schema="spark_catalog.opened", checkpoints=str(tmp_path / "checkpoints")
-    )
-    conf = config.Conf(warehouse=section)
-    spark.sql(f"CREATE DATABASE opened LOCATION '{tmp_path / 'opened'}'")
-    try:
-        tables = open_tables(conf)
-        assert isinstance(tables, CatalogTables)
-        assert not tables.is_made("brokers")
-        Warehouse(section).ensure(lambda: spark, [BROKERS])
-        assert tables.is_made("brokers")
-        assert tables.rows(COUNT) == [{"n": 0}]
-        assert tables.rows("SELECT * FROM current_brokers") == []
-        assert len(sessions) == 1
-    finally:
-        spark.sql("DROP DATABASE opened CASCADE")
-        for name in ("brokers", "current_brokers"):
-            spark.catalog.dropTempView(name)
+    tables = open_tables(config.Conf(warehouse=catalog.conf))
+    assert isinstance(tables, CatalogTables)
+    assert not tables.is_made("brokers")
+    catalog.ensure(lambda: spark, [BROKERS])
+    assert tables.is_made("brokers")
+    assert tables.rows(COUNT) == [{"n": 0}]
+    assert tables.rows("SELECT * FROM current_brokers") == []
+    assert len(sessions) == 1
 
 
 @pytest.mark.spark

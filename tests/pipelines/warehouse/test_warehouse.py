@@ -2,15 +2,15 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...own_process import holding
 
 _HOLD = """
 import sys
@@ -23,20 +23,9 @@ with warehouse.Warehouse(config.WarehouseSection(path={path!r})).lock():
 """
 
 
-@contextmanager
-def holder(warehouse: Warehouse) -> Iterator[subprocess.Popen[str]]:
+def holder(warehouse: Warehouse) -> AbstractContextManager["subprocess.Popen[str]"]:
     """Another process that holds the lock until it gets a line or is killed."""
-    code = _HOLD.format(path=str(warehouse.conf.folder))
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+    return holding(_HOLD.format(path=str(warehouse.conf.folder)))
 
 
 def test_a_second_writer_is_told_who_the_first_is(warehouse: Warehouse) -> None:

@@ -42,8 +42,13 @@ def rows(warehouse: Warehouse | MemoryTables, sql: str) -> list[Row]:
     if isinstance(warehouse, MemoryTables):
         return warehouse.rows(sql)
     make_answers(warehouse, sql)
+    return answered(Reader(warehouse), sql)
+
+
+def answered(reader: Reader, sql: str) -> list[Row]:
+    """The rows of the tables as they are."""
     with engine_errors(sql):
-        return [dict(row) for row in Reader(warehouse).query(sql).read_all().to_pylist()]
+        return [dict(row) for row in reader.query(sql).read_all().to_pylist()]
 
 
 def picked(actual: list[Row], *names: str) -> list[tuple[Any, ...]]:
