@@ -249,15 +249,12 @@ def test_a_broker_that_restarted_meanwhile_is_left_as_it_is(run: Capture) -> Non
     assert run.journal.ledger.owned == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     "error",
-    [
-        LockedError("the folder is being written by process 7"),
-        Py4JNetworkError("Answer from Java side is empty"),
-        OSError(28, "No space left on device"),
-        JobError("config_changes: cannot write: Permission denied"),
-    ],
-    ids=["another process", "a JVM that ended", "a full disk", "a table that cannot be written"],
+    ("another process", LockedError("the folder is being written by process 7")),
+    ("a JVM that ended", Py4JNetworkError("Answer from Java side is empty")),
+    ("a full disk", OSError(28, "No space left on device")),
+    ("a table that cannot be written", JobError("config_changes: cannot write: Permission denied")),
 )
 def test_what_cannot_be_recorded_is_given_back_all_the_same(run: Capture, error: Exception) -> None:
     run.locked_from, run.locked_by = 2, error

@@ -16,6 +16,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 
+from ...cases import cases
 from ...command_line import Command, Printed, in_options, read_in_part
 from ...delta_tables import NOON, this_minute, violation
 from ...own_process import python
@@ -133,14 +134,11 @@ def test_where_producer_ids_rate_is_refused_no_other_quota_takes_its_place(
     assert "request_percentage" not in printed.err
 
 
-@pytest.mark.parametrize(
+@cases(
     ("writer", "way", "is_planned"),
-    [
-        ("User:eve", "kafka.principal=User:us", False),
-        ("User:us", "kafka.cluster_id=c1", True),
-        ("User:operator", "kafka.principal=User:operator", True),
-    ],
-    ids=["an operator", "the login of snapshots", "the login of this command"],
+    ("an operator", "User:eve", "kafka.principal=User:us", False),
+    ("the login of snapshots", "User:us", "kafka.cluster_id=c1", True),
+    ("the login of this command", "User:operator", "kafka.principal=User:operator", True),
 )
 def test_what_somebody_else_set_last_is_not_planned(
     plan: Plan, warehouse: Warehouse, writer: str, way: str, is_planned: bool
@@ -189,18 +187,15 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(
+@cases(
     ("age_s", "why"),
-    [
-        ((1_000, 0, 0, 0), r"the age of the request log is 10\d\d s, and it may be 900 s"),
-        ((0, 1_000, 0, 0), r"the age of the producer_id_rates is 10\d\d s"),
-        ((0, 0, 1_000, 1_000), r"the age of the last snapshot is 10\d\d s"),
-        ((0, 0, 1_000, 0), r"the age of the last snapshot is 10\d\d s"),
-        ((0, 0, 0, 1_000), r"the age of the last snapshot is 10\d\d s"),
-        ((0, 0, 0, None), "nothing tells the age of the last snapshot"),
-        ((None, 0, 0, 0), "nothing tells the age of the request log"),
-    ],
-    ids=["log", "results", "snapshot", "configs", "quotas", "quotas never told", "log never read"],
+    ("log", (1_000, 0, 0, 0), r"the age of the request log is 10\d\d s, and it may be 900 s"),
+    ("results", (0, 1_000, 0, 0), r"the age of the producer_id_rates is 10\d\d s"),
+    ("snapshot", (0, 0, 1_000, 1_000), r"the age of the last snapshot is 10\d\d s"),
+    ("configs", (0, 0, 1_000, 0), r"the age of the last snapshot is 10\d\d s"),
+    ("quotas", (0, 0, 0, 1_000), r"the age of the last snapshot is 10\d\d s"),
+    ("quotas never told", (0, 0, 0, None), "nothing tells the age of the last snapshot"),
+    ("log never read", (None, 0, 0, 0), "nothing tells the age of the request log"),
 )
 def test_a_plan_on_old_tables_is_frozen(
     plan: Plan, warehouse: Warehouse, age_s: tuple[int | None, ...], why: str

@@ -20,6 +20,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
+from ...cases import cases
 from ...command_line import Command, Printed, in_options
 from ...rows import HOSTILE, batch, counted, row
 from ...schemas.views.view_tables import make_table, make_tables
@@ -66,13 +67,10 @@ def test_all_is_well(status_of: Status, warehouse: Warehouse) -> None:
     assert "writes now      nobody" in printed
 
 
-@pytest.mark.parametrize(
+@cases(
     ("work", "expected"),
-    [
-        ({"quarantined": 3}, "! facts: 30 % of its rows quarantined (bound: 1 %)"),
-        ({"ago_s": 18_000}, "! results: no trigger for 5 h (bound: 30 min)"),
-    ],
-    ids=["quarantine", "silence"],
+    ("quarantine", {"quarantined": 3}, "! facts: 30 % of its rows quarantined (bound: 1 %)"),
+    ("silence", {"ago_s": 18_000}, "! results: no trigger for 5 h (bound: 30 min)"),
 )
 def test_what_is_past_a_bound_is_said_and_cron_told(
     status_of: Status, work: dict[str, int], expected: str, warehouse: Warehouse

@@ -209,16 +209,13 @@ def test_a_login_becomes_what_java_takes(
     assert secrets.resolve(properties) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("properties", "principal"),
-    [
-        ({"sasl.username": "u", "sasl.password": "env:QF_NONE"}, "User:u"),
-        ({"sasl.username": "env:QF_NONE", "sasl.password": "env:QF_NONE"}, None),
-        (LOGINS[1].values[0], "User:quotaflow"),
-        (LOGINS[0].values[0], None),
-        (LOGINS[2].values[0], None),
-    ],
-    ids=["a user", "a hidden user", "a keytab", "a token", "IAM"],
+    ("a user", {"sasl.username": "u", "sasl.password": "env:QF_NONE"}, "User:u"),
+    ("a hidden user", {"sasl.username": "env:QF_NONE", "sasl.password": "env:QF_NONE"}, None),
+    ("a keytab", LOGINS[1].values[0], "User:quotaflow"),
+    ("a token", LOGINS[0].values[0], None),
+    ("IAM", LOGINS[2].values[0], None),
 )
 def test_whom_brokers_take_a_login_for(properties: dict[str, str], principal: str | None) -> None:
     assert secrets.principal(properties) == principal

@@ -1,7 +1,5 @@
 """Topics compared with checkpoints: identity, and records that expire."""
 
-import pytest
-
 from quotaflow.pipelines.doctor import topics
 from quotaflow.pipelines.doctor.topics import Offsets, ReadPosition
 from quotaflow.pipelines.kafka.admin import Topic
@@ -48,15 +46,12 @@ def test_what_becomes_of_records_that_are_not_read(
     assert (finding.state, finding.observed) == (expected[0], f"new; {expected[1]}")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("stored", "state"),
-    [
-        ({"cluster_id": "c", "topic": "logs", "topic_id": "id1"}, "ok"),
-        ({"cluster_id": "c", "topic": "logs", "topic_id": "id0"}, "bad"),
-        ({"cluster_id": "other", "topic": "logs", "topic_id": "id1"}, "bad"),
-        (None, "bad"),
-    ],
-    ids=["this very topic", "made again", "of another cluster", "nothing tells"],
+    ("this very topic", {"cluster_id": "c", "topic": "logs", "topic_id": "id1"}, "ok"),
+    ("made again", {"cluster_id": "c", "topic": "logs", "topic_id": "id0"}, "bad"),
+    ("of another cluster", {"cluster_id": "other", "topic": "logs", "topic_id": "id1"}, "bad"),
+    ("nothing tells", None, "bad"),
 )
 def test_a_checkpoint_belongs_to_the_topic_or_not(
     stored: dict[str, str] | None, state: str
