@@ -1,65 +1,34 @@
 """Words the codes of views: a code and the columns that are its evidence make one sentence.
 
 Views have no sentences. Code that shows it to people (plan, report and other commands) words it
-here, so that each sentence exists once. `pipelines/reference/reasons.py` makes a page of the codes.
+here by the templates of reasons.yaml, so that each sentence exists once. The page of
+`pipelines/reference/reasons.py` lists the codes.
 
 Pure. Evidence has names that clients chose: they are cut, and what does not print is escaped. A
 code of another version, which has no words here, is shown as it is.
 """
 
-from quotaflow.pipelines.reasons.desired_configs import (
-    BLOCKED_REASONS,
-    REASONS,
-    blocked_reason,
-    reason,
-)
-from quotaflow.pipelines.reasons.fetch_advice import (
-    FETCH_STEPS,
-    TRADE_OFFS,
-    fetch_step,
-    trade_off,
-)
-from quotaflow.pipelines.reasons.lag_causes import LAG_CAUSES, lag_cause, lag_step
-from quotaflow.pipelines.reasons.other_config_managers import TRACES, trace
-from quotaflow.pipelines.reasons.producer_id_bursts import (
-    BURSTS,
-    RECOMMENDATIONS,
+from functools import partial
+
+from quotaflow.pipelines.reasons.wording import (
+    MAX_NAME_CHARS,
+    Place,
+    Row,
+    Wording,
+    Wordings,
     accusation,
-    accused_burst,
-    burst,
     cure,
-    recommendation,
+    cut,
+    name,
+    worded,
+    wordings,
 )
-from quotaflow.pipelines.reasons.producer_rack_advice import (
-    PRODUCER_RACK_STEPS,
-    producer_rack_step,
-)
-from quotaflow.pipelines.reasons.read_problems import READ_STEPS, read_step
-from quotaflow.pipelines.reasons.rebalances import TRIGGERS, rebalance_trigger
-from quotaflow.pipelines.reasons.remote_read_advice import REMOTE_READ_STEPS, remote_read_step
-from quotaflow.pipelines.reasons.replica_advice import REPLICA_STEPS, replica_step
-from quotaflow.pipelines.reasons.without_telemetry import NO_TELEMETRY, telemetry_step
-from quotaflow.pipelines.reasons.wording import MAX_NAME_CHARS, Wording
+from quotaflow.pipelines.terminal import texts
 
 __all__ = [
-    "BLOCKED_REASONS",
-    "BURSTS",
-    "FETCH_STEPS",
-    "LAG_CAUSES",
     "MAX_NAME_CHARS",
-    "NO_TELEMETRY",
-    "PRODUCER_RACK_STEPS",
-    "READ_STEPS",
-    "REASONS",
-    "RECOMMENDATIONS",
-    "REMOTE_READ_STEPS",
-    "REPLICA_STEPS",
-    "TRACES",
-    "TRADE_OFFS",
-    "TRIGGERS",
-    "WORDINGS",
     "Wording",
-    "accusation",
+    "Wordings",
     "accused_burst",
     "blocked_reason",
     "burst",
@@ -77,22 +46,65 @@ __all__ = [
     "telemetry_step",
     "trace",
     "trade_off",
+    "wordings",
 ]
 
-WORDINGS = {
-    ("desired_configs", "reason_code"): REASONS,
-    ("desired_configs", "blocked_reason"): BLOCKED_REASONS,
-    ("producer_id_bursts", "cause"): BURSTS,
-    ("producer_id_advice", "recommended_by"): RECOMMENDATIONS,
-    ("other_config_managers", "evidence_code"): TRACES,
-    ("fetch_advice", "trade_off"): TRADE_OFFS,
-    ("fetch_advice", "advice"): FETCH_STEPS,
-    ("replica_advice", "advice"): REPLICA_STEPS,
-    ("producer_rack_advice", "advice"): PRODUCER_RACK_STEPS,
-    ("remote_read_advice", "advice"): REMOTE_READ_STEPS,
-    ("read_problems", "advice"): READ_STEPS,
-    ("clients_without_telemetry", "reason"): NO_TELEMETRY,
-    ("rebalances", "trigger"): TRIGGERS,
-    ("why_groups_lag", "cause"): LAG_CAUSES,
-}
-"""View and column of each code."""
+reason = partial(worded, ("desired_configs", "reason_code"))
+"""Why a row of desired_configs asks for its value."""
+burst = partial(worded, ("producer_id_bursts", "cause"))
+"""The numbers that show the cause of a burst: a row of producer_id_bursts or _advice."""
+recommendation = partial(worded, ("producer_id_advice", "recommended_by"))
+"""Which number of a row of producer_id_advice its recommended rate comes from."""
+trace = partial(worded, ("other_config_managers", "evidence_code"))
+"""What shows that another program manages the cluster: a row of other_config_managers."""
+fetch_step = partial(worded, ("fetch_advice", "advice"))
+remote_read_step = partial(worded, ("remote_read_advice", "advice"))
+"""What to do about a row of this view."""
+telemetry_step = partial(worded, ("clients_without_telemetry", "reason"))
+"""What a row of clients_without_telemetry says, and what makes the client push."""
+rebalance_trigger = partial(worded, ("rebalances", "trigger"))
+"""What caused a row of rebalances. What clients name is no proof of who is guilty."""
+lag_step = partial(worded, ("why_groups_lag", "cause"))
+"""What to do about a row of why_groups_lag."""
+
+
+def _of_topic(place: Place, row: Row) -> str:
+    """The sentence with the id of the topic in place of a name that nothing has yet."""
+    return worded(place, {**row, "topic": row.get("topic") or row.get("unnamed_topic_id")})
+
+
+replica_step = partial(_of_topic, ("replica_advice", "advice"))
+producer_rack_step = partial(_of_topic, ("producer_rack_advice", "advice"))
+"""What to do about a row of this view."""
+
+
+def read_step(row: Row) -> str | None:
+    """What to do about a row of read_problems; None if the rest heals by itself."""
+    return None if row["advice"] is None else _of_topic(("read_problems", "advice"), row)
+
+
+def blocked_reason(row: Row) -> str | None:
+    """Why a row of desired_configs must not be planned; None where it can be."""
+    place = "desired_configs", "blocked_reason"
+    return None if row["blocked_reason"] is None else worded(place, row)
+
+
+def trade_off(row: Row) -> str | None:
+    """What gets worse with the change of a row of fetch_advice; None if nothing does."""
+    return None if row["trade_off"] is None else worded(("fetch_advice", "trade_off"), row)
+
+
+def accused_burst(row: Row) -> str:
+    """Who took producer ids, the cause, and its cure: an accused row of producer_id_bursts."""
+    return accusation(row, "{principal} as {source}", "source_ids", "cause")
+
+
+def lag_cause(row: Row) -> str:
+    """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
+    which = f" ({name(row, 'detail')})" if row["detail"] is not None else ""
+    sure = "" if row["confidence"] is None else f", confidence {row['confidence']:.2f}"
+    numbers = ", ".join(
+        f"{cut(each['signal'])} {texts.precise(each['value'], 3)}" for each in row["evidence"] or ()
+    )
+    rests = f": {numbers}" if numbers else ""
+    return f"{cut(row['cause']).replace('_', ' ')}{which}{sure}{rests}"

@@ -1,7 +1,21 @@
-"""How a code and its evidence become a sentence: names are cut and escaped."""
+"""Renders a template of reasons.yaml with the cells of a row: names are cut and escaped.
 
-from collections.abc import Callable, Iterable, Mapping
+In braces of a template stand:
+
+- `{topic}`: a cell as a name.
+- `{rate_per_s:1}`: a number with so many decimals; `{bytes:size}`: one in a form of `_FORMS`.
+- `{hosts|host}`, `{answers|batch was|batches were}`: a whole number with its noun.
+- `{UNIT}`: a phrase. The first of its cases that is true of the row is its text.
+
+A cell that is not known is `?`. A condition is `column` (it is known), `column=value`,
+`column!=value` or `column>number`; of several all must be true.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
 from quotaflow.pipelines.terminal import texts
@@ -10,68 +24,181 @@ from quotaflow.udfs.counted import noun
 
 MAX_NAME_CHARS = 100
 """Longer names in a sentence are cut."""
-
-
 UNKNOWN = "?"
-
-
 Row = Mapping[str, Any]
 """A row of the view that has the code."""
+OF_EVERY_ROW = frozenset(
+    {"reason_code", "config_key", "entity_type", "entity_name", "evidence_table"}
+)
+"""Columns that say what a row of desired_configs is about: a sentence may read them unlisted."""
 
-
-Words = Callable[[Row], str]
+_PLACE = re.compile(r"\{(\w+)(?::(\w+)|\|([^|{}]+)(?:\|([^|{}]+))?)?\}")
+_CONDITION = re.compile(r"(\w+)(?:(!?=|>)(\w+))?")
+_FORMS: Mapping[str, Callable[[float], str]] = {
+    **{str(decimals): partial(texts.fixed, decimals=decimals) for decimals in (0, 1, 3)},
+    "size": texts.size,
+    "rate": texts.rate,
+    "percent": lambda share: texts.fixed(share / 0.01, 1),
+    "s": lambda ms: texts.fixed(ms / 1e3, 1),
+    "hours": lambda ms: texts.fixed(ms / 3.6e6, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What one code means, which columns of its row are the evidence, and how they are worded."""
+    """What one code means, its template, which columns are its evidence, and what cures it."""
 
     code: str
     meaning: str
+    template: str
     evidence: tuple[str, ...]
-    words: Words
+    cure: str | None
+
+    def words(self, row: Row) -> str:
+        """The sentence of a row with this code."""
+        return _rendered(self.template, row)
 
 
-def worded(wordings: Mapping[str, Wording], code: str, row: Row) -> str:
-    wording = wordings.get(code)
+Place = tuple[str, str]
+"""View and column of a code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wordings:
+    """The wordings of one column of codes, by code, with the heading of their page."""
+
+    title: str
+    by_code: Mapping[str, Wording]
+
+
+@cache
+def wordings() -> Mapping[Place, Wordings]:
+    """The wordings of every column that has codes."""
+    made = {}
+    for place, section in _file().items():
+        view, dot, column = place.partition(".")
+        if dot:
+            each = {code: _wording(code, **told) for code, told in section["codes"].items()}
+            made[view, column] = Wordings(section["title"], each)
+    return made
+
+
+@cache
+def _file() -> Mapping[str, Any]:
+    import yaml  # noqa: PLC0415  a bundle builds without packages
+
+    text = files(__package__).joinpath("reasons.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)  # type: ignore[no-any-return]
+
+
+def _wording(
+    code: str, *, means: str, text: str, also: tuple[str, ...] = (), cure: str | None = None
+) -> Wording:
+    evidence = dict.fromkeys(column for column in _columns(text) if column not in OF_EVERY_ROW)
+    return Wording(code, means, text, (*evidence, *also), cure)
+
+
+def worded(place: Place, row: Row) -> str:
+    """The sentence of a row; a code of another version, which has no words here, as it is."""
+    code = row[place[1]]
+    wording = wordings()[place].by_code.get(code)
     return cut(code) if wording is None else wording.words(row)
 
 
 def cut(text: object) -> str:
+    """A text that a client chose: cut, and what does not print escaped."""
     shown = visible(str(text)[:MAX_NAME_CHARS])
     return shown if len(shown) <= MAX_NAME_CHARS else shown[: MAX_NAME_CHARS - 1] + "…"
 
 
-def name(row: Row, column: str, unknown: str = UNKNOWN) -> str:
-    return unknown if row[column] is None else cut(row[column])
+def name(row: Row, column: str) -> str:
+    """A cell as a name; ? if it is not known."""
+    return UNKNOWN if row[column] is None else cut(row[column])
 
 
-def with_topic(row: Row) -> Row:
-    """The row with the id of its topic in place of a name that nothing has yet."""
-    return {**row, "topic": row.get("topic") or row.get("unnamed_topic_id")}
+def _rendered(template: str, row: Row) -> str:
+    return _PLACE.sub(lambda place: _shown(place, row), template)
 
 
-def number(row: Row, column: str, decimals: int = 0, scale: float = 1) -> str:
-    return UNKNOWN if row[column] is None else texts.fixed(row[column] / scale, decimals)
+def _shown(place: re.Match[str], row: Row) -> str:
+    column, form, one, many = place.groups()
+    if column.isupper():
+        derived = _DERIVED.get(column)
+        return derived[0](row) if derived else _rendered(_chosen(column, row), row)
+    cell = row[column]
+    if one:
+        number = UNKNOWN if cell is None else texts.fixed(float(cell))
+        return f"{number} {noun(number, one, many)}"
+    if cell is None:
+        return UNKNOWN
+    return _FORMS[form](float(cell)) if form else cut(cell)
 
 
-def size(row: Row, column: str) -> str:
-    return UNKNOWN if row[column] is None else texts.size(row[column])
+def _cases(phrase: str) -> Iterator[tuple[str, str]]:
+    """The condition and the template of each case of a phrase."""
+    for case in _file()["phrases"][phrase]:
+        yield (case["if"], case["text"]) if isinstance(case, dict) else ("", case)
 
 
-def rate(row: Row, column: str) -> str:
-    return UNKNOWN if row[column] is None else texts.rate(row[column])
+def _chosen(phrase: str, row: Row) -> str:
+    return next(
+        text
+        for conditions, text in _cases(phrase)
+        if all(_is_true(condition.groups(), row) for condition in _CONDITION.finditer(conditions))
+    )
 
 
-def numbered(row: Row, column: str, one: str, many: str | None = None) -> str:
-    """A whole number of the row with its noun; ? with the plural if it is not known."""
-    shown = number(row, column)
-    return f"{shown} {noun(shown, one, many)}"
+def _is_true(condition: tuple[str, ...], row: Row) -> bool:
+    column, sign, value = condition
+    cell = row[column]
+    if sign == ">":
+        return cell is not None and float(cell) > float(value)
+    if sign:
+        return (str(cell) == value) is (sign == "=")
+    return cell is not None
 
 
-def fixed(text: str) -> Words:
-    return lambda _: text
+def _columns(template: str) -> Iterator[str]:
+    """The columns that a template reads, with those of its phrases."""
+    for column, *_ in _PLACE.findall(template):
+        if column in _DERIVED:
+            yield from _DERIVED[column][1]
+        elif column.isupper():
+            for conditions, text in _cases(column):
+                yield from _columns(text)
+                yield from (condition[0] for condition in _CONDITION.findall(conditions))
+        else:
+            yield column
 
 
-def by_code(wordings: Iterable[Wording]) -> Mapping[str, Wording]:
-    return {wording.code: wording for wording in wordings}
+def cure(cause: str | None) -> str | None:
+    """What the owner of a program should do about a cause; None where nobody is accused."""
+    wording = wordings()["producer_id_bursts", "cause"].by_code.get(cause or "")
+    return None if wording is None else wording.cure
+
+
+def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
+    """Who took producer ids, why, and what its owner should do, of a row with these columns."""
+    why = row[cause]
+    taken = _rendered(f"{offender} took {{{ids}|producer id}}; cause: {{{cause}}}: ", row)
+    return taken + (cure(why if why is None else str(why)) or "see producer_id_bursts")
+
+
+def _seconds(row: Row) -> str:
+    return texts.fixed((row["ended_at"] - row["started_at"]).total_seconds(), 1)
+
+
+def _at_all_brokers(row: Row) -> str:
+    value, brokers = row["config_value"], row["total"]
+    return UNKNOWN if value is None or brokers is None else f"{float(value) * brokers:g}"
+
+
+_DERIVED: Mapping[str, tuple[Callable[[Row], str], tuple[str, ...]]] = {
+    "OFFENDER": (
+        partial(accusation, offender="{subject}", ids="matching", cause="reason_detail"),
+        ("subject", "matching", "reason_detail"),
+    ),
+    "OF_ALL_BROKERS": (_at_all_brokers, ("config_value", "total")),
+    "SECONDS": (_seconds, ("started_at", "ended_at")),
+}
+"""Phrases that are computed, with the columns that they read."""

@@ -1,6 +1,6 @@
 """Every reason code of the views, with its meaning and the columns that are its evidence."""
 
-from quotaflow.pipelines.reasons import WORDINGS, Wording
+from quotaflow.pipelines.reasons import Wording, wordings
 
 _HEAD = """\
 # Reason codes
@@ -19,31 +19,15 @@ SELECT * FROM desired_configs ORDER BY priority, entity_type, entity_name, confi
 of a row's codes say nothing about it. A plan has reasons of its own too:
 [what a plan never does](../applying.md#what-a-plan-never-does).
 """
-_TITLES = {
-    ("desired_configs", "reason_code"): "Why a config should change",
-    ("desired_configs", "blocked_reason"): "Why a config is not planned",
-    ("producer_id_bursts", "cause"): "What caused a burst of producer ids",
-    ("producer_id_advice", "recommended_by"): "Where a recommended rate is from",
-    ("other_config_managers", "evidence_code"): "What shows another program",
-    ("fetch_advice", "trade_off"): "What gets worse with a fetch setting",
-    ("fetch_advice", "advice"): "Which fetch setting to change",
-    ("replica_advice", "advice"): "What keeps reads in their rack",
-    ("producer_rack_advice", "advice"): "What keeps produced bytes in their rack",
-    ("remote_read_advice", "advice"): "What spares reads of remote storage",
-    ("read_problems", "advice"): "What ends problems of reads",
-    ("clients_without_telemetry", "reason"): "Why a client pushes no metrics",
-    ("rebalances", "trigger"): "What made a group rebalance",
-    ("why_groups_lag", "cause"): "Why a group lags",
-}
 
 
 def text() -> str:
-    """The page, in Markdown. Raises KeyError for a column of codes that has no title."""
+    """The page, in Markdown."""
     parts = [_HEAD]
-    for place, wordings in WORDINGS.items():
-        parts += [f"## {_TITLES[place]}: `{'.'.join(place)}`\n"]
+    for place, of_column in wordings().items():
+        parts += [f"## {of_column.title}: `{'.'.join(place)}`\n"]
         parts += ["| code | means | evidence |", "| --- | --- | --- |"]
-        parts += [*map(_row, wordings.values()), ""]
+        parts += [*map(_row, of_column.by_code.values()), ""]
     return "\n".join(parts)
 
 

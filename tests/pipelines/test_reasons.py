@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 import yaml
 
 from quotaflow.pipelines import reasons
+from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW
 from quotaflow.pipelines.reference import reasons as reasons_page
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lag_cause
 
+from ..cases import cases
 from ..conftest import GOLDEN
 from ..delta_tables import NOON
 
@@ -23,20 +26,19 @@ PLURAL = re.compile(
     r"(?<![\w.,=-])1 (?:new |client |producer )?"
     r"(?!does|gets|has|is|lags|reads|says|sends|waits|was)\w+[a-rt-z]s\b"
 )
-MORE_READ = {"reason_code", "entity_type", "entity_name", "config_value", "evidence_table"}
-"""Columns of every row, which a sentence may read beside its evidence."""
+WORDINGS = {place: of_column.by_code for place, of_column in reasons.wordings().items()}
 
 CASES = yaml.safe_load((GOLDEN / "reasons.yaml").read_text(encoding="utf-8"))
 """By view and column, then by code: a row that is the evidence, and its sentence."""
 EACH = [
     pytest.param(wording, column, case.get("row", {}), case["text"], id=f"{column}-{code}")
-    for (view, column), wordings in reasons.WORDINGS.items()
+    for (view, column), wordings in WORDINGS.items()
     for code, wording in wordings.items()
     for case in [CASES[f"{view}.{column}"][code]]
 ]
-WORDINGS = [
+OF_VIEWS = [
     pytest.param(view, wording, id=f"{column}-{code}")
-    for (view, column), wordings in reasons.WORDINGS.items()
+    for (view, column), wordings in WORDINGS.items()
     for code, wording in wordings.items()
 ]
 HOSTILE = "\x1b[31m\u202e`<b>" + "x" * 5_000
@@ -94,7 +96,7 @@ OF_RULES = {("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN}}
 """Codes that a rule gives, and no SQL."""
 
 
-@pytest.mark.parametrize(("view", "column"), reasons.WORDINGS)
+@pytest.mark.parametrize(("view", "column"), WORDINGS)
 def test_codes_of_a_view_and_codes_with_words_are_the_same(view: str, column: str) -> None:
     texts = {each.name: each.sql for each in (*views.load().values(), *ANSWERS)}
     of_plan = ("desired_configs", "proposals", "replication_rate_advice", "producer_id_offenders")
@@ -102,12 +104,12 @@ def test_codes_of_a_view_and_codes_with_words_are_the_same(view: str, column: st
     names = read if view == "desired_configs" else [view]
     of_rule = OF_RULES.get((view, column))
     given_codes = of_rule or codes([texts[name] for name in names], column)
-    assert given_codes == reasons.WORDINGS[view, column].keys()
+    assert given_codes == WORDINGS[view, column].keys()
 
 
 def test_every_code_has_a_case() -> None:
     assert {column: cases.keys() for column, cases in CASES.items()} == {
-        f"{view}.{column}": wordings.keys() for (view, column), wordings in reasons.WORDINGS.items()
+        f"{view}.{column}": wordings.keys() for (view, column), wordings in WORDINGS.items()
     }
 
 
@@ -117,17 +119,52 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
 ) -> None:
     read = ReadRow({column: wording.code} | dict(row))
     assert wording.words(read) == text
-    assert read.read - MORE_READ <= set(wording.evidence)
+    assert read.read - OF_EVERY_ROW <= set(wording.evidence)
 
 
-@pytest.mark.parametrize(("view", "wording"), WORDINGS)
+@cases(
+    ("view", "column", "code", "row", "part"),
+    (
+        "request time lacks no bytes",
+        *("desired_configs", "blocked_reason", "usage_estimated"),
+        {"config_key": "request_percentage"},
+        "network threads too, and the request log has that of IO threads: a quota",
+    ),
+    (
+        "consumers alone may wait",
+        *("desired_configs", "reason_code", "producer_ids_of_many"),
+        {"unit": "ms", "broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
+        "clients of broker 2 wait: p99 of PRODUCE ? ms, usually ?, of FETCH 900 ms, usually 5",
+    ),
+    (
+        "clients wait, and no partition is at its least",
+        *("desired_configs", "reason_code", "clients_degraded"),
+        {"produce_p99_ms": 900.0, "usual_produce_p99_ms": 5.0, "shrunk_partitions": 0},
+        "clients wait: p99 of PRODUCE 900 ms, usually 5, of FETCH ? ms, usually ?",
+    ),
+    (
+        "a short burst has a length",
+        *("producer_id_bursts", "cause", "unknown"),
+        {"started_at": NOON, "ended_at": NOON + timedelta(milliseconds=4)},
+        "in 0.004 s;",
+    ),
+)
+def test_a_sentence_claims_what_its_columns_say(
+    view: str, column: str, code: str, row: dict[str, Any], part: str
+) -> None:
+    text = WORDINGS[view, column][code].words(ReadRow(row))
+    assert part in text
+    assert "min.insync" not in text
+
+
+@pytest.mark.parametrize(("view", "wording"), OF_VIEWS)
 def test_evidence_is_columns_of_the_view(view: str, wording: reasons.Wording) -> None:
     described = TABLES[view] if view in TABLES else views.load()[view]
     assert set(wording.evidence) <= {column.name for column in described.columns}
 
 
 @pytest.mark.parametrize(
-    "wording", [wording for each in reasons.WORDINGS.values() for wording in each.values()]
+    "wording", [wording for each in WORDINGS.values() for wording in each.values()]
 )
 def test_what_is_not_known_is_worded_too(wording: reasons.Wording) -> None:
     row = ReadRow({"started_at": NOON, "ended_at": NOON, "reason_code": "headroom"})
@@ -138,7 +175,7 @@ def test_what_is_not_known_is_worded_too(wording: reasons.Wording) -> None:
     ("column", "wording"),
     [
         pytest.param(column, wording, id=f"{column}-{code}")
-        for (_, column), wordings in reasons.WORDINGS.items()
+        for (_, column), wordings in WORDINGS.items()
         for code, wording in wordings.items()
     ],
 )
@@ -147,7 +184,7 @@ def test_one_of_each_is_no_plural(column: str, wording: reasons.Wording) -> None
     assert PLURAL.findall(wording.words(ReadRow(row, missing=1))) == []
 
 
-@pytest.mark.parametrize("code", reasons.REASONS)
+@pytest.mark.parametrize("code", WORDINGS["desired_configs", "reason_code"])
 def test_names_of_clients_are_cut_and_escaped(code: str) -> None:
     names = ("entity_name", "subject", "reason_detail", "unit")
     row = ReadRow({"reason_code": code} | dict.fromkeys(names, HOSTILE), missing=1)
@@ -165,6 +202,6 @@ def test_the_page_lists_every_code_with_its_evidence() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.*?) \|$", reasons_page.text(), re.M)
     assert [(code, re.findall(r"`(\w+)`", evidence)) for code, _, evidence in rows] == [
         (wording.code, list(wording.evidence))
-        for wordings in reasons.WORDINGS.values()
+        for wordings in WORDINGS.values()
         for wording in wordings.values()
     ]
