@@ -78,7 +78,7 @@ def wordings() -> Mapping[Place, Wordings]:
     for place, section in _file().items():
         view, dot, column = place.partition(".")
         if dot:
-            each = {code: _wording(code, **told) for code, told in section["codes"].items()}
+            each = {code: _wording(code, **fields) for code, fields in section["codes"].items()}
             made[view, column] = Wordings(section["title"], each)
     return made
 
