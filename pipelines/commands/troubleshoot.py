@@ -15,6 +15,8 @@ from quotaflow.pipelines.feedback.runs import subscription_request
 from quotaflow.pipelines.kafka import tail, temporary_subscription
 from quotaflow.pipelines.terminal import output, times, values
 from quotaflow.pipelines.terminal.layout import Layout, for_programs
+from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
@@ -93,13 +95,15 @@ def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
 
 def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layout: Layout) -> None:
     properties, made = settings.kafka.properties, prepared.lease
+    cluster_id = prepared.cluster.cluster_id
     pushes = CapturedPushes(
-        cluster_id=prepared.cluster.cluster_id,
+        cluster_id=cluster_id,
         client_instance_ids=frozenset(made.client_instance_ids),
         metrics=made.metrics,
         ingest=settings.ingest,
         bounds=settings.payloads,
         report=output.note,
+        brokers=known_brokers(browsing.open_reader(settings), cluster_id),
     )
     partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
     with interrupts.noted() as is_over:

@@ -34,6 +34,7 @@ class CapturedPushes:
     """The pushes of these instances, and their count; a push that comes by two routes counts once.
 
     `metrics` are the prefixes to show; `report` gets what cannot be shown, with the reason.
+    `brokers` are those of the last snapshot: of names, only their numbers count as brokers.
     """
 
     cluster_id: str
@@ -42,6 +43,7 @@ class CapturedPushes:
     ingest: IngestSection
     bounds: PayloadsSection
     report: Callable[[str], None]
+    brokers: tuple[int, ...] = ()
     pushes: int = 0
     points: int = 0
     _seen: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -51,7 +53,8 @@ class CapturedPushes:
     def __post_init__(self) -> None:
         """Open the readers of both topics."""
         limits = self.bounds.limits
-        self._lines = RequestLog(self.cluster_id, self.ingest.line_options, limits, None).open()
+        log = RequestLog(self.cluster_id, self.ingest.line_options, limits, None)
+        self._lines = log.with_brokers(self.brokers).open()
         most = self.ingest.max_line_bytes
         self._received = PushLog(self.cluster_id, from_receiver, most, limits, None).open()
 

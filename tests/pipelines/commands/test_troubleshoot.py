@@ -20,6 +20,7 @@ from quotaflow.udfs.rules import lease
 
 from ...cases import cases
 from ...command_line import Command, Printed
+from ...delta_tables import Fill
 from ...rows import INSTANCE, Row, push, row
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -97,10 +98,12 @@ def clients(warehouse: Warehouse, *rows: Row) -> None:
     )
 
 
-def record(topic: str, value: bytes, headers: dict[str, str] | None = None) -> Any:
+def record(
+    topic: str, value: bytes, headers: dict[str, str] | None = None, key: bytes | None = None
+) -> Any:
     pairs = [(key, text.encode()) for key, text in (headers or {}).items()]
     return SimpleNamespace(
-        topic=topic, partition=0, offset=0, key=None, value=value, headers=pairs, timestamp=MS
+        topic=topic, partition=0, offset=0, key=key, value=value, headers=pairs, timestamp=MS
     )
 
 
@@ -256,6 +259,28 @@ def test_points_come_once_whichever_way_and_the_resource_goes(
     assert f"2 pushes and {len(rows)} points came" in err
     assert run.kafka.resources == {}
     assert len(run.kafka.written) == 1
+
+
+@cases(
+    ("names", "broker_id"),
+    ("a broker that a snapshot has", "kafka-7.kafka.svc", 7),
+    ("a broker that no snapshot has", "kafka-8.kafka.svc", None),
+)
+def test_brokers_are_known_by_names_as_ingest_knows_them(
+    run: Troubleshoot,
+    golden: Path,
+    fill: Fill,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    names: str,
+    broker_id: int | None,
+) -> None:
+    clients(run.warehouse, {"client_instance_id": ONE})
+    fill("brokers", [row("brokers", 9, {"broker_id": 7})])
+    stock = f"[x] DEBUG Completed request:{json.dumps(logged(golden, ONE)['r'])} (k)".encode()
+    with arriving(monkeypatch, record(LOGGED, stock, key=names.encode())):
+        printed = run("orders", "--metrics", "*", "--json", "--yes", code=130)
+    assert {each["broker_id"] for each in printed.rows} == {broker_id}
 
 
 def test_csv_has_one_head_for_all_pushes_and_the_same_rows(
