@@ -43,7 +43,7 @@ NOT_YET = (
         f"pipelines/{floor}/"
         for floor in (
             *("advice", "areas", "doctor", "facts", "incremental", "maintenance", "monitoring"),
-            *("quality", "reference", "serve", "snapshots", "spark", "streaming", "warehouse"),
+            *("quality", "reference", "serve", "snapshots", "warehouse"),
         )
     ),
 )

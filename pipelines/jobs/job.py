@@ -38,7 +38,8 @@ class JobEnvironment:
     def records(self, job: str, topic: str) -> "DataFrame":
         """The stream of records that a job reads from the topic under this key of `ingest`."""
         start = identity.starting_offsets(self.warehouse.checkpoint(job))
-        return sources.read_topic(self.spark, self.conf, str(self.topic(topic)), start)
+        most = self.conf.ingest.max_offsets_per_trigger
+        return sources.read_topic(self.spark, self.conf.kafka, str(self.topic(topic)), most, start)
 
 
 @dataclass(frozen=True, slots=True)

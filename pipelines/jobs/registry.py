@@ -38,20 +38,20 @@ def _ingest(
 
 
 def _client_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    conf, pushes = environment.conf, TELEMETRY_PUSHES.name
-    needed = client_metrics.READ
-    rows = sources.read_table(environment.spark, conf, environment.warehouse, pushes, needed)
+    conf, warehouse = environment.conf, environment.warehouse
+    pushes, needed = TELEMETRY_PUSHES.name, client_metrics.READ
+    rows = sources.read_table(environment.spark, conf.results, warehouse, pushes, needed)
     once = client_metrics.each_push_once(rows, conf.results.max_lateness_s)
     write = client_metrics.PointIngest(conf).write
-    return sinks.start(once, "client_metrics", environment.warehouse, write, trigger)
+    return sinks.start(once, "client_metrics", warehouse, write, trigger)
 
 
 def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
-    conf, requests = environment.conf, REQUESTS.name
-    rows = sources.read_table(environment.spark, conf, environment.warehouse, requests, ["api"])
-    arrived = fetches.arrivals(rows, environment.warehouse)
+    conf, warehouse = environment.conf, environment.warehouse
+    rows = sources.read_table(environment.spark, conf.results, warehouse, REQUESTS.name, ["api"])
+    arrived = fetches.arrivals(rows, warehouse)
     write = fetches.Fetches(conf.fetch_sessions, conf.results.task_memory_mb).write
-    return sinks.start(arrived, "fetches", environment.warehouse, write, trigger)
+    return sinks.start(arrived, "fetches", warehouse, write, trigger)
 
 
 def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:
@@ -86,7 +86,7 @@ def _maintain(
     table = maintainer.results[0].facts
     needed, _ = counting(maintainer.results, table.column_names, None)
     spark, conf = environment.spark, environment.conf
-    facts = sources.read_table(spark, conf, environment.warehouse, table.name, needed)
+    facts = sources.read_table(spark, conf.results, environment.warehouse, table.name, needed)
     arrivals = maintainer.arrivals(facts)
     return sinks.start(arrivals, job, environment.warehouse, maintainer.write, trigger)
 

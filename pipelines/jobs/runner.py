@@ -63,7 +63,7 @@ def run(
         gaps = _gaps(conf, chosen, warehouse)
         if gaps and not accept_lost_records:
             raise gaps[0].refusal()
-        spark = session.get(login.section(conf, report), report)
+        spark = session.get(login.section(conf.spark, conf.kafka, report), report)
         # A job may read a table that another fills, also when that one is not run now. Views read
         # settings, which only a snapshot fills.
         needed = {QUERY_PROGRESS.name, SETTINGS.name}

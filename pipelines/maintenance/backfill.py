@@ -51,10 +51,10 @@ def backfill(
     topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
     with warehouse.lock():
         cluster_id, read = _read(conf, name, topic, warehouse.checkpoint(name))
-        spark = session.get(login.section(conf, report), report)
+        spark = session.get(login.section(conf.spark, conf.kafka, report), report)
         warehouse.ensure(lambda: spark, JOBS[name].fills)
         write = INGESTS[name](conf, cluster_id).write
-        records = partial(sources.read_topic_between, spark, conf, topic)
+        records = partial(sources.read_topic_between, spark, conf.kafka, topic)
         slices = sliced(
             time_range.start, time_range.end, datetime.now(UTC), timedelta(seconds=slice_s)
         )

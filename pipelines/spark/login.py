@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from importlib import resources
 
-from quotaflow.pipelines.config import Conf, SparkSection, logins, secrets
+from quotaflow.pipelines.config import KafkaSection, SparkSection, logins, secrets
 from quotaflow.pipelines.spark import jars, session
 
 _KERBEROS_CONF = "java.security.krb5.conf"
@@ -14,7 +14,9 @@ _MECHANISM = "sasl.mechanism"
 _NEEDED = (_MECHANISM, logins.TOKEN_URL)
 
 
-def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> SparkSection:
+def section(
+    spark: SparkSection, kafka: KafkaSection, progress: Callable[[str], None] = lambda _: None
+) -> SparkSection:
     """Conf's section `spark` for a session that reads topics, with what the login needs in Java.
 
     A session that runs already (Databricks, Spark Connect) is not changed: there they are set where
@@ -22,14 +24,14 @@ def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> Spa
     MissingToolError as `jars.spark_jars` does.
     """
     if session.owner() is not None:
-        return conf.spark
+        return spark
     # Secrets are not looked up: jobs that read tables alone run without them.
     properties = {
-        key: secrets.look_up(key, conf.kafka.properties[key])
+        key: secrets.look_up(key, kafka.properties[key])
         for key in _NEEDED
-        if key in conf.kafka.properties
+        if key in kafka.properties
     }
-    given, system = dict(conf.spark.conf), _system_properties(properties)
+    given, system = dict(spark.conf), _system_properties(properties)
     for key in _OPTIONS if system else ():
         # A folder's name may have a blank.
         written = " ".join(f'"-D{name}={value}"' for name, value in system.items())
@@ -37,7 +39,7 @@ def section(conf: Conf, progress: Callable[[str], None] = lambda _: None) -> Spa
     if properties.get(_MECHANISM) == logins.IAM:
         own = jars.jar_set("msk-iam-jars", resources.files("quotaflow.conf"), progress)
         given[_JARS] = ",".join([*filter(None, [given.get(_JARS)]), *map(str, own)])
-    return conf.spark.model_copy(update={"conf": given})
+    return spark.model_copy(update={"conf": given})
 
 
 def _system_properties(properties: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.config import Conf, KafkaSection, logins, secrets
+from quotaflow.pipelines.config import KafkaSection, ResultsSection, logins, secrets
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import store_frames
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
@@ -36,23 +36,27 @@ _RESERVED = {
 
 
 def read_topic(
-    spark: "SparkSession", conf: Conf, topic: str, starting_offsets: str = "earliest"
+    spark: "SparkSession",
+    kafka: KafkaSection,
+    topic: str,
+    max_offsets: int,
+    starting_offsets: str = "earliest",
 ) -> "DataFrame":
-    """Records of a topic with headers, bounded per micro-batch.
+    """Records of a topic with headers, at most `max_offsets` per micro-batch.
 
     `starting_offsets` is used by a query without a checkpoint.
     """
     return (
         spark.readStream.format("kafka")
-        .options(**_reading(conf, topic))
+        .options(**_reading(kafka, topic))
         .option("startingOffsets", starting_offsets)
-        .option("maxOffsetsPerTrigger", conf.ingest.max_offsets_per_trigger)
+        .option("maxOffsetsPerTrigger", max_offsets)
         .load()
     )
 
 
 def read_topic_between(
-    spark: "SparkSession", conf: Conf, topic: str, time_range: TimeRange
+    spark: "SparkSession", kafka: KafkaSection, topic: str, time_range: TimeRange
 ) -> "DataFrame":
     """Records of a topic with Kafka timestamps in a time range.
 
@@ -61,7 +65,7 @@ def read_topic_between(
     """
     reader = (
         spark.read.format("kafka")
-        .options(**_reading(conf, topic))
+        .options(**_reading(kafka, topic))
         .option("startingTimestamp", _millis(time_range.start))
         .option("startingOffsetsByTimestampStrategy", "latest")
     )
@@ -70,9 +74,9 @@ def read_topic_between(
     return reader.load()
 
 
-def _reading(conf: Conf, topic: str) -> dict[str, str]:
+def _reading(kafka: KafkaSection, topic: str) -> dict[str, str]:
     """Options of every reader of a topic."""
-    return kafka_options(conf.kafka) | {
+    return kafka_options(kafka) | {
         "subscribe": topic,
         "failOnDataLoss": "true",
         "includeHeaders": "true",
@@ -86,7 +90,7 @@ def _millis(time: datetime) -> str:
 
 def read_table(
     spark: "SparkSession",
-    conf: Conf,
+    bounds: ResultsSection,
     warehouse: Warehouse,
     table: str,
     columns: Collection[str] = (),
@@ -98,17 +102,17 @@ def read_table(
 
     The query observes the cluster of the newest row as the metric NEWEST_CLUSTER.
     """
-    if conf.warehouse.is_store:
+    if warehouse.conf.is_store:
         names = [*(columns or TABLES[table].column_names), "cluster_id", "event_time", "file"]
-        names, max_bytes = list(dict.fromkeys(names)), conf.results.max_bytes_per_trigger
+        names, max_bytes = list(dict.fromkeys(names)), bounds.max_bytes_per_trigger
         kind = store_frames.stream_format(spark, warehouse.place, table, names, max_bytes)
         return _observed(spark.readStream.format(kind).load())
     reader = (
         spark.readStream.format("delta")
         .option("skipChangeCommits", "true")
-        .option("maxBytesPerTrigger", conf.results.max_bytes_per_trigger)
+        .option("maxBytesPerTrigger", bounds.max_bytes_per_trigger)
     )
-    if conf.warehouse.catalog_schema:
+    if warehouse.conf.catalog_schema:
         rows = reader.table(warehouse.target(table))
     else:
         rows = reader.load(str(warehouse.folder(table)))

@@ -72,7 +72,7 @@ def _write(conf: config.Conf) -> set[bytes]:
 
 
 def _read_by_spark(conf: config.Conf) -> set[bytes]:
-    spark = session.get(login.section(conf))
+    spark = session.get(login.section(conf.spark, conf.kafka))
     options = sources.kafka_options(conf.kafka) | {"subscribe": LEASE_TOPIC}
     rows = spark.read.format("kafka").options(**options).load().select("key").collect()
     return {bytes(row["key"]) for row in rows}

@@ -293,7 +293,7 @@ def test_a_topic_is_read_by_more_tasks_than_it_has_partitions_and_each_record_on
 ) -> None:
     monkeypatch.setattr(sources, "RECORDS_PER_TASK", 500)
     spark = session.get(conf.spark)
-    records = sources.read_topic(spark, conf, REQUEST_LOG_TOPIC).select(
+    records = sources.read_topic(spark, conf.kafka, REQUEST_LOG_TOPIC, 200_000).select(
         "partition", "offset", F.spark_partition_id().alias("task")
     )
     batches: list[list[Row]] = []

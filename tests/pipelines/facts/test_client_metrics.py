@@ -131,7 +131,7 @@ def data_of(line: dict[str, Any]) -> bytes:
 
 def decode(spark: SparkSession, conf: config.Conf, warehouse: Warehouse) -> dict[str, int]:
     """Run the job's query once over what is new; returns its observed counts."""
-    pushes = sources.read_table(spark, conf, warehouse, "telemetry_pushes")
+    pushes = sources.read_table(spark, conf.results, warehouse, "telemetry_pushes")
     once = client_metrics.each_push_once(pushes, conf.results.max_lateness_s)
     write = client_metrics.PointIngest(conf).write
     query = sinks.start(once, "client_metrics", warehouse, write, sinks.ONCE)

@@ -36,7 +36,7 @@ def spark_conf(properties: dict[str, str], **given: str) -> dict[str, str]:
     conf = config.Conf.model_validate(
         {"kafka": {"properties": properties}, "spark": {"conf": given}}
     )
-    return login.section(conf).conf
+    return login.section(conf.spark, conf.kafka).conf
 
 
 def test_a_token_s_address_is_allowed_beside_own_options() -> None:

@@ -169,7 +169,7 @@ def test_queries_go_on_after_a_crash_between_writing_and_committing(
         batch.append(rows, COPIES)
 
     def run() -> None:
-        rows = sources.read_table(spark, conf, warehouse, "numbers")
+        rows = sources.read_table(spark, conf.results, warehouse, "numbers")
         queries = [
             sinks.start(rows, "evens", warehouse, write, sinks.ONCE),
             sinks.start(rows, "copies", warehouse, copy, sinks.ONCE),
@@ -197,7 +197,7 @@ def test_a_column_added_to_a_table_that_is_read_costs_one_start(
         batch.append(rows, EVENS)
 
     def start(trigger: sinks.Trigger) -> StreamingQuery:
-        rows = sources.read_table(spark, config.Conf(), warehouse, "numbers")
+        rows = sources.read_table(spark, config.ResultsSection(), warehouse, "numbers")
         return sinks.start(rows, "evens", warehouse, write, trigger)
 
     Batch(warehouse, "source", "q0", 0).append(frame(1, 2), NUMBERS)
@@ -229,7 +229,7 @@ def test_a_catalog_takes_the_same_writes(
         Batch(catalog, "job", "q1", 0).append(frame(1, 2), NUMBERS)
     Batch(catalog, "job", "q1", 1).replace(frame(3), NUMBERS, "n = 2 OR n = 3")
     assert content(catalog, spark) == [1, 3]
-    rows = sources.read_table(spark, config.Conf(warehouse=catalog.conf), catalog, "numbers")
+    rows = sources.read_table(spark, config.ResultsSection(), catalog, "numbers")
 
     def write(rows: DataFrame, batch: Batch) -> None:
         batch.append(rows, EVENS)
