@@ -65,40 +65,10 @@ RETENTION_DAYS: dict[str, int | None] = {
     "query_progress": _RESULTS,
     "quality_results": _RESULTS,
 }
-"""Days that rows are kept by default; None: they are never removed."""
-CURRENT_STATE_TABLES = {
-    "fetch_sessions",
-    "client_subscriptions",
-    "feedback_locks",
-    "answer_state",
-    "group_lag",
-    "why_groups_lag",
-    "producer_id_bursts",
-    "recent_violations",
-    "quota_baselines",
-    "producer_id_offenders",
-    "default_quota_proposals",
-    "expiration_proposals",
-    "leftover_proposals",
-    "quota_advice",
-    "quota_proposals",
-    "client_coverage",
-    "subscription_proposals",
-    "partition_write_rates",
-    "broker_degradation",
-    "throttle_checks",
-    "throttled_replica_proposals",
-    "replication_demand",
-    "replication_proposals",
-    "reassignments",
-    "rack_pairs",
-    "producer_rack_advice",
-    "remote_read_advice",
-    "read_problems",
-    "top_talkers",
-    "rebalances",
-}
-"""Tables with only the current state, whose writers remove old rows."""
+"""Days that rows are kept by default; None: they are never removed.
+
+A table that is not here has only the current state, and its writer removes old rows.
+"""
 
 
 class UpkeepSection(Section):
@@ -147,7 +117,9 @@ class UpkeepSection(Section):
 
 
 def _hint(table: str) -> str:
-    if table in CURRENT_STATE_TABLES:
+    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  it takes half a second
+
+    if table in TABLES:
         return "it has only the current state"
     near = difflib.get_close_matches(table, RETENTION_DAYS, n=1)
     return f"did you mean {near[0]}?" if near else f"tables are {', '.join(RETENTION_DAYS)}"

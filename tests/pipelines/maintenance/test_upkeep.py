@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import UpkeepSection
-from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES, RETENTION_DAYS
+from quotaflow.pipelines.config.upkeep import RETENTION_DAYS
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.maintenance import backfill, retention, upkeep
 from quotaflow.pipelines.maintenance.upkeep import UpkeepOutcome
 from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import ANSWERS, TABLES
 
 from ...cases import cases
 
@@ -63,7 +63,8 @@ def test_how_far_a_query_has_read_is_what_it_committed(tmp_path: Path) -> None:
 
 
 def test_every_table_that_grows_has_a_retention() -> None:
-    assert set(TABLES) - set(RETENTION_DAYS) == CURRENT_STATE_TABLES
+    replaced = {"fetch_sessions", "client_subscriptions", "feedback_locks", "answer_state"}
+    assert set(TABLES) - set(RETENTION_DAYS) == {*ANSWERS, *replaced}
 
 
 @cases(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from quotaflow.pipelines.config.upkeep import CURRENT_STATE_TABLES
 from quotaflow.pipelines.feedback.planning.evidence_checks import PROPOSED_BY
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.refresh import in_order
@@ -59,10 +58,6 @@ def test_a_table_with_a_row_per_event_is_not_read_whole(answer: Answer) -> None:
         "topic_names",
         "topics",
     }
-
-
-def test_no_retention_is_set_for_answers() -> None:
-    assert {*NAMES, "answer_state"} <= CURRENT_STATE_TABLES
 
 
 def test_desired_configs_reads_answers_and_staging_views_only() -> None:
