@@ -91,10 +91,10 @@ def test_every_command_says_what_it_does_and_gives_an_example(command: Command, 
     assert f"Example: quotaflow {name}" in command(name, "--help").out
 
 
-@pytest.mark.parametrize(("name", "listed"), index.COMMANDS.items())
-def test_the_summary_of_a_command_begins_its_help(name: str, listed: index.Listed) -> None:
+@pytest.mark.parametrize(("name", "summary"), index.COMMANDS.items())
+def test_the_summary_of_a_command_begins_its_help(name: str, summary: str) -> None:
     commands: Any = typer.main.get_command(app())
-    assert commands.commands[name].help.split("\n\n")[0].replace("\n", " ") == listed.summary
+    assert commands.commands[name].help.split("\n\n")[0].replace("\n", " ") == summary
 
 
 def test_nothing_asked_shows_the_help(command: Command) -> None:
