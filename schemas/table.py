@@ -120,6 +120,11 @@ class Table:
         """Names in the table's order: the final select of the code that fills the table."""
         return [column.name for column in self.columns]
 
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The column with the time of a row, and that with its date where the table has one."""
+        return (self.time, *(name for name in self.column_names if name == "event_date"))
+
     def same(self, *names: str) -> tuple[Column, ...]:
         """Some columns, for a table that has them with the same meaning. Raises KeyError."""
         by_name = {column.name: column for column in self.columns}

@@ -15,7 +15,9 @@ A file of schemas/views begins with a head. One query follows:
 
 `area` is one of schemas/areas.py. `level` is that of schemas/levels.py from which on it has rows;
 tables of higher levels may be missing. Columns stand in the order of the query. `empty` is for a
-view that is rightly without rows where all goes well: it says when.
+view that is rightly without rows where all goes well: it says when. `history` names the facts and
+results of which the view needs rows of any time. Of all others it needs the rows of the time that
+is asked about, and of an hour before it.
 """
 
 import re
@@ -31,7 +33,7 @@ KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
-_FIELDS = ("kind", "grain", "area", "level", "description", "empty", "columns")
+_FIELDS = ("kind", "grain", "area", "level", "description", "empty", "history", "columns")
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 
 
@@ -59,6 +61,7 @@ class View:
     columns: tuple[ViewColumn, ...]
     sql: str
     empty: str = ""
+    history: frozenset[str] = frozenset()
 
     @property
     def comment(self) -> str:
@@ -75,7 +78,7 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
     """
     lines, sql = head.split(text)
     try:
-        fields = head.fields(lines, _FIELDS, {"empty"})
+        fields = head.fields(lines, _FIELDS, {"empty", "history"})
         return View(
             name=name,
             kind=head.one_of("kind", fields["kind"], KINDS),
@@ -84,11 +87,19 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
             level=head.one_of("level", fields["level"], LEVELS),
             description=head.description(fields["description"]),
             empty=head.text(fields.get("empty", [])),
+            history=_history(fields.get("history", []), described),
             columns=head.columns(fields["columns"], described, _column),
             sql=head.without_comments(sql),
         )
     except HeadError as error:
         raise HeadError(f"view {name}: {error}") from None
+
+
+def _history(lines: list[str], described: Mapping[str, object]) -> frozenset[str]:
+    names = [name for name in head.text(lines).split(", ") if name]
+    if unread := [name for name in names if name not in described]:
+        raise HeadError(f"history: the query does not read {unread[0]}")
+    return frozenset(names)
 
 
 def _column(entry: str) -> ViewColumn:

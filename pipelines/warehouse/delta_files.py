@@ -1,7 +1,7 @@
 """Data files of one version of a Delta table, from its log: for readers that are not Delta's."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -9,13 +9,13 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.warehouse.python_times import time_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 # With these the files alone do not say which rows, or which columns, a table has.
 _NOT_IN_FILES = {"deletionVectors", "columnMapping", "variantType", "typeWidening"}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECONDS = pa.timestamp("us", "UTC")
 # Spark cuts the bounds of times to milliseconds.
 _PRECISION = timedelta(milliseconds=1)
@@ -60,8 +60,8 @@ def of_version(table: "DeltaTable", folder: Path | str, time: str) -> list[DataF
         for path, rows, first, last in zip(
             column("path"),
             column("num_records"),
-            map(_time, column(f"min.{time}")),
-            map(_time, column(f"max.{time}")),
+            map(time_of, column(f"min.{time}")),
+            map(time_of, column(f"max.{time}")),
             strict=True,
         )
     ]
@@ -107,14 +107,6 @@ def _as_numbers(times: pa.ChunkedArray) -> list[Any]:
         times = times.cast(_MICROSECONDS)
     # Not by a cast: one imports pyarrow.compute, a tenth of the time of a short command.
     return [us for chunk in times.chunks for us in chunk.view(pa.int64()).to_pylist()]
-
-
-def _time(us: int | None) -> datetime | None:
-    """A time of microseconds since 1970; None for one that Python cannot have, so not bounded."""
-    try:
-        return None if us is None else _EPOCH + timedelta(microseconds=us)
-    except OverflowError:
-        return None
 
 
 def _absolute(folder: Path | str, path: str) -> str:

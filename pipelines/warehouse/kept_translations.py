@@ -17,17 +17,17 @@ from quotaflow.pipelines.warehouse import sql_dialects
 
 
 @cache
-def in_duckdb(sql: str) -> str:
+def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
     """As `sql_dialects.in_duckdb`.
 
     A translation is kept below the user's cache folder under a hash of all that it comes from. A
     user without such a folder gets a new one each time. Raises sqlglot.errors.ParseError.
     """
-    file = _file(sql, "sql")
+    file = _file("\n".join([sql, *sorted(within)]), "sql")
     kept = _kept(file)
     if kept is not None:
         return kept
-    text = sql_dialects.in_duckdb(sql)
+    text = sql_dialects.in_duckdb(sql, within)
     _keep(file, text)
     return text
 

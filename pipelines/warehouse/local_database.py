@@ -9,10 +9,11 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,8 @@ from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
 from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.query_times import Bounds
+from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
@@ -55,13 +58,18 @@ CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
 
 @dataclass(frozen=True)
 class LocalDatabase:
-    """Tables and views of one place, each table in the version that it has when first named."""
+    """Tables and views of one place, each table in the version that it has when first named.
+
+    With `since`, views are about the time from then on: of facts and results they read no row
+    before it, but of those that their heads say they need whole.
+    """
 
     place: Place
     memory_mb: int
     timeout_s: int
     empty: frozenset[str] = frozenset()
-    _opened: dict[str, "DeltaTable"] = field(default_factory=dict)
+    since: datetime | None = None
+    opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
@@ -70,33 +78,41 @@ class LocalDatabase:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        return table in self._opened or self.place.is_made(table)
+        return table in self.opened or self.place.is_made(table)
 
     def table(self, name: str) -> "DeltaTable":
         """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
         if not self.is_made(name):
             raise NeverMadeError(name, self.place.root)
         with self._opening:
-            if name not in self._opened:
-                self._opened[name] = self.place.open(name)
-            return self._opened[name]
+            if name not in self.opened:
+                self.opened.setdefault(name, self.place.open(name))
+            return self.opened[name]
 
-    def open(self, names: frozenset[str]) -> None:
+    def open(self, names: frozenset[str], without: Iterable[str] = ()) -> None:
         """Make sure that the database has these tables and views, and all that the views read.
 
-        A table that does not exist is empty if the views can do without it. Raises NeverMadeError
-        for another one, and ConfigError for one of another schema version or that DuckDB cannot
-        read.
+        Tables `without` are left out if no view needs them: `read` has some of their rows. A table
+        that does not exist is empty if the views can do without it. Raises NeverMadeError for
+        another one, and ConfigError for one of another schema version or that DuckDB cannot read.
         """
         for name in views.required(names):
             if name not in self.empty and not self.is_made(name):
                 raise NeverMadeError(name, self.place.root)
-        tables, needed_views = views.read_by(names)
+        _, needed_views = views.read_by(names)
+        within, whole = set[str](), {*names} - {*without}
+        for view in (views.load()[name] for name in needed_views):
+            events = views.events(view) if self.since else frozenset()
+            within |= events
+            whole |= {*views.sources(view)} - events
         with self._opening:
-            for name in tables:
+            for name in (name for name in TABLES if name in whole):
                 self._add(name, partial(self._table_sql, name))
-            for name in needed_views:
-                self._add(name, partial(in_duckdb, views.load()[name].sql))
+            for name in sorted(within):
+                self._add(WITHIN.format(name), partial(self._rows_since, name))
+            for view in (views.load()[name] for name in needed_views):
+                events = views.events(view) if self.since else frozenset()
+                self._add(view.name, partial(in_duckdb, view.sql, events))
 
     def open_existing(self, names: Iterable[str]) -> None:
         """The same for those of the tables that exist, and views that read only these."""
@@ -104,13 +120,18 @@ class LocalDatabase:
             with suppress(NeverMadeError):
                 self.open(frozenset([name]))
 
-    def read(self, sql: str) -> pa.RecordBatchReader:
+    def read(self, sql: str, bounds: Mapping[str, Bounds]) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
-        The text must have been checked. Reading a batch can fail too. Raises QueryError after
-        `stop`.
+        The text must have been checked. `bounds`: the times of the rows that it reads of some
+        tables, whose other files are left closed. Reading a batch can fail too. Raises QueryError
+        after `stop`.
         """
         cursor = self._cursor()
+        with self._opening:
+            for name, times in bounds.items():
+                text = self._table_sql(name, times, cursor)
+                cursor.execute(f'CREATE TEMP VIEW "{name}" AS {text}').fetchall()
         clock = _Clock(cursor, self.timeout_s)
         self._clocks.add(clock)
         if self._stopped.is_set():
@@ -156,8 +177,21 @@ class LocalDatabase:
             cursor.execute(f'CREATE VIEW "{name}" AS {text}').fetchall()
             self._made.add(name)
 
-    def _table_sql(self, name: str) -> str:
-        """SQL for the rows of a table: live columns, then declared ones that it lacks, as null."""
+    def _rows_since(self, name: str) -> str:
+        """SQL for the rows of a table that views are about."""
+        rows = self._table_sql(name, Bounds(self.since))
+        return f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(self.since)}"
+
+    def _table_sql(
+        self,
+        name: str,
+        bounds: Bounds | None = None,
+        cursor: duckdb.DuckDBPyConnection | None = None,
+    ) -> str:
+        """SQL for the rows of a table: live columns, then declared ones that it lacks, as null.
+
+        With bounds, of the files that may have rows of these times, for one cursor.
+        """
         if not self.is_made(name):
             return f"SELECT * FROM {self._empty(name, TABLES[name].arrow)}"
         table = self.table(name)
@@ -166,15 +200,18 @@ class LocalDatabase:
         except SchemaVersionError as error:
             raise ConfigError(str(error)) from None
         uri, root = self.place.path(name), self.place.root
-        paths = [file.path for file in delta_files.of_version(table, uri, TABLES[name].time)]
+        start, end = (bounds.start, bounds.end) if bounds else (None, None)
+        files = delta_files.of_version(table, uri, TABLES[name].time)
+        paths = [file.path for file in files if file.may_have(start, end)]
         if outside := [path for path in paths if not _is_below(path, root)]:
             raise ConfigError(
                 f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
         empty = self._empty(name, schema)
-        files = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
-        rows = self._objects(name, files) if files.store and paths else files_sql(empty, files)
+        chosen = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
+        is_stored = chosen.store and paths
+        rows = self._objects(name, chosen, cursor) if is_stored else files_sql(empty, chosen)
         # Times keep the type of the files, so that conditions on them skip row groups.
         columns = ", ".join(
             f'CAST("{column.name}" AS TIMESTAMPTZ) AS "{column.name}"'
@@ -184,10 +221,17 @@ class LocalDatabase:
         )
         return f"SELECT {columns} FROM {rows}"
 
-    def _objects(self, name: str, files: Files) -> str:
-        """Make files of an object store known to later cursors; returns their name in SQL."""
-        relation = f"objects of {name}"
-        self._datasets[relation] = dataset(files)
+    def _objects(self, name: str, files: Files, cursor: duckdb.DuckDBPyConnection | None) -> str:
+        """Make files of an object store known to one cursor, or to all later ones.
+
+        Returns their name in SQL.
+        """
+        if cursor is not None:
+            relation = f"some objects of {name}"
+            cursor.register(relation, dataset(files))
+        else:
+            relation = f"objects of {name}"
+            self._datasets[relation] = dataset(files)
         return _quoted(relation)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
@@ -202,7 +246,9 @@ class LocalDatabase:
         empty = f'"columns of {name}"'
         # By their types: to take them from Arrow would import pandas.
         listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
-        self._connection.cursor().execute(f"CREATE TABLE {empty} ({listed})").fetchall()
+        self._connection.cursor().execute(
+            f"CREATE TABLE IF NOT EXISTS {empty} ({listed})"
+        ).fetchall()
         return empty
 
 

@@ -29,10 +29,11 @@ def _values(column: "pa.ChunkedArray") -> list[Any]:
         values: list[Any] = column.to_pylist()
         return values
     us = column.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
-    return [_time(value) for value in us.to_pylist()]
+    return [time_of(value) for value in us.to_pylist()]
 
 
-def _time(us: int | None) -> datetime | None:
+def time_of(us: int | None) -> datetime | None:
+    """A time of microseconds since 1970; None for one that Python cannot have."""
     if us is None or abs(us) >= _MAX_US:
         return None
     return _EPOCH + timedelta(microseconds=us)

@@ -7,7 +7,7 @@ WITH clause, a table function, and a name that is no table, view or CTE (it may 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import duckdb
 
 from quotaflow.pipelines.errors import ConfigError, WrongQueryError, nearest
+from quotaflow.pipelines.warehouse.query_times import Bounds, bounds
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.connections import connect
 
 _QUERY_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
@@ -42,12 +44,14 @@ class Query:
     """A query that may run, and the tables and views that it reads.
 
     `perhaps`: names that are also those of CTEs, so that only the engine knows which are tables.
-    `describes_all`: it asks which tables and columns there are.
+    `describes_all`: it asks which tables and columns there are. `bounds`: the times of the rows
+    that it reads of a table, where its text says so.
     """
 
     names: frozenset[str]
     perhaps: frozenset[str]
     describes_all: bool
+    bounds: Mapping[str, Bounds]
 
 
 def check_encoding(sql: str) -> None:
@@ -79,7 +83,13 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
                 names |= set() if schemas else {name}
             case "SHOW_REF":
                 describes_all |= node["query"] is None
-    return Query(frozenset(names - ctes), frozenset(names & ctes & declared), describes_all)
+    times = {name: TABLES[name].times for name in names - ctes if name in TABLES}
+    return Query(
+        frozenset(names - ctes),
+        frozenset(names & ctes & declared),
+        describes_all,
+        bounds(nodes, times, _parser()) if times else {},
+    )
 
 
 def one_line(error: Exception | str) -> str:

@@ -2,10 +2,11 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
@@ -40,6 +41,12 @@ class Reader:
 
     warehouse: Warehouse
     empty: frozenset[str] = frozenset()
+    _databases: "dict[datetime | None, LocalDatabase]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _opening: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if self.warehouse.conf.catalog_schema:
@@ -48,20 +55,37 @@ class Reader:
                 'read through Spark: quotaflow sql --spark "SELECT ..."'
             )
 
-    @cached_property
+    @property
     def _database(self) -> "LocalDatabase":
+        return self._since(None)
+
+    def _since(self, since: datetime | None) -> "LocalDatabase":
+        """The database whose views are about the time from then on; all have the same versions."""
+        with self._opening:
+            if since not in self._databases:
+                self._databases[since] = self._opened(since)
+            return self._databases[since]
+
+    def _opened(self, since: datetime | None) -> "LocalDatabase":
         from quotaflow.pipelines.warehouse.local_database import (  # noqa: PLC0415  imports DuckDB
             LocalDatabase,
         )
 
         conf = self.warehouse.conf
+        first = next(iter(self._databases.values()), None)
         return LocalDatabase(
-            self.warehouse.place, conf.query_memory_mb, conf.query_timeout_s, self.empty
+            self.warehouse.place,
+            conf.query_memory_mb,
+            conf.query_timeout_s,
+            self.empty,
+            since,
+            first.opened if first else {},
         )
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
-        self._database.stop()
+        for database in [self._database, *self._databases.values()]:
+            database.stop()
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
@@ -119,21 +143,23 @@ class Reader:
                 raise ConfigError(str(error)) from None
             return delta_files.recorded_extent(table, place.path(name), time)
 
-    def query(self, sql: str) -> "pa.RecordBatchReader":
+    def query(self, sql: str, since: datetime | None = None) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 
-        Raises ConfigError for a text that is no query or that may not run, and for a table of
-        another schema version, QueryError, and NeverMadeError if the query reads a table that does
-        not exist yet. Reading a batch can still fail: do it within `engine_errors`.
+        With `since`, its views are about the time from then on. Raises ConfigError for a text that
+        is no query or that may not run, and for a table of another schema version, QueryError, and
+        NeverMadeError if the query reads a table that does not exist yet. Reading a batch can still
+        fail: do it within `engine_errors`.
         """
         from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
 
         query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
         with engine_errors(sql):
             names = [*TABLES, *views.load()]
-            self._database.open_existing(names if query.describes_all else query.perhaps)
-            self._database.open(query.names)
-            return self._database.read(sql)
+            database = self._since(since)
+            database.open_existing(names if query.describes_all else query.perhaps)
+            database.open(query.names, query.bounds)
+            return database.read(sql, query.bounds)
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """All rows of a query that limits their number; raises as `query`."""

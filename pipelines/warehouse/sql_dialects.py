@@ -7,11 +7,20 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 
+WITHIN = "{} within"
+"""The name of a table's rows of one time, which stands beside the table."""
+
+
 @cache
-def in_duckdb(sql: str) -> str:
-    """A query in Spark's SQL as DuckDB reads it. Raises sqlglot.errors.ParseError."""
+def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
+    """A query in Spark's SQL as DuckDB reads it. Raises sqlglot.errors.ParseError.
+
+    Of tables `within` it reads the rows of one time.
+    """
     # Without copies: nobody else has the tree.
     tree = _parsed(sql).transform(_with_floored_millis, copy=False)
+    if within:
+        _rename(tree, within)
     return tree.sql(dialect="duckdb", pretty=True, copy=False)
 
 
@@ -26,6 +35,16 @@ def tables_in(sql: str) -> frozenset[str]:
     query = _parsed(sql)
     own = {each.alias for each in query.find_all(exp.CTE)}
     return frozenset({table.name for table in query.find_all(exp.Table)} - own)
+
+
+def _rename(tree: "Expr", within: frozenset[str]) -> None:
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    for table in tree.find_all(exp.Table):
+        if (name := table.name) in within:
+            table.set("this", exp.to_identifier(WITHIN.format(name), quoted=True))
+            if not table.args.get("alias"):
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
 
 
 def _parsed(sql: str) -> "Expr":

@@ -12,6 +12,7 @@ from quotaflow.schemas.tables import catalog
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View, ViewColumn, parse
 
+_READ = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
@@ -22,18 +23,16 @@ def load() -> Mapping[str, View]:
     files = sorted(_files(root), key=lambda file: file.name)
     texts = {file.name.removesuffix(".sql"): file.read_text(encoding="utf-8") for file in files}
     queries = {name: head.without_comments(text) for name, text in texts.items()}
-    reads = {
-        name: [each for each in names_in(sql, queries) if each != name]
-        for name, sql in queries.items()
-    }
+    reads = {name: queries.keys() & _read(sql) for name, sql in queries.items()}
     described = {
         table.name: {c.name: ViewColumn(c.name, c.comment) for c in table.columns}
         for table in TABLES.values()
     }
     loaded: dict[str, View] = {}
     for name in TopologicalSorter(reads).static_order():
-        sources = {source: described[source] for source in names_in(queries[name], described)}
-        loaded[name] = parse(name, texts[name], sources)
+        read = _read(queries[name])
+        columns = {source: described[source] for source in described if source in read}
+        loaded[name] = parse(name, texts[name], columns)
         described[name] = {column.name: column for column in loaded[name].columns}
     return loaded
 
@@ -45,6 +44,12 @@ def _files(folder: Traversable) -> Iterator[Traversable]:
             yield from _files(each)
         elif each.name.endswith(".sql"):
             yield each
+
+
+@cache
+def _read(sql: str) -> frozenset[str]:
+    """What stands after FROM or JOIN in the query of a view, WITH clauses among it."""
+    return frozenset(_READ.findall(sql))
 
 
 def names_in(sql: str, names: Mapping[str, object]) -> list[str]:
@@ -89,7 +94,13 @@ def required(names: Iterable[str]) -> list[str]:
 
 def sources(view: View) -> list[str]:
     """The tables and views that a view reads."""
-    return [name for name in names_in(view.sql, {**TABLES, **load()}) if name != view.name]
+    read = _read(view.sql)
+    return [name for name in {**TABLES, **load()} if name in read]
+
+
+def events(view: View) -> frozenset[str]:
+    """The facts and results of which a view needs only rows of the time that is asked about."""
+    return frozenset(sources(view)) & catalog.EVENTS - view.history
 
 
 def dependencies(sql: str) -> tuple[list[str], list[str]]:

@@ -95,6 +95,9 @@ TABLES: dict[str, Table] = {
 }
 """Facts, results, answers, snapshots and control tables."""
 
+EVENTS = frozenset({*_FACTS, *_FILLED, control.QUARANTINE.name})
+"""Facts and results: what a table of these says of a time, its rows of that time say."""
+
 
 def required(tables: Iterable[str], level: str) -> set[str]:
     """Those of the tables that a view or answer of this level cannot do without.

@@ -5,6 +5,7 @@
 -- description: The programs that used an address within conf's plan.address_history_s, and what they
 --   moved beyond the work of producer ids. A loop writes one to three batches with an id. Ten are its
 --   bound, in each minute: a loop of a week has ids for all that others move in an hour.
+-- history: address_clients
 -- columns:
 --   from address_clients: cluster_id, client_address
 --   principal: authenticated principal as Kafka prints it; ?: none

@@ -5,6 +5,7 @@
 -- description: Replication in the last ten minutes that a list of throttled replicas still covers
 --   (KIP-73), and how much is written into each partition. Brokers charge all replication that a list
 --   covers, in sync or not, so a rate must be at least this high.
+-- history: replication_throttles
 -- columns:
 --   from replication_throttles: cluster_id, broker_id, side, topic, partition
 --   follower_id: follower that reads from the broker; null on the follower's side, which takes each

@@ -4,6 +4,7 @@
 -- level: sampled_log
 -- description: What the first replica of a move sends once it is in sync and leads
 --   (auto.leader.rebalance.enable). Today leader_id sends it.
+-- history: reassignment_changes, replication_throttles
 -- columns:
 --   from replication_throttles: cluster_id
 --   broker_id: broker that will lead: the first replica of the last move requested

@@ -4,6 +4,7 @@
 -- level: sampled_log
 -- description: What conf asks of an offender before a plan limits it, as the last snapshot stored it or
 --   by default, and how long requests show who uses which address.
+-- history: address_clients
 -- columns:
 --   from address_clients: cluster_id
 --   newest_ms: time of the last request, in ms since 1970

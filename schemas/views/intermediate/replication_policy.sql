@@ -4,6 +4,7 @@
 -- level: admin_api
 -- description: Conf's section replication as the last snapshot stored it; conf's defaults if no
 --   snapshot did.
+-- history: replication_throttles
 -- columns:
 --   from current_settings: cluster_id
 --   is_managed: conf's replication.manage: plans set rates and lists

@@ -3,6 +3,7 @@
 -- area: replication
 -- level: sampled_log
 -- description: The newest minute with data about replication. Other views count back from it.
+-- history: replication_throttles
 -- columns:
 --   from replication_traffic: cluster_id
 --   event_time: start of the newest minute

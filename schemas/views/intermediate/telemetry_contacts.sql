@@ -6,6 +6,7 @@
 --   that time. Each time between contacts counts by the current answer: not at all if it names no
 --   metrics; if only the pushes at its ends name an interval, the longer one counts. Of pushes in the
 --   same millisecond the accepted one counts as the first.
+-- history: telemetry_subscriptions
 -- columns:
 --   from unique_pushes: cluster_id, client_instance_id
 --   event_time: when the broker answered

@@ -4,6 +4,7 @@
 -- level: sampled_log
 -- description: Who added each entry (partition:broker, or *) to a list (KIP-73): the first request that
 --   named it since the list was last set or removed or the entry was taken away.
+-- history: replication_throttles
 -- columns:
 --   from replication_throttles: cluster_id, topic, side
 --   entry: partition:broker, or *

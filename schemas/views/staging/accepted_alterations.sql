@@ -4,6 +4,7 @@
 -- level: sampled_log
 -- description: Alterations that a broker accepted. A request that deletes all configs of an entity, or
 --   a topic, has a row for each config of the entity that the log names, unless it also sets the config.
+-- history: config_alterations
 -- columns:
 --   from config_alterations: cluster_id, event_time, broker_id, api, principal, client_id,
 --     client_software_name, client_address, entity_type, entity_name, entity_client_id

@@ -4,6 +4,7 @@
 -- level: sampled_log
 -- description: Who received each producer id, when first, and when it was last named. INIT_PRODUCER_ID
 --   gives ids. Where the epochs of an id are used up, END_TXN gives the next one too (KIP-890).
+-- history: producer_id_uses
 -- columns:
 --   from producer_id_uses: cluster_id, producer_id, broker_id, principal, client_id, client_address
 --   source: program and host that received the id, as "client_pattern at client_address": client ids

@@ -6,6 +6,7 @@
 --   what it does in the cluster. Kafka hides the value of super.users (KafkaConfig.maybeSensitive), so
 --   administrators are known by what they altered. A fetch as a follower counts only if it brought bytes,
 --   because a broker with an authorizer refuses it to a client.
+-- history: config_alterations
 -- columns:
 --   from settings: cluster_id
 --   principal: authenticated principal as Kafka prints it

@@ -6,6 +6,7 @@
 --   lists of topics, the rates of brokers, and the rate of moves between log dirs. A request that
 --   deletes all configs of an entity has a row for each of these configs, unless it also sets the
 --   config. A row without a config_key is a request that was too large to be stored.
+-- history: config_alterations
 -- columns:
 --   from config_alterations: cluster_id, event_date, event_time, broker_id, api, principal, client_id,
 --     client_address

@@ -5,6 +5,7 @@
 -- description: The name of the topic behind each topic id, from snapshots and from answers of brokers
 --   to clients. An id always has the same name; a topic that is created again under the same name gets
 --   another id.
+-- history: topic_names
 -- columns:
 --   from topics: cluster_id, topic_id, topic
 --   first_seen: earliest snapshot that changed the topic, or minute of an answer that names the id

@@ -84,7 +84,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
     monkeypatch.chdir(tmp_path)
     answered(reader, "SELECT * FROM requests")
     with pytest.raises(duckdb.Error):
-        reader._database.read(sql).read_all()
+        reader._database.read(sql, {}).read_all()
     assert list(tmp_path.glob("attack*")) == []
 
 
@@ -228,3 +228,30 @@ def test_the_rows_of_one_reader_can_be_read_by_turns(reader: Reader) -> None:
     assert one.read_next_batch().num_rows
     assert other.read_all().num_rows == 5
     assert one.read_all().num_rows > 100_000
+
+
+def test_files_of_other_times_stay_closed(reader: Reader, fill: Fill) -> None:
+    (old,) = reader.warehouse.folder("requests").glob("*.parquet")
+    late = NOON + timedelta(days=2)
+    fill("requests", [{"event_time": late, "principal": "User:alice", "error_code": 0}])
+    old.write_bytes(b"not read")
+    bounded = f"SELECT principal FROM requests WHERE event_time >= '{late - timedelta(hours=1)}'"
+    assert answer(reader, bounded) == [{"principal": "User:alice"}]
+    # As its text says nothing of a time, the view has that which the caller asks about.
+    of_view = "SELECT principal FROM client_answers"
+    since = late - timedelta(hours=1)
+    assert reader.query(of_view, since).read_all().to_pylist() == [{"principal": "User:alice"}]
+    for whole in ("SELECT principal FROM requests", of_view):
+        with pytest.raises(QuotaflowError, match=r"magic bytes|Parquet"):
+            answer(reader, whole)
+
+
+def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
+    reader: Reader, fill: Fill
+) -> None:
+    late = NOON + timedelta(days=2)
+    # In one file with rows before the time.
+    fill("requests", [{"event_time": NOON}, {"event_time": late}])
+    sql = "SELECT count(*) AS n FROM client_answers UNION ALL SELECT count(*) FROM requests"
+    assert answer(reader, sql) == [{"n": 3}, {"n": 3}]
+    assert reader.query(sql, late).read_all().to_pylist() == [{"n": 1}, {"n": 3}]

@@ -3,6 +3,7 @@
 import duckdb
 
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb, tables_in
+from quotaflow.pipelines.warehouse.views import load, sources
 
 from ...cases import cases
 
@@ -27,3 +28,17 @@ def test_milliseconds_are_rounded_down_as_in_spark(time: str, millis: int) -> No
 )
 def test_a_query_names_what_it_reads(sql: str, names: set[str]) -> None:
     assert tables_in(sql) == names
+
+
+def test_a_table_within_a_time_keeps_its_name_in_the_query() -> None:
+    sql = "SELECT requests.principal FROM requests JOIN traffic AS t ON t.x = requests.x"
+    assert " ".join(in_duckdb(sql, frozenset({"requests", "traffic"})).split()) == (
+        'SELECT requests.principal FROM "requests within" AS requests '
+        'JOIN "traffic within" AS t ON t.x = requests.x'
+    )
+
+
+def test_the_sources_of_a_view_are_the_tables_that_its_query_reads() -> None:
+    # Without names of its WITH clauses: no such name may be that of a source.
+    views = load().values()
+    assert {v.name: set(sources(v)) for v in views} == {v.name: tables_in(v.sql) for v in views}

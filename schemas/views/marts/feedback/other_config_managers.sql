@@ -9,6 +9,7 @@
 --   names them, and autothrottle is other. The view does not show programs that use this pipeline's own
 --   login, programs that were idle since the log started, or configs that applications set when they
 --   create topics. A request that was too large to store counts as one alteration.
+-- history: config_alterations, reassignment_changes
 -- columns:
 --   from config_alterations: cluster_id
 --   kind: kafka-reassign-partitions, cruise_control, strimzi, terraform, jikkou, julie, topicctl,

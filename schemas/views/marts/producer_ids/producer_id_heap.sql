@@ -7,6 +7,7 @@
 --   entry is an id on a partition, and its followers have it too. It is taken as 424 bytes, as measured for
 --   Kafka 4.3.1's ProducerStateEntry with five batches, its key and its place in the map, with
 --   compressed pointers.
+-- history: producer_id_uses
 -- columns:
 --   from active_producers: cluster_id
 --   broker_id: broker that leads the partitions

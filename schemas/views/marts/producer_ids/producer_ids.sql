@@ -5,6 +5,7 @@
 -- description: The owner of each producer id, when it was seen, and where it is active as of the last
 --   snapshot. The owner is the client that received the id last (INIT_PRODUCER_ID), or else the one
 --   that named it last in a transactional request.
+-- history: producer_id_uses
 -- columns:
 --   from producer_id_uses: cluster_id, producer_id
 --   state: allocated (given, no leader has it), active (wrote within 5 minutes before the snapshot),

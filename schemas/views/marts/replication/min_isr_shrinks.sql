@@ -8,6 +8,7 @@
 --   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it
 --   was in sync before or after, or had a replica by the snapshots of that time or by the last move
 --   requested, unless a move had removed it.
+-- history: reassignment_changes
 -- columns:
 --   from reassignment_changes: cluster_id
 --   event_time: when the broker or controller completed the request

@@ -6,6 +6,7 @@
 --   which throttle they would be small enough for. One answer of every broker, brokers x
 --   response_max_bytes, must pass at min(leader_rate x brokers, network_bytes_per_s) in less than the
 --   whole quota window. Otherwise rates swing: followers wait in the next seconds for what came in one.
+-- history: replication_throttles
 -- columns:
 --   from replication_throttles: cluster_id
 --   event_time: last minute of the throttle; null: leaders have none now

@@ -5,6 +5,7 @@
 -- description: The life of replication throttles (KIP-73) and moves, step by step: what was to change,
 --   by whom, and whether the broker took it. A list that DELETE_TOPICS deletes has a row only if the
 --   topic had a list.
+-- history: reassignment_changes
 -- columns:
 --   from throttle_changes: cluster_id
 --   event_time: when the broker completed the request

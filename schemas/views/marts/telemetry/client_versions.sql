@@ -4,6 +4,7 @@
 -- level: whole_log
 -- description: Which client libraries send requests, and who uses them. Followers are left out, and so
 --   are API_VERSIONS requests, which clients send before the broker knows their software.
+-- history: telemetry_subscriptions
 -- columns:
 --   from requests: cluster_id
 --   client_software_name: client library (KIP-511); unknown: the client does not name one

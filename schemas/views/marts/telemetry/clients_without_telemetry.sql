@@ -4,6 +4,7 @@
 -- level: whole_log
 -- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
 --   are left out (protected_principals.is_internal).
+-- history: telemetry_subscriptions
 -- columns:
 --   from requests: cluster_id, principal, client_id, client_software_name, client_software_version
 --   reason: too_old (Java client before 3.7 or Confluent's 7.7, librdkafka before 2.5), switched_off

@@ -5,6 +5,7 @@
 -- description: Readings of one series past the bound of a rule of conf for longer than the rule's hold
 --   time, by the client's clock. An alert ends when a reading is within the bound again (cleared) or
 --   when the client sends no more readings (stale).
+-- history: metric_alert_events
 -- columns:
 --   from metric_alert_events: cluster_id, alert_id, rule
 --   is_open: the alert is neither cleared nor stale
