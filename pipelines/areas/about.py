@@ -2,24 +2,31 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from quotaflow.pipelines.areas.question import filled
 from quotaflow.pipelines.areas.scope import DAY, About, Scope
 from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, any_of, resolve
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 
 _MAX_TOPICS = 50
 _CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NEWEST = (
     "SELECT event_time AS newest, rolled_up_s FROM quota_usage "
-    "WHERE {of_cluster} AND {is_client} AND {by_then} "
+    "WHERE {of_cluster} AND {is_client} AND {of_time} "
     "ORDER BY event_time DESC, rolled_up_s DESC NULLS LAST LIMIT 1"
 )
-_PRINCIPALS = "SELECT DISTINCT principal FROM quota_usage WHERE {of_cluster} AND {is_client_id}"
-_LAST = "SELECT max(event_time) AS last FROM quota_usage WHERE {of_cluster}"
+_PRINCIPALS = (
+    "SELECT DISTINCT principal FROM quota_usage "
+    "WHERE {of_cluster} AND {is_client_id} AND event_time >= {day}"
+)
+_LAST = (
+    "SELECT max(event_time) AS last FROM quota_usage WHERE {of_cluster} AND event_time >= {until}"
+)
 # What it read and wrote, most bytes first; an id has its name from any time.
 _TOPICS = (
     "SELECT coalesce(traffic.topic, topic_ids.topic) AS topic, sum(traffic.bytes) AS n "
@@ -51,32 +58,53 @@ def scope_about(
     cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
     cluster = one_cluster(cluster_ids, cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
-    subject = resolve(reader, of_cluster, name)
-    newest = _newest(reader, of_cluster, subject, period.at)
+    day = _day_before(reader, period.at)
+    subject = resolve(reader, of_cluster, name, day)
+    newest = _newest(reader, of_cluster, subject, period.at, day)
     end = newest.end or newest.start
     start = min(newest.start, end - period.lookback)
-    about = About(subject, _principals(reader, of_cluster, subject))
+    about = About(subject, _principals(reader, of_cluster, subject, min(start, end - DAY)))
     scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
     about = replace(about, topics=_topics(scope, subject), is_recent=_is_recent(scope))
     return replace(scope, about=about)
 
 
-def _principals(reader: Reader, of_cluster: str, subject: Subject) -> tuple[str, ...]:
+def _day_before(reader: Reader, at: datetime | None) -> datetime:
+    """The start of the day that ends at this time, else with the newest window of any client."""
+    newest = time_of(reader.extent("quota_usage").last_event_time_us) or EVER.start
+    return (min(at, newest) if at else newest) - DAY
+
+
+def _principals(
+    reader: Reader, of_cluster: str, subject: Subject, since: datetime
+) -> tuple[str, ...]:
     """Those it names, and those of its clients."""
     of_clients = {principal for principal, _ in subject.clients if principal}
     is_client_id = any_of("client_id", subject.client_ids)
-    sql = filled(_PRINCIPALS, {"of_cluster": of_cluster, "is_client_id": is_client_id})
-    of_ids = {row["principal"] for row in reader.rows(sql) if row["principal"]}
-    return tuple(sorted({*subject.principals, *of_clients, *of_ids}))
+    parts = {"of_cluster": of_cluster, "is_client_id": is_client_id, "day": literal(since)}
+    of_ids = {row["principal"] for row in reader.rows(filled(_PRINCIPALS, parts))}
+    return tuple(sorted({*subject.principals, *of_clients, *(each for each in of_ids if each)}))
 
 
-def _newest(reader: Reader, of_cluster: str, subject: Subject, at: datetime | None) -> TimeRange:
-    """Its newest window by then; that of the cluster if it has none at all."""
+def _newest(
+    reader: Reader, of_cluster: str, subject: Subject, at: datetime | None, day: datetime
+) -> TimeRange:
+    """Its newest window by then; that of the cluster if it has none at all.
+
+    It is sought from `day` on first: most names have one there.
+    """
     by_then = "true" if at is None else f"event_time <= {literal(at)}"
-    parts = {"of_cluster": of_cluster, "is_client": subject.is_client, "by_then": by_then}
-    rows = reader.rows(filled(_NEWEST, parts))
-    if not rows and not reader.rows(filled(_NEWEST, parts | {"by_then": "true"})):
-        rows = reader.rows(filled(_NEWEST, parts | {"is_client": "true"}))
+    since_day = f"event_time >= {literal(day)}"
+
+    def newest_of(is_client: str, *of_time: str) -> list[dict[str, Any]]:
+        of_times = " AND ".join(of_time) or "true"
+        parts = {"of_cluster": of_cluster, "is_client": is_client, "of_time": of_times}
+        return reader.rows(filled(_NEWEST, parts))
+
+    of_name = subject.is_client
+    rows = newest_of(of_name, by_then, since_day) or newest_of(of_name, by_then)
+    if not rows and not newest_of(of_name):
+        rows = newest_of("true", by_then, since_day) or newest_of("true", by_then)
     if not rows:
         when = "" if at is None else f" by {at:%Y-%m-%d %H:%M:%S} UTC"
         raise UnknownNameError(

@@ -3,11 +3,13 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.tables.catalog import EVENTS
 from quotaflow.udfs.rules.address import texts
 from quotaflow.udfs.rules.principal_name import bare, named
 
@@ -16,11 +18,17 @@ MAX_CLIENTS = 20
 
 _MAX_NAMES = 10_000
 _PRINCIPALS = ("quota_usage", "producer_id_rates", "client_coverage", "config_alterations")
-_PRINCIPAL = "SELECT principal FROM {table} WHERE {{of_cluster}} AND principal IS NOT NULL"
+_PRINCIPAL = (
+    "SELECT principal FROM {table} WHERE {{of_cluster}} AND {of_time} AND principal IS NOT NULL"
+)
 _CLIENT_IDS = ("quota_usage", "client_coverage")
-_CLIENT_ID = "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND client_id = {{name}} LIMIT 1"
+_CLIENT_ID = (
+    "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND client_id = {{name}} LIMIT 1"
+)
 _ADDRESSES = ("address_clients", "client_coverage")
-_ADDRESS = "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {{is_address}} LIMIT 1"
+_ADDRESS = (
+    "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND {{is_address}} LIMIT 1"
+)
 _TOPIC_IDS = ("topics", "topic_names")
 _TOPICS = (
     "SELECT DISTINCT topic FROM topic_ids "
@@ -28,7 +36,8 @@ _TOPICS = (
 )
 # Where no name was known, a row has the id alone.
 _OF_TOPIC = (
-    "SELECT principal, client_id, sum(bytes) AS n FROM traffic WHERE {of_cluster} AND ({topics} OR "
+    "SELECT principal, client_id, sum(bytes) AS n FROM traffic "
+    "WHERE {of_cluster} AND {of_time} AND ({topics} OR "
     "topic_id IN (SELECT topic_id FROM topic_ids WHERE {of_cluster} AND {topics})) "
     f"GROUP BY principal, client_id ORDER BY n DESC, principal, client_id LIMIT {MAX_CLIENTS}"
 )
@@ -36,14 +45,13 @@ _OF_REQUESTS = (
     'SELECT principal, client_id, max(group_id = {name}) AS "group", '
     'max(transactional_id = {name}) AS "transactional id", '
     "max({is_address}) AS address, count(*) AS n FROM requests "
-    "WHERE {of_cluster} AND replica_id IS NULL AND event_time > (SELECT max(event_time) FROM "
-    "requests WHERE {of_cluster}) - INTERVAL 1 DAY AND (group_id = {name} OR "
+    "WHERE {of_cluster} AND replica_id IS NULL AND {of_day} AND (group_id = {name} OR "
     "transactional_id = {name} OR {is_address}) "
     f"GROUP BY principal, client_id ORDER BY n DESC, principal, client_id LIMIT {MAX_CLIENTS}"
 )
 _OF_METRICS = (
     "SELECT DISTINCT principal, client_id FROM client_metrics "
-    f"WHERE {{of_cluster}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
+    f"WHERE {{of_cluster}} AND {{of_time}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
 )
 _GROUP = "SELECT 1 AS n FROM groups WHERE {of_cluster} AND group_id = {name} LIMIT 1"
 _OF_INSTANCE = (
@@ -95,11 +103,23 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """The queries for one name in one cluster."""
+    """The queries for one name in one cluster: in rows from `day` on, or of any time."""
 
     reader: Reader
     of_cluster: str
     name: str
+    day: datetime
+    of_any_time: bool
+
+    @property
+    def of_time(self) -> str:
+        """The condition for rows of facts and results."""
+        return "true" if self.of_any_time else self.of_day
+
+    @property
+    def of_day(self) -> str:
+        """The same for facts of which a name is sought on one day only: there are too many."""
+        return f"event_time >= {literal(self.day)}"
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -113,6 +133,8 @@ class _Lookup:
         return self.reader.rows(
             sql.format(
                 of_cluster=self.of_cluster,
+                of_time=self.of_time,
+                of_day=self.of_day,
                 name=literal(self.name),
                 is_address=any_of("client_address", self.addresses),
                 **others,
@@ -121,14 +143,26 @@ class _Lookup:
 
     def any_rows(self, sql: str, tables: tuple[str, ...]) -> list[dict[str, Any]]:
         """The distinct rows of a query over each of these tables."""
-        made = filter(self.reader.is_made, tables)
-        queries = [f"({sql.format(table=table)})" for table in made]
+        queries = [
+            f"({sql.format(table=table, of_time=self.of_time if table in EVENTS else 'true')})"
+            for table in filter(self.reader.is_made, tables)
+        ]
         return self.rows(" UNION ".join(queries)) if queries else []
 
 
-def resolve(reader: Reader, of_cluster: str, name: str) -> Subject:
-    """Look the name up in all its meanings. Raises UnknownNameError if it has none."""
-    lookup = _Lookup(reader, of_cluster, name)
+def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subject:
+    """Look the name up in all its meanings, from `day` on, else at any time.
+
+    Raises UnknownNameError if it has none.
+    """
+    try:
+        return _resolved(_Lookup(reader, of_cluster, name, day, of_any_time=False))
+    except UnknownNameError:
+        return _resolved(_Lookup(reader, of_cluster, name, day, of_any_time=True))
+
+
+def _resolved(lookup: _Lookup) -> Subject:
+    name = lookup.name
     principals = named(name, _principals(lookup))
     client_ids = (name,) if lookup.any_rows(_CLIENT_ID, _CLIENT_IDS) else ()
     topics = tuple(sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS)))
@@ -140,7 +174,7 @@ def resolve(reader: Reader, of_cluster: str, name: str) -> Subject:
         *(f"topic {topic}" for topic in topics),
     ]
     if not meanings:
-        raise UnknownNameError(_unknown(lookup))
+        raise UnknownNameError(_unknown(lookup) if lookup.of_any_time else name)
     clients = dict.fromkeys(client for _, client in others if client is not None)
     clients |= dict.fromkeys(_of_topics(lookup, topics))
     is_group = any(meaning.startswith("group ") for meaning, _ in others)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.areas.subject import UnknownNameError, resolve
+from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, resolve
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -23,6 +23,8 @@ CONTENT: dict[str, list[Row]] = {
         used(0, "producer_byte_rate", 9.0, **DAVE),
         used(0, "producer_byte_rate", 9.0, **OTHER | {"principal": f"User:{ARN}"}),
         used(0, "producer_byte_rate", 9.0, **OTHER | {"cluster_id": "c2", "client_id": "far"}),
+        used(-2 * 86_400, "producer_byte_rate", 9.0, **OTHER | {"client_id": "left"}),
+        used(-2 * 86_400, "producer_byte_rate", 9.0, **OTHER | {"client_id": "tx-1"}),
     ],
     "requests": [
         request(1, "FETCH", **DAVE, group_id="etl.a:b,c=d", transactional_id="tx-1"),
@@ -46,6 +48,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return Reader(warehouse)
 
 
+def resolved(reader: Reader, name: str) -> Subject:
+    return resolve(reader, "cluster_id = 'c1'", name, at(-86_400))
+
+
 @pytest.mark.parametrize(
     ("name", "meaning"),
     [
@@ -61,7 +67,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     ],
 )
 def test_a_name_that_leads_to_clients_has_those(reader: Reader, name: str, meaning: str) -> None:
-    subject = resolve(reader, "cluster_id = 'c1'", name)
+    subject = resolved(reader, name)
     assert subject.meanings == (meaning,)
     assert subject.clients == (("User:dave", "exports"),)
     assert subject.topics == (("orders.eu",) if meaning.startswith("topic") else ())
@@ -74,12 +80,14 @@ def test_a_name_that_leads_to_clients_has_those(reader: Reader, name: str, meani
         ("exports", ("client id exports",)),
         (ARN, (f"principal User:{ARN}",)),
         ("other", ("client id other",)),
+        # Of an earlier day: that counts only where the last day has nothing of the name.
+        ("left", ("client id left",)),
     ],
 )
 def test_a_principal_or_a_client_id_is_itself(
     reader: Reader, name: str, meanings: tuple[str, ...]
 ) -> None:
-    subject = resolve(reader, "cluster_id = 'c1'", name)
+    subject = resolved(reader, name)
     assert (subject.meanings, subject.clients) == (meanings, ())
 
 
@@ -88,9 +96,9 @@ def test_a_principal_or_a_client_id_is_itself(
 )
 def test_an_unknown_name_gets_the_nearest(reader: Reader, name: str, near: str) -> None:
     with pytest.raises(UnknownNameError, match=rf"{name} \(did you mean {near}\?\)"):
-        resolve(reader, "cluster_id = 'c1'", name)
+        resolved(reader, name)
 
 
 def test_names_of_another_cluster_mean_nothing(reader: Reader) -> None:
     with pytest.raises(UnknownNameError):
-        resolve(reader, "cluster_id = 'c1'", "far")
+        resolved(reader, "far")

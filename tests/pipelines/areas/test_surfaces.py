@@ -1,12 +1,13 @@
 """Every surface names the same problems by the same codes, and none where all is well.
 
 One warehouse has a cluster for each case. There `bad` is the name of a principal, client, group and
-topic with the planted problem, and `fine` that of a twin that looks alike and has none.
+topic with the planted problem, and `fine` that of a twin that looks alike and has none. What `bad`
+does today, `fine` did some weeks ago.
 """
 
 import ast
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from quotaflow.pipelines.report import plan
 from quotaflow.pipelines.report.report import SECTIONS
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import EVENTS
 
 from ...cases import cases
 from ...delta_tables import violation
@@ -56,7 +58,7 @@ from ..report.pages import CONTENT, PROGRESS, progress, scope
 
 Tables = dict[str, list[Row]]
 BAD, FINE = "bad", "fine"
-HOUR = Period(None, timedelta(hours=1))
+HOUR, WEEKS = Period(None, timedelta(hours=1)), timedelta(weeks=6)
 THROTTLED: Row = {"throttled_requests": 9, "throttle_time_ms": 900.0}
 THROTTLED |= {"throttled_by": "producer_byte_rate"}
 
@@ -275,9 +277,21 @@ def base(cluster: str) -> Tables:
         ],
     }
     tables |= CASES[cluster]
+    tables |= {
+        table: [*(weeks_ago(row) for row in rows if BAD in str(row)), *rows]
+        for table, rows in tables.items()
+        if table in EVENTS - {"metric_alert_events"}
+    }
     return {
         table: [row | {"cluster_id": cluster} for row in rows] for table, rows in tables.items()
     }
+
+
+def weeks_ago(row: Row) -> Row:
+    """The row, as if the twin had done the same long before the time that surfaces are about."""
+    shifted = {name: each - WEEKS for name, each in row.items() if isinstance(each, date)}
+    named = {name: each.replace(BAD, FINE) for name, each in row.items() if isinstance(each, str)}
+    return row | shifted | named
 
 
 @pytest.fixture(scope="module")
