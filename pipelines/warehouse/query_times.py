@@ -70,14 +70,14 @@ def bounds(
         if node.get("type") == "SELECT_NODE":
             for table, each in _of_select(node, times, evaluate):
                 bounded.setdefault(table, []).append(each)
-    found = dict[str, Bounds]()
+    widest_of = dict[str, Bounds]()
     for table, every in bounded.items():
         widest = every[0]
         for each in every[1:]:
             widest = widest.joined(each)
         if len(every) == named[table] and widest != Bounds():
-            found[table] = widest
-    return found
+            widest_of[table] = widest
+    return widest_of
 
 
 def _of_select(

@@ -73,6 +73,11 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
     assert view(HEAD).empty == ""
 
 
+def test_a_view_names_the_tables_that_it_needs_whole() -> None:
+    text = HEAD.replace("-- columns:", "-- history: brokers\n-- columns:")
+    assert (view(text).history, view(HEAD).history) == (frozenset({"brokers"}), frozenset())
+
+
 @cases(
     ("right", "wrong", "error"),
     (
@@ -99,21 +104,21 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
         "fields in another order",
         "-- kind: staging\n-- grain: one row per broker\n",
         "-- grain: one row per broker\n-- kind: staging\n",
-        "fields are in this order: kind, grain, area, level, description, empty, columns",
+        "fields are in this order: kind, grain, area, level, description, empty, history, columns",
     ),
     (
         "another field",
         "-- kind",
         "-- sort: of\n-- kind",
-        "expected a field (kind, grain, area, level, description, empty, columns) or a line "
-        "indented by two spaces, got: sort: of",
+        "expected a field (kind, grain, area, level, description, empty, history, columns) or "
+        "a line indented by two spaces, got: sort: of",
     ),
     (
         "a line that is not indented",
         "--   Fenced",
         "-- Fenced",
-        "expected a field (kind, grain, area, level, description, empty, columns) or a line "
-        "indented by two spaces, got: Fenced ones too.",
+        "expected a field (kind, grain, area, level, description, empty, history, columns) or "
+        "a line indented by two spaces, got: Fenced ones too.",
     ),
     (
         "an indented line first",
@@ -156,6 +161,12 @@ def test_a_view_may_say_when_it_is_rightly_empty() -> None:
         "--   from brokers: rack",
         "--   from broker: rack",
         "the query does not read broker (did you mean brokers?)",
+    ),
+    (
+        "history that the query does not read",
+        "-- columns:",
+        "-- history: requests\n-- columns:",
+        "history: the query does not read requests",
     ),
     (
         "a column without a meaning",

@@ -236,14 +236,14 @@ def test_files_of_other_times_stay_closed(reader: Reader, fill: Fill) -> None:
     fill("requests", [{"event_time": late, "principal": "User:alice", "error_code": 0}])
     old.write_bytes(b"not read")
     bounded = f"SELECT principal FROM requests WHERE event_time >= '{late - timedelta(hours=1)}'"
-    assert answer(reader, bounded) == [{"principal": "User:alice"}]
+    assert answered(reader, bounded) == [{"principal": "User:alice"}]
     # As its text says nothing of a time, the view has that which the caller asks about.
     of_view = "SELECT principal FROM client_answers"
     since = late - timedelta(hours=1)
     assert reader.query(of_view, since).read_all().to_pylist() == [{"principal": "User:alice"}]
     for whole in ("SELECT principal FROM requests", of_view):
         with pytest.raises(QuotaflowError, match=r"magic bytes|Parquet"):
-            answer(reader, whole)
+            answered(reader, whole)
 
 
 def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
@@ -253,5 +253,5 @@ def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
     # In one file with rows before the time.
     fill("requests", [{"event_time": NOON}, {"event_time": late}])
     sql = "SELECT count(*) AS n FROM client_answers UNION ALL SELECT count(*) FROM requests"
-    assert answer(reader, sql) == [{"n": 3}, {"n": 3}]
+    assert answered(reader, sql) == [{"n": 3}, {"n": 3}]
     assert reader.query(sql, late).read_all().to_pylist() == [{"n": 1}, {"n": 3}]
