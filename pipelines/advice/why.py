@@ -29,7 +29,7 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse.reader import Reader
 
 
-class Area(Protocol):
+class WhyArea(Protocol):
     """A module that asks tables about one kind of cause."""
 
     @property
@@ -47,7 +47,7 @@ class Area(Protocol):
         ...
 
 
-AREAS: tuple[Area, ...] = (
+AREAS: tuple[WhyArea, ...] = (
     quotas,
     producer_ids,
     racks,
@@ -102,7 +102,7 @@ class AreaAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WhyAnswer:
     """What every area has about a name; areas with problems come first."""
 
     subject: Subject
@@ -125,17 +125,17 @@ class Answer:
         return f"Nothing found about {names}: asked {tables}." if empty else ""
 
 
-def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf) -> Answer:
+def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf) -> WhyAnswer:
     """Ask every area about `name`. Raises as `about.scope_about`."""
     scope = scope_about(reader, name, period, cluster_id, conf)
     assert scope.about is not None
     areas = sorted(
         (_area_answer(area, scope) for area in AREAS), key=lambda area: not area.is_problem
     )
-    return Answer(scope.about.subject, scope.cluster_id, scope.since, scope.until, tuple(areas))
+    return WhyAnswer(scope.about.subject, scope.cluster_id, scope.since, scope.until, tuple(areas))
 
 
-def _area_answer(area: Area, scope: Scope) -> AreaAnswer:
+def _area_answer(area: WhyArea, scope: Scope) -> AreaAnswer:
     every = sorted(_findings(area, scope), key=lambda finding: finding.problem is None)
     shown = every[:MAX_FINDINGS]
     tables = ", ".join(area.TABLES)
@@ -146,7 +146,7 @@ def _area_answer(area: Area, scope: Scope) -> AreaAnswer:
     return AreaAnswer(area.NAME, tuple(shown))
 
 
-def _findings(area: Area, scope: Scope) -> Iterator[Finding]:
+def _findings(area: WhyArea, scope: Scope) -> Iterator[Finding]:
     try:
         yield from area.findings(scope)
     except NeverMadeError as error:

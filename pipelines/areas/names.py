@@ -54,7 +54,7 @@ LIMIT {MAX_NAMES}
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameMatches:
     """Names of one kind that have a text; `of_all` are there, and `problem` is why none is known.
 
     Each name is with its text to show.
@@ -67,21 +67,21 @@ class Names:
     problem: str = ""
 
 
-def find(scope: Scope, text: str) -> Sequence[Names]:
+def find(scope: Scope, text: str) -> Sequence[NameMatches]:
     """Names of every kind with this text in them, ignoring case; all names without a text."""
     return [_of_kind(scope, kind, text) for kind in _SOURCES]
 
 
-def _of_kind(scope: Scope, kind: str, text: str) -> Names:
+def _of_kind(scope: Scope, kind: str, text: str) -> NameMatches:
     union = " UNION ".join(_queries(scope, kind))
     if not union:
-        return Names(kind, _HEADS[kind])
+        return NameMatches(kind, _HEADS[kind])
     try:
         rows = scope.rows(_MATCHES.replace("{union}", union), text=literal(text.strip().lower()))
     except (NeverMadeError, QueryError) as error:
-        return Names(kind, _HEADS[kind], problem=texts.listed(error, texts.SENTENCE_CHARS))
+        return NameMatches(kind, _HEADS[kind], problem=texts.listed(error, texts.SENTENCE_CHARS))
     shown = tuple((row["name"], texts.listed(row["name"], 80)) for row in rows)
-    return Names(kind, _HEADS[kind], shown, rows[0]["of_all"] if rows else 0)
+    return NameMatches(kind, _HEADS[kind], shown, rows[0]["of_all"] if rows else 0)
 
 
 def _queries(scope: Scope, kind: str) -> Iterator[str]:

@@ -178,7 +178,7 @@ AT_MIN_ISR = RowProblem(
 BROKER_SLOW = RowProblem(
     code="broker_slow",
     severity=NOW,
-    subjects="brokers whose clients all waited",
+    subjects="brokers whose clients waited",
     subject=("broker_id",),
     table="broker_degradation",
     question=Question(
@@ -187,7 +187,7 @@ BROKER_SLOW = RowProblem(
         "event_time DESC, broker_id",
     ),
     summary=lambda rows: (
-        f"All clients waited at broker {texts.names(row['broker_id'] for row in rows)}."
+        f"Clients waited at broker {texts.names(row['broker_id'] for row in rows)}."
     ),
     action=lambda _: "`quotaflow show broker_degradation --where is_slow` says when.",
 )
@@ -317,12 +317,12 @@ def _degraded(row: Row) -> Finding:
         for api, column in p99.items()
         if row[column] is not None and row[f"usual_{column}"] is not None
     ]
-    if row["shrunk_partitions"]:
-        shrunk = counted(row["shrunk_partitions"], "partition is", "partitions are")
-        slow.append(f"{shrunk} down to min.insync.replicas")
+    # Beside that: it is no sign of it.
+    shrunk = row["shrunk_partitions"]
+    least = f"; {counted(shrunk, 'partition is', 'partitions are')} down to min.insync.replicas"
     return BROKER_SLOW.of_row(
         row,
-        f"all clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
-        f"{', '.join(slow)}.",
+        f"clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
+        f"{', '.join(slow)}{least if shrunk else ''}.",
         "see slowest_brokers and replication_rates of that broker",
     )

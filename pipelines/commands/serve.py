@@ -14,7 +14,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
-from quotaflow.pipelines.serve.tables import Tables
+from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.warehouse import browsing
 
@@ -70,7 +70,7 @@ def serve(
     settings = options.conf_of_tables(conf, overrides)
     access = _access(settings, address)
     browsing.open_reader(settings)  # an error for tables in a catalog, before anything is served
-    tables = Tables(settings, cluster, lookback)
+    tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
     with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:
         output.lines([f"serving at {url} (Ctrl-C ends it)"])

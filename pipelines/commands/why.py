@@ -15,7 +15,7 @@ from quotaflow.pipelines.warehouse import browsing
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why import Answer, AreaAnswer
+    from quotaflow.pipelines.advice.why import AreaAnswer, WhyAnswer
 
 COLUMNS = (
     "name",
@@ -94,7 +94,7 @@ def why(
     output.lines(map(values.visible, _screen(answered)))
 
 
-def _screen(answered: "Answer") -> Iterator[str]:
+def _screen(answered: "WhyAnswer") -> Iterator[str]:
     subject = answered.subject
     time_range = f"{answered.start:%Y-%m-%d %H:%M:%S} to {answered.end:%H:%M:%S} UTC"
     yield f"{subject.name}, {time_range}: {', '.join(subject.meanings)}"
@@ -114,7 +114,7 @@ def _area(area: "AreaAnswer") -> Iterator[str]:
         yield f"- {counted(more, 'more fact')}: --json has {noun(more, 'it', 'them')}"
 
 
-def rows(answered: "Answer") -> Iterator[dict[str, Any]]:
+def rows(answered: "WhyAnswer") -> Iterator[dict[str, Any]]:
     """The findings as rows of one shape, the same for every area: JSON's own types."""
     subject = {
         "name": answered.subject.name,

@@ -159,7 +159,7 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableWidget:
     """Rows of a dataset; names of clients are never read as HTML."""
 
     title: str
@@ -193,7 +193,7 @@ class Table:
         return _widget(self, 1, "table", shown)
 
 
-Widget = Text | Plot | Counter | Table
+Widget = Text | Plot | Counter | TableWidget
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def dashboard(datasets: Sequence[Dataset], pages: Sequence[Page]) -> Json:
     }
 
 
-def _widget(widget: Plot | Counter | Table, version: int, kind: str, more: Json) -> Json:
+def _widget(widget: Plot | Counter | TableWidget, version: int, kind: str, more: Json) -> Json:
     fields = [{"name": field, "expression": f"`{field}`"} for field in dict.fromkeys(widget.fields)]
     query = {"datasetName": widget.dataset, "fields": fields, "disaggregated": True}
     frame = {"showTitle": True, "title": widget.title}

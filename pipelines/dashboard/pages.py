@@ -8,7 +8,7 @@ from quotaflow.pipelines.dashboard.lakeview import (
     Counter,
     Page,
     Plot,
-    Table,
+    TableWidget,
     Text,
     Widget,
 )
@@ -17,8 +17,8 @@ from quotaflow.pipelines.dashboard.questions import QUESTIONS
 _HALF = 3
 
 
-def _table(title: str, question: str, width: int = 6, height: int = 7) -> Table:
-    return Table(title, QUESTIONS[question], width, height)
+def _table(title: str, question: str, width: int = 6, height: int = 7) -> TableWidget:
+    return TableWidget(title, QUESTIONS[question], width, height)
 
 
 def _over_time(title: str, question: str, time: str, value: str, color: str) -> Plot:

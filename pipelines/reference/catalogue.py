@@ -23,7 +23,7 @@ _MIN_MEANING = 30
 _GAP = "  "
 
 
-class NoMatchError(QuotaflowError):
+class NoRelationError(QuotaflowError):
     """No table, view or column has the given words."""
 
 
@@ -92,7 +92,7 @@ def _lines(text: str, width: int, **how: Any) -> list[str]:
 
 
 def search(words: Iterable[str]) -> list[Hit]:
-    """What has all words, in its name or its meaning. Raises NoMatchError if nothing has."""
+    """What has all words, in its name or its meaning. Raises NoRelationError if nothing has."""
     lowered = [word.lower() for text in words for word in text.split()]
     described: dict[str, Table | View] = {**TABLES, **views.load()}
     order = [area.title for area in AREAS]
@@ -107,7 +107,7 @@ def search(words: Iterable[str]) -> list[Hit]:
         listed = " and ".join(map(repr, lowered))
         near = nearest("_".join(lowered), list(described)) if lowered else ""
         hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
-        raise NoMatchError(f"no table, view or column has {listed} in its name or meaning{hint}")
+        raise NoRelationError(f"no table, view or column has {listed} in its name or meaning{hint}")
     return hits
 
 

@@ -10,7 +10,15 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.report.plan import config_value, entity, value
-from quotaflow.pipelines.report.section import TIME, GridColumn, ReportSection, grid, moment, text
+from quotaflow.pipelines.report.section import (
+    TIME,
+    GridColumn,
+    ReportSection,
+    grid,
+    moment,
+    section_of,
+    text,
+)
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -49,6 +57,7 @@ _OPEN_COLUMNS = (
 )
 
 
+@section_of(TITLE)
 def section(scope: Scope) -> ReportSection:
     """Outcomes of changes, newest first; owned configs; and open changes."""
     ends, ledger = scope.ask(ENDS), _ledger(scope)
@@ -56,10 +65,9 @@ def section(scope: Scope) -> ReportSection:
     if not ends and not owned and not open_ones:
         sentence = "Nothing was written to the cluster in this time, and nothing of ours stands."
         return ReportSection(
-            TITLE, time_range=texts.time_range(scope.since, scope.now), sentences=(sentence,)
+            time_range=texts.time_range(scope.since, scope.now), sentences=(sentence,)
         )
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(scope.since, scope.now),
         sentences=(_ended(ends), _holding(owned, scope.now), _unended(open_ones)),
         advice="`quotaflow restore` shows what would be restored, `--yes` does it; what expires "

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import fetches, reads, remote_reads
 from quotaflow.pipelines.areas.fetches import BOUNDS, SETTINGS, SIZES, fetcher
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.reads import READS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     moment,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -56,16 +56,12 @@ _FAILING = (
 )
 
 
+@section_of(TITLE, _PROBLEMS, _TABLE)
 def section(scope: Scope) -> ReportSection:
     """Consumers by what bounded their answers, settings to change, and failing reads."""
-    alarms = tuple(in_cluster(scope, _PROBLEMS))
-    first, last = scope.extent(_TABLE)
-    if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
     sizes, advised, problems = (scope.ask(each) for each in (SIZES, SETTINGS, READS))
     return ReportSection(
-        TITLE,
-        time_range=texts.time_range(first, last),
+        time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_sentences(sizes), _wrong(problems)),
         advice=_advice(advised, problems),
         charts=_charts(sizes),
@@ -77,7 +73,6 @@ def section(scope: Scope) -> ReportSection:
             grid("Consumers by their number of fetches", sizes, _READ, "No consumer fetched."),
         ),
         left_out=("Followers and this pipeline are left out of chart and list of consumers.",),
-        alarms=alarms,
     )
 
 
@@ -106,7 +101,7 @@ def _wrong(problems: Sequence[Row]) -> str:
     return f"Not all could read as they should: {clients}."
 
 
-def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
+def _charts(sizes: Sequence[Row]) -> tuple[Figure, ...]:
     shown = sizes[:MAX_BARS]
     series = {
         name: [row[f"part_{place}"] for row in shown]
@@ -118,4 +113,4 @@ def _charts(sizes: Sequence[Row]) -> tuple[Chart, ...]:
     names = [row["client_id"] for row in shown]
     consumers = counted(len(shown), "consumer")
     caption = f"What bounded answers to fetches, of the {consumers} that fetched most"
-    return (Chart(bars(names, series, "fetches"), caption),)
+    return (Figure(bars(names, series, "fetches"), caption),)

@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.groups import CAUSES, LAGS, PROBLEMS, first_causes
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.section import Chart, GridColumn, ReportSection, grid, number, text
+from quotaflow.pipelines.report.section import (
+    Figure,
+    GridColumn,
+    ReportSection,
+    grid,
+    number,
+    section_of,
+    text,
+)
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -42,16 +49,12 @@ _BEHIND = (
 )
 
 
+@section_of(TITLE, PROBLEMS, _TABLE)
 def section(scope: Scope) -> ReportSection:
     """Groups by their lag, and the causes of lags of more than a minute."""
-    alarms = tuple(in_cluster(scope, PROBLEMS))
-    first, last = scope.extent(_TABLE)
-    if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
     lags, causes = scope.ask(LAGS), scope.ask_if_made(CAUSES)
     return ReportSection(
-        TITLE,
-        time_range=texts.time_range(first, last),
+        time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_sentence(lags, causes),),
         advice=_advice(causes),
         charts=_charts(lags),
@@ -60,7 +63,6 @@ def section(scope: Scope) -> ReportSection:
             grid("Groups by the records that are left", lags, _BEHIND, "No group has offsets."),
         ),
         left_out=_left_out(scope),
-        alarms=alarms,
     )
 
 
@@ -81,7 +83,7 @@ def _advice(causes: Sequence[Row]) -> str:
     return texts.to_do(parts)
 
 
-def _charts(lags: Sequence[Row]) -> tuple[Chart, ...]:
+def _charts(lags: Sequence[Row]) -> tuple[Figure, ...]:
     shown = [row for row in lags if row["lag"]][:MAX_BARS]
     if not shown:
         return ()
@@ -89,7 +91,7 @@ def _charts(lags: Sequence[Row]) -> tuple[Chart, ...]:
     groups = counted(len(shown), "group and topic", "groups and topics")
     caption = f"Records left, of the {groups} with most"
     return (
-        Chart(
+        Figure(
             bars(names, {"records left": [row["lag"] for row in shown]}, "records left"), caption
         ),
     )

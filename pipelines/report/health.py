@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.areas.finding import Finding, in_cluster
+from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.pipeline import (
     DATA_OLD,
     DOCTOR,
@@ -19,12 +19,13 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import bars
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     moment,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -62,18 +63,18 @@ _REASON_COLUMNS = (
 )
 
 
+@section_of(TITLE, PROBLEMS)
 def section(scope: Scope) -> ReportSection:
     """Jobs by rows read, written and not used."""
     flows, reasons = _flows(scope), scope.ask(UNUSED)
     if not flows:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),))
+        return ReportSection(sentences=(scope.nothing(_TABLE),))
     ages = _ages(scope, flows)
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_lost(flows), _oldest(scope, flows)),
         advice=_advice(scope, flows, reasons),
-        charts=(Chart(ages, "How old the newest event of each job was when this was made"),),
+        charts=(Figure(ages, "How old the newest event of each job was when this was made"),),
         grids=(
             grid("Rows that were not used, by reason", reasons, _REASON_COLUMNS, "None."),
             grid("Jobs, the oldest first", flows, _FLOW_COLUMNS, "No job ran."),
@@ -82,7 +83,7 @@ def section(scope: Scope) -> ReportSection:
             "What a job read counts once, though it may fill several tables from it; what it wrote "
             "counts for each, and again where it was computed anew.",
         ),
-        alarms=(*in_cluster(scope, PROBLEMS), *_age_alarm(scope, flows)),
+        alarms=tuple(_age_alarm(scope, flows)),
     )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.replication import OUT_OF_SYNC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.traffic import CLIENTS, CLUSTER, FLOWS
 from quotaflow.pipelines.report.charts import by_name, lines
-from quotaflow.pipelines.report.section import Chart, ReportSection
+from quotaflow.pipelines.report.section import Figure, ReportSection, section_of
 from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.levels import IN_WORDS
 
@@ -17,19 +16,18 @@ _TRAFFIC = "traffic"
 _MIN_STEP_S = 60
 
 
+@section_of(TITLE, (OUT_OF_SYNC,))
 def section(scope: Scope) -> ReportSection:
     """The cluster in numbers; the page adds the alarms of the other sections."""
     reader = scope.reader
     cluster = scope.rows(CLUSTER)[0] if reader.is_made("replicas") else {"brokers": 0}
     clients = scope.rows(CLIENTS)[0] if reader.is_made(_TRAFFIC) else {"principals": 0}
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(scope.since, scope.until),
         numbers=(*_cluster_numbers(cluster), *_client_numbers(clients)),
         charts=_charts(scope) if clients["principals"] else (),
         sentences=(f"These tables have rows of {IN_WORDS[scope.level]}.",),
         left_out=tuple(_unknown(cluster, clients)),
-        alarms=tuple(in_cluster(scope, (OUT_OF_SYNC,))),
     )
 
 
@@ -49,11 +47,11 @@ def _client_numbers(row: Row) -> tuple[tuple[str, str], ...]:
     return (*counts, *moved)
 
 
-def _charts(scope: Scope) -> tuple[Chart, ...]:
+def _charts(scope: Scope) -> tuple[Figure, ...]:
     step_s, rows = scope.steps(_TRAFFIC, FLOWS, _MIN_STEP_S)
     series = by_name(rows, "direction", "rate")
     caption = "What clients produced and consumed, in MB/s over steps of "
-    return (Chart(lines(series, "MB/s", step_s), caption + texts.duration(step_s * 1e3)),)
+    return (Figure(lines(series, "MB/s", step_s), caption + texts.duration(step_s * 1e3)),)
 
 
 def _unknown(cluster: Row, clients: Row) -> Sequence[str]:

@@ -11,7 +11,14 @@ from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.feedback.runs import context
-from quotaflow.pipelines.report.section import GridColumn, ReportSection, grid, number, text
+from quotaflow.pipelines.report.section import (
+    GridColumn,
+    ReportSection,
+    grid,
+    number,
+    section_of,
+    text,
+)
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -61,6 +68,7 @@ _APPROVABLE = (
 )
 
 
+@section_of(TITLE)
 def section(scope: Scope) -> ReportSection:
     """The plan as `quotaflow plan` makes it now, what it leaves out, and the plan saved last."""
     plan = _plan(scope)
@@ -68,7 +76,6 @@ def section(scope: Scope) -> ReportSection:
     blocked = [_row(each.desired, each.desired.config_value, each.reason) for each in plan.blocked]
     frozen = scope.ask(FROZEN) if scope.reader.is_made("plans") else []
     return ReportSection(
-        TITLE,
         time_range=f"as of {texts.moment(scope.now)} UTC",
         sentences=(_waiting(plan), *_halt(plan), *plan.unmade, _frozen(frozen)),
         advice="`quotaflow plan --save` freezes these changes, `quotaflow apply PLAN --yes` writes "

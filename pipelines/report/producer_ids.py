@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.producer_ids import HEAP, OFFENDERS, PROBLEMS, RATES
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_SERIES, by_name, lines
 from quotaflow.pipelines.report.section import (
-    Chart,
+    Figure,
     Grid,
     GridColumn,
     ReportSection,
     grid,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -60,26 +60,24 @@ def _heap(rows: Sequence[Row]) -> Grid:
 
 def _of_snapshots(scope: Scope) -> ReportSection:
     """What ids cost brokers. Who took them only a request log shows."""
-    alarms = tuple(in_cluster(scope, PROBLEMS))
     rows = scope.ask_if_made(HEAP)
     missing = scope.nothing(_USES)
     if not rows:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+        return ReportSection(sentences=(scope.nothing(_TABLE),))
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
     entries = sum(row["entries"] for row in rows)
     sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."
     advice = "`quotaflow plan` says which expiration limits their heap." if worse else "Nothing."
     return ReportSection(
-        TITLE,
         time_range="as of the last snapshot",
         sentences=(sentence,),
         advice=advice,
         grids=(_heap(rows),),
         left_out=(f"Who took them, and why: {missing}",),
-        alarms=alarms,
     )
 
 
+@section_of(TITLE, PROBLEMS)
 def section(scope: Scope) -> ReportSection:
     """Principals by their new producer ids, those over their quota first."""
     rows = scope.ask_if_made(OFFENDERS)
@@ -89,7 +87,6 @@ def section(scope: Scope) -> ReportSection:
     causes = {row["cause"]: reasons.cure(row["cause"]) for row in accused}
     first = rows[0]
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_taken(first), *_blame(accused)),
         advice="; ".join(f"{cause}: {what}" for cause, what in causes.items()) or _fit(first),
@@ -102,7 +99,6 @@ def section(scope: Scope) -> ReportSection:
             "The rates are open loop: nobody was throttled. Causes are read off the worst burst in "
             "all of the tables; `quotaflow what-if --producer-ids-rate R` tells what a quota does.",
         ),
-        alarms=tuple(in_cluster(scope, PROBLEMS)),
     )
 
 
@@ -134,13 +130,13 @@ def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _chart(scope: Scope, rows: Sequence[Row]) -> Chart:
+def _chart(scope: Scope, rows: Sequence[Row]) -> Figure:
     step_s, rates = scope.steps(_TABLE, RATES, series=str(MAX_SERIES))
     quotas = {row["quota_per_s"] for row in rows if row["quota_per_s"] is not None}
     limit = ("quota of all", quotas.pop()) if len(quotas) == 1 else None
     series = by_name(rates, "principal", "rate_per_s")
     shown = f"the first {counted(len(series), 'principal')}, by their highest rate on one broker"
-    return Chart(
+    return Figure(
         lines(series, "new ids per s", step_s, limit),
         f"New producer ids per second, {shown} in steps of {texts.duration(step_s * 1e3)}",
     )

@@ -1,6 +1,5 @@
 """The section on data quality: the last result of each check (`quotaflow check`)."""
 
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.pipeline import CHECKS, QUALITY
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.section import (
@@ -8,6 +7,7 @@ from quotaflow.pipelines.report.section import (
     grid,
     moment,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -27,12 +27,12 @@ _FAILED = (
 )
 
 
+@section_of(TITLE, QUALITY)
 def section(scope: Scope) -> ReportSection:
     """Checks that failed in their last run."""
     rows = scope.ask(CHECKS) if scope.reader.is_made(QUALITY_RESULTS.name) else []
     if not rows:
         return ReportSection(
-            TITLE,
             sentences=("No checks were run yet: `quotaflow check` runs them.",),
             advice="Run `quotaflow check`, best on a schedule.",
         )
@@ -42,7 +42,6 @@ def section(scope: Scope) -> ReportSection:
         f"{first['all_failed']:,} of {counted(first['checks'], 'check')} failed when last run."
     )
     return ReportSection(
-        TITLE,
         time_range=f"last run {texts.moment(first['last_run'])} UTC",
         sentences=(sentence,),
         advice="Look at the rows in question: a critical failure stops `quotaflow plan`."
@@ -50,5 +49,4 @@ def section(scope: Scope) -> ReportSection:
         else "Nothing.",
         grids=(grid("Checks that fail, critical ones first", failed, _FAILED, "None fails."),),
         left_out=("Each check was run over what was new since the one before it.",),
-        alarms=tuple(in_cluster(scope, QUALITY)),
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.quotas import HEADROOM, PROBLEMS, RAISES, THROTTLED, bucket
 from quotaflow.pipelines.areas.scope import Scope
@@ -10,11 +9,12 @@ from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -68,15 +68,15 @@ _RAISE = (
 )
 
 
+@section_of(TITLE, PROBLEMS)
 def section(scope: Scope) -> ReportSection:
     """Quota buckets by how full they were, and clients by their throttle time."""
     first, last = scope.extent(_TABLE) if scope.reader.is_made(_TABLE) else (None, None)
     if last is None:
-        return snapshots.quotas(scope, TITLE, scope.nothing(_TABLE))
+        return snapshots.quotas(scope, scope.nothing(_TABLE))
     buckets, throttled = scope.ask(HEADROOM), scope.ask(THROTTLED.question)
     advised = scope.ask(RAISES)
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(first, last),
         sentences=(_throttles(throttled), *_shares(throttled), _nearness(buckets)),
         advice=_advice(throttled, advised),
@@ -105,7 +105,6 @@ def section(scope: Scope) -> ReportSection:
             "Brokers log no cause of a throttle: it is inferred, as the fullest of the quotas that "
             "could have been it. Request time is estimated.",
         ),
-        alarms=tuple(in_cluster(scope, PROBLEMS)),
     )
 
 
@@ -147,7 +146,7 @@ def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
     return "Nothing: no quota throttled anybody."
 
 
-def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ...]:
+def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Figure, ...]:
     charts = []
     if throttled:
         shown = throttled[:MAX_BARS]
@@ -161,14 +160,14 @@ def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Chart, ..
         }
         figure = bars([_client(row) for row in shown], series, "seconds throttled")
         charts.append(
-            Chart(figure, "How long clients were throttled, by the quota that likely did")
+            Figure(figure, "How long clients were throttled, by the quota that likely did")
         )
     if buckets:
         shown = buckets[:MAX_BARS]
         names = [f"{bucket(row)}, broker {row['broker_id']}" for row in shown]
         share = [100 * row["peak_share"] for row in shown]
         figure = bars(names, {"% of the limit": share}, "% of the limit", limit=100)
-        charts.append(Chart(figure, "How full quotas were at most; the dotted line is the limit"))
+        charts.append(Figure(figure, "How full quotas were at most; the dotted line is the limit"))
     return tuple(charts)
 
 

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.racks import CROSSING, PAIRS, PROBLEMS, PRODUCER_STEPS, STEPS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import Cells, heat_map, worst
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -73,16 +73,12 @@ _CROSSING = (
 )
 
 
+@section_of(TITLE, PROBLEMS, _TABLE)
 def section(scope: Scope) -> ReportSection:
     """Heat maps of the report's hours, and steps by the bytes they would save."""
-    alarms = tuple(in_cluster(scope, PROBLEMS))
-    first, last = scope.extent(_TABLE)
-    if last is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
     pairs, steps = scope.rows(PAIRS), scope.ask(STEPS)
     return ReportSection(
-        TITLE,
-        time_range=texts.time_range(first, last),
+        time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_sentence(pairs),),
         advice=f"First: {_step(steps[0])}." if steps else "Nothing that is known would save more.",
         charts=tuple(_charts(pairs)),
@@ -107,7 +103,6 @@ def section(scope: Scope) -> ReportSection:
             ),
         ),
         left_out=tuple(_unknown(pairs)),
-        alarms=alarms,
     )
 
 
@@ -134,7 +129,7 @@ def _read(pairs: Sequence[Row]) -> list[Row]:
     return [row for row in pairs if row["flow"] == "consumed"]
 
 
-def _charts(pairs: Sequence[Row]) -> Iterator[Chart]:
+def _charts(pairs: Sequence[Row]) -> Iterator[Figure]:
     """A heat map for each flow, all with one scale."""
     by_flow = {
         flow: _greatest(
@@ -150,7 +145,7 @@ def _charts(pairs: Sequence[Row]) -> Iterator[Chart]:
     for flow, cells in by_flow.items():
         if cells:
             drawn = heat_map(cells, "rack of the client", "rack of the broker", most)
-            yield Chart(drawn, _FLOWS[flow])
+            yield Figure(drawn, _FLOWS[flow])
 
 
 def _greatest(cells: Cells) -> Cells:

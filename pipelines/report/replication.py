@@ -20,12 +20,13 @@ from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     moment,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -88,10 +89,11 @@ ALTERED = (
 """Columns of lists: of what is wrong with throttles, of moves, and of what was altered."""
 
 
+@section_of(TITLE)
 def section(scope: Scope) -> ReportSection:
     """Current throttles, moves, and the steps of both."""
     if not scope.has_log:
-        return snapshots.replication(scope, TITLE, scope.nothing(_THROTTLES))
+        return snapshots.replication(scope, scope.nothing(_THROTTLES))
     checks, moves = scope.ask(THROTTLE_WRONG.question), scope.ask(MOVES)
     steps = scope.rows(TIMELINE.counted_rows, limit=str(_MAX_EVENTS))
     rates = _rates(scope)
@@ -99,14 +101,12 @@ def section(scope: Scope) -> ReportSection:
     if not checks and not moves and not steps and not rates:
         sentence = "Nothing was moved or throttled: no request did that, and no list has a replica."
         return ReportSection(
-            TITLE,
             time_range=_since(scope),
             sentences=(sentence,),
             advice="Nothing.",
             alarms=alarms,
         )
     return ReportSection(
-        TITLE,
         time_range=_since(scope),
         sentences=(_moves(moves), _checks(checks)),
         advice=_advice(checks, moves),
@@ -153,7 +153,7 @@ def _checks(checks: Sequence[Row]) -> str:
     return THROTTLE_WRONG.summary(checks)
 
 
-def _rates(scope: Scope) -> tuple[Chart, ...]:
+def _rates(scope: Scope) -> tuple[Figure, ...]:
     step_s, rates = scope.steps(_TABLE, RATES, series=str(MAX_SERIES))
     series = by_name(rates, "name", "rate")
     if not series:
@@ -161,14 +161,14 @@ def _rates(scope: Scope) -> tuple[Chart, ...]:
     quotas = scope.rows(THROTTLE_RATES)
     limit = ("rate of the throttles", quotas[0]["quota"]) if len(quotas) == 1 else None
     caption = "Throttled replication in MB/s, as brokers measure it: the highest in steps of "
-    return (Chart(lines(series, "MB/s", step_s, limit), caption + texts.duration(step_s * 1e3)),)
+    return (Figure(lines(series, "MB/s", step_s, limit), caption + texts.duration(step_s * 1e3)),)
 
 
-def _steps(steps: Sequence[Row]) -> tuple[Chart, ...]:
+def _steps(steps: Sequence[Row]) -> tuple[Figure, ...]:
     lanes = list(dict.fromkeys(_lane(row) for row in steps))[:_MAX_LANES]
     events = [_event(row) for row in reversed(steps) if _lane(row) in lanes]
     caption = f"Who altered throttles and moves when: the {len(lanes)} last altered"
-    return (Chart(timeline(events), caption),) if events else ()
+    return (Figure(timeline(events), caption),) if events else ()
 
 
 def _event(row: Row) -> TimelineEvent:

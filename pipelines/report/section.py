@@ -1,14 +1,15 @@
 """The parts of a report: sections of sentences, numbers, charts and grids, and alarms."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
-from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.finding import Finding, RowProblem, in_cluster
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import OF_ALL, Row
-from quotaflow.pipelines.areas.scope import MAX_ROWS
+from quotaflow.pipelines.areas.scope import MAX_ROWS, Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -28,7 +29,7 @@ _PAGE_KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class Figure:
     """A chart as SVG and HTML, escaped by its maker, with its caption."""
 
     figure: str
@@ -67,12 +68,12 @@ class ReportSection:
     some.
     """
 
-    title: str
+    title: str = ""
     time_range: str = ""
     sentences: tuple[str, ...] = ()
     advice: str = ""
     numbers: tuple[tuple[str, str], ...] = ()
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[Figure, ...] = ()
     grids: tuple[Grid, ...] = ()
     left_out: tuple[str, ...] = ()
     alarms: tuple[Finding, ...] = ()
@@ -88,6 +89,32 @@ class ReportSection:
         lists = sum(bool(each.rows) for each in self.grids)
         counts = ((len(self.charts), "chart"), (lists, "list"))
         return ", ".join(counted(n, noun) for n, noun in counts if n)
+
+
+Fill = Callable[[Scope], ReportSection]
+"""Makes a section, or what it has beside its title and the problems of its areas."""
+
+
+def section_of(
+    title: str, problems: Iterable[RowProblem] = (), table: str = ""
+) -> Callable[[Fill], Fill]:
+    """Completes a section: its title, and an alarm for each of these problems that has rows.
+
+    Where `table` has no rows in the time of a report, the section says so instead.
+    """
+
+    def completed(fill: Fill) -> Fill:
+        @wraps(fill)
+        def section(scope: Scope) -> ReportSection:
+            alarms = tuple(in_cluster(scope, problems))
+            if table and scope.extent(table)[1] is None:
+                return ReportSection(title, sentences=(scope.nothing(table),), alarms=alarms)
+            made = fill(scope)
+            return replace(made, title=title, alarms=(*alarms, *made.alarms))
+
+        return section
+
+    return completed
 
 
 def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:

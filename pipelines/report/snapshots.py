@@ -70,13 +70,12 @@ _LEFTOVER_COLUMNS = (
 )
 
 
-def quotas(scope: Scope, title: str, missing: str) -> ReportSection:
+def quotas(scope: Scope, missing: str) -> ReportSection:
     """The client quotas that are set. How full they are only a request log shows."""
     rows = scope.ask_if_made(SET)
     if not rows:
-        return ReportSection(title, sentences=(missing,))
+        return ReportSection(sentences=(missing,))
     return ReportSection(
-        title,
         time_range="as of the last snapshot",
         sentences=(f"{counted(rows[0]['of_all'], 'client quota')} set.",),
         advice="Nothing.",
@@ -85,13 +84,12 @@ def quotas(scope: Scope, title: str, missing: str) -> ReportSection:
     )
 
 
-def replication(scope: Scope, title: str, missing: str) -> ReportSection:
+def replication(scope: Scope, missing: str) -> ReportSection:
     """Ongoing moves and left-over throttles, as snapshots see them."""
     if not scope.reader.is_made("moving_replicas"):
-        return ReportSection(title, sentences=(missing,))
+        return ReportSection(sentences=(missing,))
     moves, leftovers = scope.ask_if_made(ONGOING), scope.ask_if_made(THROTTLE_LEFT.question)
     return ReportSection(
-        title,
         time_range="as of the last snapshot",
         sentences=(_moving(moves), _left(leftovers)),
         advice=_advice(moves, leftovers),

@@ -8,7 +8,15 @@ from quotaflow.pipelines.areas.costs import costs_of
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
-from quotaflow.pipelines.report.section import NUMBER, Chart, Grid, GridColumn, ReportSection, grid
+from quotaflow.pipelines.report.section import (
+    NUMBER,
+    Figure,
+    Grid,
+    GridColumn,
+    ReportSection,
+    grid,
+    section_of,
+)
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.udfs.counted import counted
@@ -18,14 +26,14 @@ _TRAFFIC, _REMOTE = "traffic", "remote_reads"
 _NO_TEAM = "no team"
 
 
+@section_of(TITLE)
 def section(scope: Scope) -> ReportSection:
     """Teams and topics by what they cost, else by the bytes that clients moved."""
     costs = costs_of(scope)
     if costs.total["last_hour"] is None:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TRAFFIC),))
+        return ReportSection(sentences=(scope.nothing(_TRAFFIC),))
     teams, known_s = costs.teams, costs.total["known_s"]
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(
             costs.total["first_hour"], costs.total["last_hour"] + timedelta(hours=1)
         ),
@@ -102,11 +110,11 @@ def _advice(scope: Scope, teams: Sequence[Row]) -> str:
     return f"Name an owner in conf (`teams`) for the {texts.size(rest)} of no team."
 
 
-def _chart(teams: Sequence[Row]) -> Chart:
+def _chart(teams: Sequence[Row]) -> Figure:
     shown = teams[:MAX_BARS]
     series = {way: [row[way] for row in shown] for way in ("produced", "consumed")}
     figure = bars([_team(row) for row in shown], series, "bytes", texts.size)
-    return Chart(figure, "What clients of each team produced and consumed")
+    return Figure(figure, "What clients of each team produced and consumed")
 
 
 def _unknown(scope: Scope, teams: Sequence[Row], known_s: float | None) -> tuple[str, ...]:

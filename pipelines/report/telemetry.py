@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.telemetry import ALERTS, PROBLEMS, SILENT, SOFTWARE, STATES, WITHOUT
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     GridColumn,
     ReportSection,
     grid,
     moment,
     number,
+    section_of,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -60,18 +60,17 @@ _NO_CLIENTS = {
 }
 
 
+@section_of(TITLE, PROBLEMS)
 def section(scope: Scope) -> ReportSection:
     """Client instances by state, alerts, and clients without a subscription."""
-    alarms = tuple(in_cluster(scope, PROBLEMS))
     kinds = scope.rows_if_made(SOFTWARE)
     alerts, without = scope.ask_if_made(ALERTS), scope.ask_if_made(WITHOUT)
     if not kinds and not without:
-        return ReportSection(TITLE, sentences=(scope.nothing(_TABLE),), alarms=alarms)
+        return ReportSection(sentences=(scope.nothing(_TABLE),))
     silent = scope.ask(SILENT)
     open_alerts = alerts[0]["open_alerts"] if alerts else 0
     seen = [row[name] for row in kinds for name in ("first_seen", "last_seen")]
     return ReportSection(
-        TITLE,
         time_range=texts.time_range(min(seen), max(seen)) if seen else "",
         sentences=(_coverage(kinds), _alerting(alerts), _never(without)),
         advice=_advice(open_alerts, silent, without),
@@ -92,7 +91,6 @@ def section(scope: Scope) -> ReportSection:
             ),
         ),
         left_out=tuple(_left_out(scope, alerts)),
-        alarms=alarms,
     )
 
 
@@ -160,7 +158,7 @@ def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> 
     return texts.to_do(parts)
 
 
-def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:
+def _charts(kinds: Sequence[Row]) -> tuple[Figure, ...]:
     shown = kinds[:MAX_BARS]
     if not shown:
         return ()
@@ -171,4 +169,4 @@ def _charts(kinds: Sequence[Row]) -> tuple[Chart, ...]:
     }
     figure = bars([f"{r['software']} {r['version']}" for r in shown], series, "client instances")
     cut = "" if len(kinds) == len(shown) else f" (the first {len(shown)} of {len(kinds)})"
-    return (Chart(figure, f"How client instances ended, by their software{cut}"),)
+    return (Figure(figure, f"How client instances ended, by their software{cut}"),)

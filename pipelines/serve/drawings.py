@@ -14,7 +14,7 @@ from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_nam
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.section import (
     NUMBER,
-    Chart,
+    Figure,
     Grid,
     GridColumn,
     grid,
@@ -31,7 +31,7 @@ _MAX_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineChart:
     """A chart of lines over time; `sql` gives name, second and value. `table` has its times."""
 
     caption: str
@@ -40,7 +40,7 @@ class Lines:
     sql: str
     min_step_s: int = _MIN_STEP_S
 
-    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | str | None:
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | str | None:
         """The chart; a sentence where all is of one step, or of none that is whole.
 
         Steps that the time cuts are left out, as in a report. None without rows. Raises as
@@ -57,7 +57,7 @@ class Lines:
         caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
         seconds = {row["second"] for row in rows}
         if len(seconds) > 1:
-            return Chart(lines(series, self.axis, step_s), caption)
+            return Figure(lines(series, self.axis, step_s), caption)
         when = texts.moment(datetime.fromtimestamp(seconds.pop(), UTC))
         values = [
             f"{texts.listed(name)} {texts.number(points[0][1])} {self.axis}"
@@ -67,20 +67,20 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class BarChart:
     """A chart of bars; `sql` gives name and value, the largest first."""
 
     caption: str
     axis: str
     sql: str
 
-    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Chart | None:
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | None:
         """The chart; None without rows. Raises as Scope.rows."""
         rows = scope.rows(self.sql, **parts, limit=str(MAX_BARS))
         if not rows:
             return None
         values = {self.axis: [row["value"] for row in rows]}
-        return Chart(bars([row["name"] for row in rows], values, self.axis), self.caption)
+        return Figure(bars([row["name"] for row in rows], values, self.axis), self.caption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,57 +115,57 @@ class CostList:
         return grid(self.caption, rows, columns, "Nothing.") if rows else None
 
 
-_TRAFFIC = Lines(
+_TRAFFIC = LineChart(
     "What was produced and consumed, in MB/s",
     "MB/s",
     "traffic",
     pages.TRAFFIC,
 )
-_FULLNESS = Lines(
+_FULLNESS = LineChart(
     "How full the quotas were, in % of the limit: the highest of all brokers",
     "% of the limit",
     "quota_usage",
     pages.FULLNESS,
     min_step_s=10,
 )
-_THROTTLED = Lines(
+_THROTTLED = LineChart(
     "Seconds for which answers were delayed by a quota",
     "seconds",
     "quota_usage",
     pages.THROTTLED,
     min_step_s=10,
 )
-_LATENCY = Lines(
+_LATENCY = LineChart(
     "The slowest request of each API as the client measured it, in ms",
     "ms",
     "requests",
     pages.LATENCY,
 )
-_DEGRADATION = Lines(
+_DEGRADATION = LineChart(
     "The 99th percentile of the broker's own time, in ms",
     "ms",
     "broker_degradation",
     pages.DEGRADATION,
 )
-_REPLICATION = Lines(
+_REPLICATION = LineChart(
     "What the broker replicated, in MB/s",
     "MB/s",
     "replication_rates",
     pages.REPLICATION,
     min_step_s=10,
 )
-_COMMITS = Lines(
+_COMMITS = LineChart(
     "Commits of offsets",
     "commits",
     "group_commits",
     pages.COMMITS,
 )
-_LAG = Bars(
+_LAG = BarChart(
     "Records that the group has not read, by partition, now",
     "records",
     pages.LAG,
 )
-_LEFT = Lines(
+_LEFT = LineChart(
     "What a move still has to copy, in MB",
     "MB",
     "replica_lag",
@@ -225,7 +225,7 @@ _MOVES_OF_BROKER = Listing(
     pages.MOVES_TO,
 )
 _DEGRADED = Listing(
-    "When all clients of this broker waited, the newest first",
+    "When clients of this broker waited, the newest first",
     (
         moment("minute (UTC)", "event_time"),
         number("p99 of produce, ms", "produce_p99_ms"),
@@ -248,7 +248,7 @@ _STEPS = Listing(
 )
 
 _COSTS = CostList("What it costs at the prices of conf")
-Drawing = Lines | Bars | Listing | CostList
+Drawing = LineChart | BarChart | Listing | CostList
 DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
     PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
     CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),

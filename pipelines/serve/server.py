@@ -15,8 +15,6 @@ from quotaflow.pipelines.serve.access import Access
 
 LOGIN = "/login"
 """The path that gives a cookie to who sends the token."""
-SIGN_IN = "/sign-in"
-"""The page that asks for the token."""
 OPEN_PATHS = ("/static/page.css", "/static/serve.css", "/static/sign_in.js")
 """What the page that asks for the token needs: nothing from tables."""
 

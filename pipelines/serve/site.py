@@ -23,7 +23,7 @@ from quotaflow.pipelines.report.head import head
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
-from quotaflow.pipelines.serve.tables import BusyError, Tables, Versions
+from quotaflow.pipelines.serve.tables import BusyError, ServedTables, Versions
 from quotaflow.pipelines.terminal import texts
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _of_cell(column: "GridColumn", cell: str) -> str:
 class QuotaflowSite:
     """Every page, and the files that they load."""
 
-    tables: Tables
+    tables: ServedTables
     refresh_s: int
     _pages: "OrderedDict[str, _Kept]" = field(default_factory=OrderedDict)
     _keeping: threading.Lock = field(default_factory=threading.Lock)

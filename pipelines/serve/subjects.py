@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from quotaflow.pipelines.advice.why import Answer, AreaAnswer, why
+from quotaflow.pipelines.advice.why import AreaAnswer, WhyAnswer, why
 from quotaflow.pipelines.areas import pages
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
@@ -13,7 +13,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.report.section import Chart, Grid, ReportSection
+from quotaflow.pipelines.report.section import Figure, Grid, ReportSection
 from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
@@ -64,7 +64,7 @@ def page(scope: Scope, kind: str, name: str) -> SubjectPage:
     return _answered(answered, drawn)
 
 
-def _answered(answered: Answer, drawn: ReportSection) -> SubjectPage:
+def _answered(answered: WhyAnswer, drawn: ReportSection) -> SubjectPage:
     return SubjectPage(
         tuple(texts.listed(meaning, texts.SENTENCE_CHARS) for meaning in answered.subject.meanings),
         texts.time_range(answered.start, answered.end),
@@ -85,7 +85,7 @@ def _cut(finding: Finding) -> Finding:
 
 
 def _drawn(scope: Scope, kind: str, parts: Mapping[str, str]) -> ReportSection:
-    charts: list[Chart] = []
+    charts: list[Figure] = []
     grids: list[Grid] = []
     sentences: list[str] = []
     left_out: dict[str, None] = {}
@@ -98,7 +98,7 @@ def _drawn(scope: Scope, kind: str, parts: Mapping[str, str]) -> ReportSection:
             problem = texts.listed(error, texts.SENTENCE_CHARS)
             left_out[f"{drawing.caption}: not known: {problem}."] = None
         else:
-            if isinstance(made, Chart):
+            if isinstance(made, Figure):
                 charts.append(made)
             elif isinstance(made, str):
                 sentences.append(made)

@@ -28,7 +28,7 @@ class BusyError(QueryError):
 
 
 @dataclass
-class Tables:
+class ServedTables:
     """Opens readers, one after the other. `now` is the clock; tests give another."""
 
     conf: Conf

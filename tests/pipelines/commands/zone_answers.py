@@ -26,7 +26,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.serve import site
 from quotaflow.pipelines.serve.site import QuotaflowSite
-from quotaflow.pipelines.serve.tables import Tables
+from quotaflow.pipelines.serve.tables import ServedTables
 
 NOW = datetime(2026, 11, 21, 14, tzinfo=UTC)
 """Two hours after noon of the rows that tests fill tables with."""
@@ -87,7 +87,7 @@ def answers(path: str) -> Iterator[tuple[str, tuple[int, str]]]:
             code = execute([*command, *warehouse])
         yield " ".join(command), (code, printed.getvalue())
     conf = config.Conf(warehouse=config.WarehouseSection(path=path))
-    pages = QuotaflowSite(Tables(conf, None, timedelta(days=1), lambda: NOW), 30)
+    pages = QuotaflowSite(ServedTables(conf, None, timedelta(days=1), lambda: NOW), 30)
     for page in PAGES:
         answer = pages.answer(page)
         yield page, (answer.status, answer.body.decode())

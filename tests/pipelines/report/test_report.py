@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from quotaflow.pipelines.report import plan, producer_ids
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.report import SECTIONS, sections
-from quotaflow.pipelines.report.section import Chart, ReportSection, grid, number, text
+from quotaflow.pipelines.report.section import Figure, ReportSection, grid, number, text
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .pages import NOW, Page, alarm, scope
@@ -141,7 +141,7 @@ def test_what_is_empty_says_so(warehouse: Warehouse) -> None:
 
 
 def test_a_chart_has_its_words_beside_it(warehouse: Warehouse) -> None:
-    chart = Chart("<svg></svg>", 'so "much"')
+    chart = Figure("<svg></svg>", 'so "much"')
     text = page([ReportSection("Racks", charts=(chart,))], scope(warehouse))
     assert 'aria-label="so &#34;much&#34;"' in text
     assert 'so "much"' in Page(text).texts

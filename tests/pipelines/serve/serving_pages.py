@@ -11,7 +11,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import Site, serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
-from quotaflow.pipelines.serve.tables import Tables
+from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import Row, at
@@ -97,7 +97,7 @@ class Answer:
 def site(warehouse: Warehouse, **others: object) -> QuotaflowSite:
     """The pages of a warehouse, two hours after its rows."""
     conf = config.Conf(warehouse=warehouse.conf.model_copy(update=others))
-    return QuotaflowSite(Tables(conf, None, timedelta(days=1), lambda: NOW), 30)
+    return QuotaflowSite(ServedTables(conf, None, timedelta(days=1), lambda: NOW), 30)
 
 
 @contextmanager
