@@ -21,6 +21,10 @@ TIME_RANGE = "time_range"
 _QUERY = "main_query"
 _DAYS = {"dataType": "DATE", "min": {"value": "now-7d/d"}, "max": {"value": "now/d"}}
 _ASSOCIATED = "COUNT_IF(`associative_filter_predicate_group`)"
+_VERSIONS = {"table": 1, "counter": 2}
+"""Versions of specs by kind; of charts it is 3."""
+_FILTERED = {CLUSTER: "cluster", TIME_RANGE: TIME_RANGE}
+"""What names of a filter's queries begin with."""
 Json = dict[str, Any]
 
 
@@ -73,127 +77,60 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Words, as Markdown."""
+class Widget:
+    """What a page shows at a place: its title, its form in the file, and its size on the grid."""
 
-    text: str
-    width: int = WIDTH
-    height: int = 1
-
-    @property
-    def title(self) -> str:
-        """The text itself, which makes the widget's name unique."""
-        return self.text
-
-    @property
-    def json(self) -> Json:
-        """The widget without its name."""
-        return {"multilineTextboxSpec": {"lines": [self.text]}}
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A field of a dataset, its scale, and its title."""
-
-    field: str
-    scale: str
     title: str
-
-    @property
-    def json(self) -> Json:
-        """An encoding."""
-        return {
-            "fieldName": self.field,
-            "scale": {"type": self.scale},
-            "displayName": self.title,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A chart of a kind: bar, line or heatmap."""
-
-    kind: str
-    title: str
-    dataset: str
-    x: Axis
-    y: Axis
-    color: Axis | None = None
+    json: Json
     width: int = WIDTH
     height: int = 6
 
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Fields of its dataset."""
-        return tuple(axis.field for axis in (self.x, self.y, self.color) if axis)
 
-    @property
-    def json(self) -> Json:
-        """The widget without its name."""
-        encodings = {"x": self.x.json, "y": self.y.json}
-        if self.color:
-            encodings["color"] = self.color.json
-        return _widget(self, 3, self.kind, {"encodings": encodings})
+def text(words: str) -> Widget:
+    """Words, as Markdown."""
+    return Widget(words, {"multilineTextboxSpec": {"lines": [words]}}, height=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+def axis(field: str, scale: str, title: str = "") -> Json:
+    """A field of a dataset on a scale, with its title, else its name in words."""
+    named = title or field.replace("_", " ")
+    return {"fieldName": field, "scale": {"type": scale}, "displayName": named}
+
+
+def plot(kind: str, title: str, dataset: str, *axes: Json) -> Widget:
+    """A chart of a kind (bar, line or heatmap) by its axes: x, y and color."""
+    encodings = dict(zip(("x", "y", "color"), axes, strict=True))
+    fields = [each["fieldName"] for each in axes]
+    return Widget(title, _widget(title, dataset, fields, kind, {"encodings": encodings}))
+
+
+def counter(title: str, dataset: str, field: str) -> Widget:
     """One number."""
-
-    title: str
-    dataset: str
-    field: str
-    width: int = 1
-    height: int = 3
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Fields of its dataset."""
-        return (self.field,)
-
-    @property
-    def json(self) -> Json:
-        """The widget without its name."""
-        value = {"fieldName": self.field, "displayName": self.title}
-        return _widget(self, 2, "counter", {"encodings": {"value": value}})
+    shown = {"encodings": {"value": {"fieldName": field, "displayName": title}}}
+    return Widget(title, _widget(title, dataset, [field], "counter", shown), 1, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class TableWidget:
+def table(title: str, dataset: Dataset, width: int = WIDTH, height: int = 7) -> Widget:
     """Rows of a dataset; names of clients are never read as HTML."""
-
-    title: str
-    columns_of: Dataset
-    width: int = WIDTH
-    height: int = 7
-
-    @property
-    def dataset(self) -> str:
-        """The name of its dataset."""
-        return self.columns_of.name
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """Fields of its dataset, from left to right."""
-        return self.columns_of.columns
-
-    @property
-    def json(self) -> Json:
-        """The widget without its name."""
-        columns = [column(field, place) for place, field in enumerate(self.fields)]
-        shown = {
-            "encodings": {"columns": columns},
-            "allowHTMLByDefault": False,
-            "condensed": True,
-            "invisibleColumns": [],
-            "itemsPerPage": 25,
-            "paginationSize": "default",
-            "withRowNumber": False,
-        }
-        return _widget(self, 1, "table", shown)
+    shown = {
+        "encodings": {"columns": [column(name, n) for n, name in enumerate(dataset.columns)]},
+        "allowHTMLByDefault": False,
+        "condensed": True,
+        "invisibleColumns": [],
+        "itemsPerPage": 25,
+        "paginationSize": "default",
+        "withRowNumber": False,
+    }
+    made = _widget(title, dataset.name, dataset.columns, "table", shown)
+    return Widget(title, made, width, height)
 
 
-Widget = Text | Plot | Counter | TableWidget
+def _widget(title: str, dataset: str, names: Sequence[str], kind: str, more: Json) -> Json:
+    fields = [{"name": name, "expression": f"`{name}`"} for name in dict.fromkeys(names)]
+    query = {"datasetName": dataset, "fields": fields, "disaggregated": True}
+    frame = {"showTitle": True, "title": title}
+    spec = {"version": _VERSIONS.get(kind, 3), "widgetType": kind} | more | {"frame": frame}
+    return {"queries": [{"name": _QUERY, "query": query}], "spec": spec}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,69 +170,51 @@ def dashboard(datasets: Sequence[Dataset], pages: Sequence[Page]) -> Json:
     }
 
 
-def _widget(widget: Plot | Counter | TableWidget, version: int, kind: str, more: Json) -> Json:
-    fields = [{"name": field, "expression": f"`{field}`"} for field in dict.fromkeys(widget.fields)]
-    query = {"datasetName": widget.dataset, "fields": fields, "disaggregated": True}
-    frame = {"showTitle": True, "title": widget.title}
-    spec = {"version": version, "widgetType": kind} | more | {"frame": frame}
-    return {"queries": [{"name": _QUERY, "query": query}], "spec": spec}
-
-
 def _filters(datasets: Sequence[Dataset]) -> Json:
-    names = {dataset.name: f"cluster_of_{dataset.name}" for dataset in datasets}
+    """The page of filters: the cluster of every dataset, and the days of those about a time."""
     fields = [
         {"name": CLUSTER, "expression": f"`{CLUSTER}`"},
         {"name": f"{CLUSTER}_associativity", "expression": _ASSOCIATED},
     ]
-    queries = [
-        {
-            "name": name,
-            "query": {"datasetName": dataset_name, "fields": fields, "disaggregated": False},
-        }
-        for dataset_name, name in names.items()
-    ]
-    shown = [
-        {"fieldName": CLUSTER, "displayName": "Cluster", "queryName": name}
-        for name in names.values()
-    ]
-    spec = {
-        "version": 2,
-        "widgetType": "filter-multi-select",
-        "encodings": {"fields": shown},
-        "frame": {"showTitle": True, "title": "Cluster"},
-    }
-    widget = {"name": _id("filter", CLUSTER), "queries": queries, "spec": spec}
-    filters = [widget, _time_filter(datasets)]
+    parameters = [{"name": TIME_RANGE, "keyword": TIME_RANGE}]
+    names = [dataset.name for dataset in datasets]
+    ranged = [dataset.name for dataset in datasets if dataset.has_time_range]
+    cluster = _filter("multi-select", CLUSTER, names, "Cluster", {"fields": fields})
+    for each in cluster["spec"]["encodings"]["fields"]:
+        each |= {"fieldName": CLUSTER, "displayName": "Cluster"}
+    days = _filter(
+        "date-range-picker", TIME_RANGE, ranged, "Days (UTC)", {"parameters": parameters}
+    )
+    days["spec"]["selection"] = {"defaultSelection": {"range": _DAYS}}
+    for each in days["spec"]["encodings"]["fields"]:
+        each["parameterName"] = TIME_RANGE
     return {
         "name": _id("page", "filters"),
         "displayName": "Filters",
         "pageType": "PAGE_TYPE_GLOBAL_FILTERS",
         "layout": [
             {"widget": each, "position": {"x": 0, "y": 2 * place, "width": 1, "height": 2}}
-            for place, each in enumerate(filters)
+            for place, each in enumerate((cluster, days))
         ],
     }
 
 
-def _time_filter(datasets: Sequence[Dataset]) -> Json:
-    names = {d.name: f"{TIME_RANGE}_of_{d.name}" for d in datasets if d.has_time_range}
-    parameters = [{"name": TIME_RANGE, "keyword": TIME_RANGE}]
-    queries = [
-        {
-            "name": name,
-            "query": {"datasetName": dataset, "parameters": parameters, "disaggregated": False},
-        }
-        for dataset, name in names.items()
-    ]
-    shown = [{"parameterName": TIME_RANGE, "queryName": name} for name in names.values()]
-    spec = {
-        "version": 2,
-        "widgetType": "filter-date-range-picker",
-        "encodings": {"fields": shown},
-        "selection": {"defaultSelection": {"range": _DAYS}},
-        "frame": {"showTitle": True, "title": "Days (UTC)"},
+def _filter(kind: str, name: str, datasets: Sequence[str], title: str, chosen: Json) -> Json:
+    """A filter of each of these datasets by what is `chosen` of it."""
+    queries = {f"{_FILTERED[name]}_of_{dataset}": dataset for dataset in datasets}
+    return {
+        "name": _id("filter", name),
+        "queries": [
+            {"name": query, "query": {"datasetName": dataset, **chosen, "disaggregated": False}}
+            for query, dataset in queries.items()
+        ],
+        "spec": {
+            "version": 2,
+            "widgetType": f"filter-{kind}",
+            "encodings": {"fields": [{"queryName": query} for query in queries]},
+            "frame": {"showTitle": True, "title": title},
+        },
     }
-    return {"name": _id("filter", TIME_RANGE), "queries": queries, "spec": spec}
 
 
 def _id(*parts: str) -> str:

@@ -4,31 +4,31 @@ from quotaflow.pipelines.dashboard.lakeview import (
     CATEGORICAL,
     QUANTITATIVE,
     TEMPORAL,
-    Axis,
-    Counter,
     Page,
-    Plot,
-    TableWidget,
-    Text,
     Widget,
+    axis,
+    counter,
+    plot,
+    table,
+    text,
 )
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 
 _HALF = 3
 
 
-def _table(title: str, question: str, width: int = 6, height: int = 7) -> TableWidget:
-    return TableWidget(title, QUESTIONS[question], width, height)
+def _table(title: str, question: str, width: int = 6, height: int = 7) -> Widget:
+    return table(title, QUESTIONS[question], width, height)
 
 
-def _over_time(title: str, question: str, time: str, value: str, color: str) -> Plot:
-    x, y = Axis(time, TEMPORAL, time), Axis(value, QUANTITATIVE, value.replace("_", " "))
-    return Plot("line", title, question, x, y, Axis(color, CATEGORICAL, color))
+def _over_time(title: str, question: str, time: str, value: str, color: str) -> Widget:
+    x, y = axis(time, TEMPORAL, time), axis(value, QUANTITATIVE)
+    return plot("line", title, question, x, y, axis(color, CATEGORICAL, color))
 
 
-def _bars(title: str, question: str, value: str, category: str, color: str) -> Plot:
-    x, y = Axis(value, QUANTITATIVE, value.replace("_", " ")), Axis(category, CATEGORICAL, category)
-    return Plot("bar", title, question, x, y, Axis(color, CATEGORICAL, color.replace("_", " ")))
+def _bars(title: str, question: str, value: str, category: str, color: str) -> Widget:
+    x, y = axis(value, QUANTITATIVE), axis(category, CATEGORICAL, category)
+    return plot("bar", title, question, x, y, axis(color, CATEGORICAL))
 
 
 def _page(title: str, *rows: tuple[Widget, ...]) -> Page:
@@ -39,16 +39,16 @@ PAGES = (
     _page(
         "Overview",
         (
-            Text(
+            text(
                 "Bytes are those of records, times are UTC. `Filters` choose a cluster and days. "
                 "The chosen days do not change these, which show the present: the cluster, quotas, "
                 "current throttles, settings to change, changes that wait, jobs and checks."
             ),
         ),
         (
-            Counter("Brokers", "cluster", "brokers"),
-            Counter("Racks", "cluster", "racks"),
-            Counter("Topics", "cluster", "topics"),
+            counter("Brokers", "cluster", "brokers"),
+            counter("Racks", "cluster", "racks"),
+            counter("Topics", "cluster", "topics"),
             _table("What needs attention", "attention", _HALF, 6),
         ),
         (_table("Configs that results ask for; quotaflow plan decides", "changes_that_wait"),),
@@ -116,13 +116,13 @@ PAGES = (
     _page(
         "Racks",
         (
-            Plot(
+            plot(
                 "heatmap",
                 "Bytes consumers read in the last day, by rack",
                 "racks",
-                Axis("broker_rack", CATEGORICAL, "rack of the broker"),
-                Axis("client_rack", CATEGORICAL, "rack of the client"),
-                Axis("bytes", QUANTITATIVE, "bytes"),
+                axis("broker_rack", CATEGORICAL, "rack of the broker"),
+                axis("client_rack", CATEGORICAL, "rack of the client"),
+                axis("bytes", QUANTITATIVE, "bytes"),
             ),
         ),
         (_table("What would keep bytes in their rack", "steps_that_keep_bytes_in_their_rack"),),

@@ -150,11 +150,3 @@ _EVERY = (
 )
 QUESTIONS = {dataset.name: dataset for dataset in _EVERY}
 """Every dataset by its name; each has the column cluster_id."""
-ABOUT_NOW = frozenset(
-    {
-        *("cluster", "headroom", "replication_throttles_that_stand", "fetch_settings"),
-        *("changes_that_wait", "jobs", "checks_that_fail", "why_groups_lag"),
-        "steps_that_keep_bytes_in_their_rack",
-    }
-)
-"""Datasets about the present, which the chosen days do not change."""

@@ -16,7 +16,7 @@ import yaml
 from quotaflow.pipelines import config
 from quotaflow.pipelines.dashboard.__main__ import text
 from quotaflow.pipelines.dashboard.lakeview import CLUSTER, TIME_RANGE, WIDTH
-from quotaflow.pipelines.dashboard.questions import ABOUT_NOW, QUESTIONS
+from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -40,6 +40,12 @@ KINDS = {
     **{"bar": 3, "line": 3, "heatmap": 3, "counter": 2, "table": 1},
     **{"filter-multi-select": 2, "filter-date-range-picker": 2},
 }
+ABOUT_NOW = {
+    *("cluster", "headroom", "replication_throttles_that_stand", "fetch_settings"),
+    *("changes_that_wait", "jobs", "checks_that_fail", "why_groups_lag"),
+    "steps_that_keep_bytes_in_their_rack",
+}
+"""Datasets about the present, which the chosen days do not change."""
 ALWAYS = date(2000, 1, 1), date(2099, 12, 31)
 BEFORE = date(2000, 1, 1), date(2000, 1, 2)
 
