@@ -56,7 +56,7 @@ class Wording:
 
     def words(self, row: Row) -> str:
         """The sentence of a row with this code."""
-        return _rendered(self.template, row)
+        return rendered(self.template, row)
 
 
 Place = tuple[str, str]
@@ -81,6 +81,11 @@ def wordings() -> Mapping[Place, Wordings]:
             each = {code: _wording(code, **fields) for code, fields in section["codes"].items()}
             made[view, column] = Wordings(section["title"], each)
     return made
+
+
+def sentences(section: str) -> Mapping[str, str]:
+    """Templates by code that are about no view."""
+    return _file()[section]  # type: ignore[no-any-return]
 
 
 @cache
@@ -116,7 +121,8 @@ def name(row: Row, column: str) -> str:
     return UNKNOWN if row[column] is None else cut(row[column])
 
 
-def _rendered(template: str, row: Row) -> str:
+def rendered(template: str, row: Row) -> str:
+    """A template with the cells of a row. Raises KeyError for what the row does not have."""
     return _PLACE.sub(lambda place: _shown(place, row), template)
 
 
@@ -124,7 +130,7 @@ def _shown(place: re.Match[str], row: Row) -> str:
     column, form, one, many = place.groups()
     if column.isupper():
         derived = _DERIVED.get(column)
-        return derived[0](row) if derived else _rendered(_chosen(column, row), row)
+        return derived[0](row) if derived else rendered(_chosen(column, row), row)
     cell = row[column]
     if one:
         number = UNKNOWN if cell is None else texts.fixed(float(cell))
@@ -180,7 +186,7 @@ def cure(cause: str | None) -> str | None:
 def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
     """Who took producer ids, why, and what its owner should do, of a row with these columns."""
     why = row[cause]
-    taken = _rendered(f"{offender} took {{{ids}|producer id}}; cause: {{{cause}}}: ", row)
+    taken = rendered(f"{offender} took {{{ids}|producer id}}; cause: {{{cause}}}: ", row)
     return taken + (cure(why if why is None else str(why)) or "see producer_id_bursts")
 
 

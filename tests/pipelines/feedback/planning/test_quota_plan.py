@@ -16,6 +16,8 @@ from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAP
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.reasons import limits
+from quotaflow.pipelines.reasons.wording import sentences
+from quotaflow.udfs.rules import limit
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN, LimitBounds
 
 from ....cases import cases
@@ -256,7 +258,12 @@ def test_a_limit_that_is_not_ours_any_more_is_not_given_back() -> None:
 
 
 def test_each_reason_has_words() -> None:
-    assert all(words(offending(), BOUNDS.limits) for words in limits.WORDS.values())
+    codes = sentences("limits").keys() - {"history_too_short"}
+    assert all(limits.why(code, offending(), BOUNDS.limits) for code in codes)
+    assert {limit.FIRST, limit.STEP_DOWN, limit.STEP_UP, limit.STEP_WITHOUT_GAIN} <= codes
+    assert {limit.NO_GAIN, limit.EFFECT_PENDING, limit.OFFENCE_UNKNOWN, limit.PAUSED} <= codes
+    assert {limit.AT_FLOOR, limit.AT_BOUND, limits.LOWERS, limits.ABOVE_QUOTA} <= codes
+    assert {limits.NOT_RESTORABLE, limits.USAGE_UNKNOWN} <= codes
 
 
 RAISED = ConfigEntity("c1", "user", "mallory")
