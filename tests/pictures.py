@@ -18,7 +18,7 @@ from quotaflow.pipelines.report.report import report
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
-from quotaflow.pipelines.serve.tables import Tables
+from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _of_served(shown: Browser, conf: config.Conf, now: datetime) -> None:
-    site = QuotaflowSite(Tables(conf, None, _DAY, lambda: now), 30)
+    site = QuotaflowSite(ServedTables(conf, None, _DAY, lambda: now), 30)
     with serving(site, ("127.0.0.1", 0), Access()) as url:
         for picture in _SERVED:
             picture.take(shown, _Address(url))
