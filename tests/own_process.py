@@ -32,3 +32,8 @@ def holding(code: str, **options: Any) -> Iterator["subprocess.Popen[str]"]:
             yield process
         finally:
             process.kill()
+
+
+def quotaflow(*words: str) -> list[str]:
+    """The command line of a quotaflow command in a process of its own."""
+    return [sys.executable, "-m", "quotaflow.pipelines", *words]

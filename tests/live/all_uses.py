@@ -22,6 +22,7 @@ from quotaflow.pipelines.kafka import admin, compacted_topic
 from quotaflow.pipelines.spark import login, session
 from quotaflow.pipelines.streaming import sources
 
+from ..command_line import in_options
 from .conftest import QUICK
 from .tables_read import query
 
@@ -52,10 +53,9 @@ def check(
 
 def _init(pairs: list[str], folder: Path) -> None:
     """The command by which a user begins; what it writes has no secret."""
-    sets = [word for pair in pairs for word in ("--set", pair)]
     server = next(pair for pair in pairs if "bootstrap.servers" in pair).partition("=")[2]
-    arguments = ["init", "--bootstrap-server", server, "--out", str(folder / "setup"), *sets]
-    assert execute(arguments) == 0
+    words = ["--bootstrap-server", server, "--out", str(folder / "setup")]
+    assert execute(["init", *words, *in_options(*pairs)]) == 0
 
 
 def _write(conf: config.Conf) -> set[bytes]:
@@ -84,9 +84,8 @@ def _run_once(conf: config.Conf, folder: Path) -> None:
     with closing(KafkaProducer(**admin.options(conf.kafka.properties))) as producer:
         producer.send(REQUEST_LOG_TOPIC, line).get(timeout=60)
     warehouse = folder / "warehouse"
-    sets = [f"warehouse.path={warehouse}", *QUICK]
     words = ["--conf", str(folder / "setup" / "conf.yaml")]
-    words += [word for value in sets for word in ("--set", value)]
+    words += in_options(f"warehouse.path={warehouse}", *QUICK)
     for command in (["run", "facts", "--once"], ["snapshot"], ["plan", "--exit-zero"]):
         assert execute([*command, *words]) == 0
     (row,) = query(warehouse, "SELECT count(*) AS lines FROM requests")

@@ -67,11 +67,30 @@ def login(cluster: LocalCluster) -> Iterator[list[str]]:
 
 def login_of(cluster: LocalCluster, patch: pytest.MonkeyPatch) -> list[str]:
     """Overrides of conf that reach a cluster as admin, the secret by reference."""
-    properties = cluster.client_properties("admin")
-    patch.setenv("LIVE_TEST_JAAS", properties["sasl.jaas.config"])
-    overrides = [f"kafka.properties.{k}={v}" for k, v in properties.items() if "jaas" not in k]
-    secret = "kafka.properties.sasl.jaas.config=env:LIVE_TEST_JAAS"
-    return [*overrides, ALERTS, QUOTA, *QUICK, secret]
+    return [*by_reference(cluster, "LIVE_TEST_JAAS", patch), ALERTS, QUOTA, *QUICK]
+
+
+def by_reference(
+    cluster: LocalCluster, variable: str, patch: pytest.MonkeyPatch, user: str = "admin"
+) -> list[str]:
+    """Overrides of conf with the login of a user, whose secret is in an environment variable."""
+    properties = cluster.client_properties(user)
+    patch.setenv(variable, properties["sasl.jaas.config"])
+    given = properties | {"sasl.jaas.config": f"env:{variable}"}
+    return [f"kafka.properties.{key}={value}" for key, value in given.items()]
+
+
+def conf_of_scene(login: list[str], folder: Path, log: str | None, *pairs: str) -> Conf:
+    """Conf with a warehouse in a folder, which reads a log topic of its own, and no pushes."""
+    ways = [f"ingest.request_log_topic={log or 'null'}", "ingest.receiver_topic=null"]
+    place = f"warehouse.path={folder / 'warehouse'}"
+    return config.load(overrides=[*login, *ways, place, *pairs])
+
+
+def of_topic(conf: Conf, topic: str) -> Conf:
+    """Conf whose request log is in this topic."""
+    ingest = conf.ingest.model_copy(update={"request_log_topic": topic})
+    return conf.model_copy(update={"ingest": ingest})
 
 
 @pytest.fixture

@@ -63,13 +63,7 @@ def conf_of(cluster: LocalCluster, user: str, warehouse: Path, patch: pytest.Mon
 def grant(cluster: LocalCluster, user: str, rights: Iterable[Acl]) -> None:
     """Exactly these rights and no others, and wait until the broker knows."""
     acls = [_acl(user, right) for right in rights]
-    of_user = ACLFilter(
-        f"User:{user}",
-        "*",
-        ACLOperation.ANY,
-        ACLPermissionType.ANY,
-        ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
-    )
+    of_user = acls_of(f"User:{user}")
     with cluster.admin() as admin:
         admin.delete_acls([of_user])
         if acls:
@@ -77,14 +71,20 @@ def grant(cluster: LocalCluster, user: str, rights: Iterable[Acl]) -> None:
         await_so(lambda: len(admin.describe_acls(of_user)[0]) == len(acls))
 
 
+def acls_of(principal: str | None) -> ACLFilter:
+    """All ACLs of a principal, or of everybody."""
+    anything = ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY)
+    return ACLFilter(principal, "*", ACLOperation.ANY, ACLPermissionType.ANY, anything)
+
+
+def operation_of(right: Acl) -> ACLOperation:
+    """What kafka-python calls the operation of a right."""
+    names = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
+    return ACLOperation[names.get(right.operation, right.operation.upper())]
+
+
 def _acl(user: str, right: Acl) -> ACL:
     kind = ACLResourcePatternType.PREFIXED if right.is_prefix else ACLResourcePatternType.LITERAL
     resource = ResourceType[right.resource_type.upper().replace("-", "_")]
-    operation = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
-    return ACL(
-        f"User:{user}",
-        "*",
-        ACLOperation[operation.get(right.operation, right.operation.upper())],
-        ACLPermissionType.ALLOW,
-        ResourcePattern(resource, right.name, kind),
-    )
+    pattern = ResourcePattern(resource, right.name, kind)
+    return ACL(f"User:{user}", "*", operation_of(right), ACLPermissionType.ALLOW, pattern)

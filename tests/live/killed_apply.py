@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.feedback.runs import apply_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.terminal import output
 
 
@@ -26,7 +26,8 @@ def main() -> None:
             output.note(f"killed after {step}")
             os.kill(os.getpid(), signal.SIGKILL)
 
-    apply_run.apply_plan(config.load(Path(sys.argv[1])), None, output.note, on_step=passed)
+    conf = context.from_conf(config.load(Path(sys.argv[1])))
+    apply_run.apply_plan(conf, None, output.note, on_step=passed)
 
 
 if __name__ == "__main__":

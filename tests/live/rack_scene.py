@@ -12,7 +12,6 @@ from functools import partial
 from random import Random
 from typing import Any, Self
 
-from confluent_kafka import Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.protocol.consumer import ListOffsetsRequest
@@ -21,6 +20,7 @@ from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 
+from . import quiet_clients
 from .cluster_actions import Acts
 from .readers import Readers, await_so
 
@@ -133,8 +133,7 @@ def write(
     **settings: Any,
 ) -> None:
     """Records by a producer whose client id begins so, the same each time."""
-    login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
-    producer = Producer(login | {"client.id": f"{prefix}producer"} | settings)
+    producer = quiet_clients.producer(cluster, "alice", client_id=f"{prefix}producer", **settings)
     record = Random(topic).randbytes(bytes_each)
     for _ in range(records):
         producer.produce(topic, record, partition=partition)

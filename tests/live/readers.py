@@ -81,9 +81,9 @@ class Readers:
         consumer.close()
 
 
-def await_so(condition: Callable[[], bool]) -> None:
+def await_so(condition: Callable[[], bool], timeout_s: float = _TIMEOUT_S) -> None:
     """Until it is so."""
-    deadline_s = time.monotonic() + _TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.2)

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
-
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
+
+from . import quiet_clients
 
 _TIMED = re.compile(rb'^{"ts":(\d+)')
 _DAYS_MS = 2 * 86_400_000
@@ -32,7 +32,7 @@ def send(cluster: LocalCluster, folder: Path) -> None:
     ]
     lines += [(_later(line, later_ms), 0) for line in recorded]
     failed: list[Any] = []
-    producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
+    producer = quiet_clients.producer(cluster, "admin")
     for line, record_ms in lines:
         producer.produce(
             *(REQUEST_LOG_TOPIC, line),

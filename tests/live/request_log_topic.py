@@ -6,11 +6,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 
 from quotaflow.demo.credentials import write_private
 
 from ..record_batches import parsed
+from . import quiet_clients
 
 
 def configured(folder: Path, settings: Mapping[str, str], jaas: str | None = None) -> Path:
@@ -42,20 +43,13 @@ def produce_each(login: Mapping[str, Any], topic: str, count: int, **config: Any
 
 def rows(login: Mapping[str, Any], topic: str, still_s: float = 2) -> list[dict[str, Any]]:
     """The topic's records as lines, once nothing but lines of an idle broker comes any more."""
-    consumer = Consumer(
-        {**login, "group.id": "reads-lines", "auto.offset.reset": "earliest"}
-        | {"enable.metrics.push": False, "client.id": "reads-lines"}
-    )
-    consumer.subscribe([topic])
     values: list[bytes] = []
     deadline = time.monotonic() + 60
-    try:
+    with quiet_clients.reader(login, topic, "reads-lines", "reads-lines") as consumer:
         while time.monotonic() < deadline:
             messages = consumer.consume(10_000, still_s)
             fresh = [message.value() or b"" for message in messages if not message.error()]
             values += fresh
             if values and not any(b'"PRODUCE"' in value for value in fresh):
                 break
-    finally:
-        consumer.close()
     return parsed(values)

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from typing import Any
 
-from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from quotaflow.demo.cluster import LocalCluster
@@ -24,9 +22,11 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
+from . import quiet_clients
 from .cluster_actions import SECTIONS
 from .move_scene import ADMIN_APIS
 from .rack_scene import write
+from .readers import await_so
 from .tables_read import query
 
 PREFIX = "slow-moves-"
@@ -69,7 +69,7 @@ class Move:
         runner.run(self.conf, JOBS, None, lambda _: None)
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        return query(Path(self.conf.warehouse.path), sql)
+        return query(self.conf, sql)
 
     def move(self) -> dict[str, Any]:
         """The row of `reassignments`."""
@@ -109,16 +109,13 @@ def started(cluster: LocalCluster, conf: Conf, throttled: Throttled) -> Iterator
 
 def await_end(admin: KafkaAdminClient, throttled: Throttled) -> None:
     """Until the move is over."""
-    deadline_s = time.monotonic() + _TIMEOUT_S
-    while replicas(admin, TOPIC) != [throttled.follower]:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.5)
+    await_so(lambda: replicas(admin, TOPIC) == [throttled.follower], _TIMEOUT_S)
 
 
 def _write(cluster: LocalCluster, stop: Event) -> None:
     """As much each second as WRITTEN says."""
-    login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
-    producer = Producer(login | {"client.id": f"{PREFIX}writer", "acks": 1} | ONE_BY_ONE)
+    settings = {"client_id": f"{PREFIX}writer", "acks": 1} | ONE_BY_ONE
+    producer = quiet_clients.producer(cluster, "alice", **settings)
     record, began_s, written = Random(TOPIC).randbytes(RECORD_BYTES), time.monotonic(), 0
     while not stop.wait(_EVERY_S):
         while written < WRITTEN * (time.monotonic() - began_s):

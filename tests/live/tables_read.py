@@ -25,9 +25,11 @@ _NOT_OF_LOGS = {
 }
 
 
-def query(folder: Path, sql: str) -> list[dict[str, Any]]:
-    """Rows of a query over a warehouse folder."""
-    reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
+def query(place: Path | Conf, sql: str) -> list[dict[str, Any]]:
+    """Rows of a query over a warehouse: its folder, or conf that names it."""
+    if isinstance(place, Path):
+        place = config.Conf(warehouse=config.WarehouseSection(path=str(place)))
+    reader = Reader(Warehouse(place.warehouse))
     rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return rows
 

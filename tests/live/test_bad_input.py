@@ -3,11 +3,10 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
@@ -16,26 +15,18 @@ from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..cases import cases
+from . import quiet_clients
+from .conftest import of_topic
 from .tables_read import query
 
 JOB = "ingest_request_log"
 GOLDEN = Path(__file__).parent.parent / "golden" / "lines"
 LINES_MAX_BYTES = 8 << 20
-Send = Callable[[str, Iterable[bytes]], None]
 
 
-@pytest.fixture
-def send(cluster: LocalCluster) -> Send:
-    def produce(topic: str, values: Iterable[bytes]) -> None:
-        settings = cluster.librdkafka_properties("admin")
-        producer = Producer(
-            {**settings, "message.max.bytes": LINES_MAX_BYTES, "enable.metrics.push": False}
-        )
-        for value in values:
-            producer.produce(topic, value, headers=[("broker_id", b"1")])
-        assert producer.flush(30) == 0
-
-    return produce
+def send(cluster: LocalCluster, topic: str, values: Iterable[bytes]) -> None:
+    headers = [("broker_id", b"1")]
+    quiet_clients.send(cluster, topic, values, headers, message_max_bytes=LINES_MAX_BYTES)
 
 
 def make_topic(cluster: LocalCluster, name: str) -> None:
@@ -47,11 +38,6 @@ def remake_topic(cluster: LocalCluster, name: str) -> None:
     with cluster.admin() as admin:
         admin.delete_topics([name])
     make_topic(cluster, name)
-
-
-def of_topic(conf: Conf, topic: str) -> Conf:
-    ingest = conf.ingest.model_copy(update={"request_log_topic": topic})
-    return conf.model_copy(update={"ingest": ingest})
 
 
 def run(conf: Conf, *, accept_new_topic: bool = False) -> int:
@@ -71,7 +57,7 @@ def push(**request: object) -> bytes:
 
 @pytest.mark.faults
 @pytest.mark.shows("bounds size, ratio, points and strings of payloads before memory grows")
-def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, send: Send) -> None:
+def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf) -> None:
     make_topic(cluster, "bad-lines")
     good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]
     bad = {
@@ -83,52 +69,50 @@ def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf, se
         push(compressionType=9): "unknown_codec",
         push(compressionType=1): "corrupt_payload",
     }
-    send("bad-lines", [good, *bad, good])
+    send(cluster, "bad-lines", [good, *bad, good])
     assert run(of_topic(conf, "bad-lines")) == len(bad) + 2
-    rows = query(conf.warehouse.folder, "SELECT target, reason, source_offset FROM quarantine")
+    rows = query(conf, "SELECT target, reason, source_offset FROM quarantine")
     by_offset = {row["source_offset"]: row["reason"] for row in rows}
     assert by_offset == dict(enumerate(bad.values(), start=1))
     whole = query(
-        conf.warehouse.folder,
+        conf,
         "SELECT source_offset, payload_sha256 FROM telemetry_pushes "
         "WHERE unreadable_reason IS NULL",
     )
     assert sorted(row["source_offset"] for row in whole) == [0, len(bad) + 1]
     assert len({row["payload_sha256"] for row in whole}) == 1
-    heads = [row["head"] for row in query(conf.warehouse.folder, "SELECT head FROM quarantine")]
+    heads = [row["head"] for row in query(conf, "SELECT head FROM quarantine")]
     assert 0 < max(len(head) for head in heads if head) <= 4_096
 
 
 @pytest.mark.faults
 @cases("lines", ("fewer records", 3), ("more records", 20))
-def test_a_topic_made_again_is_noticed(
-    cluster: LocalCluster, conf: Conf, send: Send, lines: int
-) -> None:
+def test_a_topic_made_again_is_noticed(cluster: LocalCluster, conf: Conf, lines: int) -> None:
     topic = f"remade-{lines}"
     make_topic(cluster, topic)
-    send(topic, map(line, range(10)))
+    send(cluster, topic, map(line, range(10)))
     own = of_topic(conf, topic)
     assert run(own) == 10
     remake_topic(cluster, topic)
-    send(topic, map(line, range(100, 100 + lines)))
+    send(cluster, topic, map(line, range(100, 100 + lines)))
     with pytest.raises(CheckpointError, match=r"was made again.*--accept-new-topic"):
         run(own)
     assert run(own, accept_new_topic=True) == lines
     assert run(own) == 0
-    rows = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    rows = query(conf, "SELECT correlation_id FROM requests")
     numbers = Counter(row["correlation_id"] for row in rows)
     assert numbers == Counter([*range(10), *range(100, 100 + lines)])
 
 
 @pytest.mark.faults
 def test_a_lost_or_an_old_checkpoint_is_noticed(
-    cluster: LocalCluster, conf: Conf, send: Send, tmp_path: Path
+    cluster: LocalCluster, conf: Conf, tmp_path: Path
 ) -> None:
     make_topic(cluster, "checkpoints")
     own = of_topic(conf, "checkpoints")
     checkpoint = Warehouse(own.warehouse).checkpoint(JOB)
     for numbers in (range(5), range(5, 9)):
-        send("checkpoints", map(line, numbers))
+        send(cluster, "checkpoints", map(line, numbers))
         assert run(own) == len(numbers)
         if numbers.start == 0:
             shutil.copytree(checkpoint, tmp_path / "copy")
@@ -141,7 +125,7 @@ def test_a_lost_or_an_old_checkpoint_is_noticed(
     shutil.rmtree(checkpoint)
     shutil.move(tmp_path / "newest", checkpoint)
     assert run(own) == 0
-    rows = query(conf.warehouse.folder, "SELECT correlation_id FROM requests")
+    rows = query(conf, "SELECT correlation_id FROM requests")
     assert sorted(row["correlation_id"] for row in rows) == list(range(9))
 
 

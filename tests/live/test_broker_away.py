@@ -1,21 +1,21 @@
 """A broker that dies under a running pipeline and comes back: no line lost, none twice."""
 
-import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka import Producer
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.spark import session
 
+from ..own_process import quotaflow
+from . import quiet_clients
+from .readers import await_so
 from .tables_read import query
 
 TOPIC = "broker-away"
@@ -23,12 +23,7 @@ TIMEOUT_S = 240
 
 
 def send(cluster: LocalCluster, numbers: range) -> None:
-    settings = {**cluster.librdkafka_properties("admin"), "enable.metrics.push": False}
-    producer = Producer(settings)
-    for number in numbers:
-        header = {"requestApiKeyName": "METADATA", "correlationId": number}
-        producer.produce(TOPIC, json.dumps({"isForwarded": False, "requestHeader": header}))
-    assert producer.flush(60) == 0
+    quiet_clients.send(cluster, TOPIC, map(quiet_clients.metadata_line, numbers))
 
 
 def leader(cluster: LocalCluster) -> int:
@@ -46,10 +41,7 @@ def seen(folder: Path) -> list[int]:
 
 
 def await_lines(folder: Path, count: int) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while len(seen(folder)) < count:
-        assert time.monotonic() < end, f"{len(seen(folder))} of {count} lines after {TIMEOUT_S} s"
-        time.sleep(1)
+    await_so(lambda: len(seen(folder)) >= count, TIMEOUT_S)
 
 
 @pytest.mark.faults
@@ -64,8 +56,8 @@ def test_a_broker_dies_and_comes_back(cluster: LocalCluster, conf: Conf, tmp_pat
         "spark": {"conf": session.SHORT_LIVED},
     }
     file.write_text(yaml.safe_dump(settings))
-    command = [sys.executable, "-m", "quotaflow.pipelines", "run", "ingest_request_log"]
-    with subprocess.Popen([*command, "--every", "2s", "--conf", str(file)]) as process:
+    command = quotaflow("run", "ingest_request_log", "--every", "2s", "--conf", str(file))
+    with subprocess.Popen(command) as process:
         try:
             send(cluster, range(20))
             await_lines(folder, 20)

@@ -6,7 +6,6 @@ Needs Go and its module proxy; the first build takes minutes, later ones use Go'
 import base64
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -19,19 +18,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, Message
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.line_filter import CLIENT_ID
 from quotaflow.udfs.facts import telemetry_pushes
 
 from ..record_batches import parsed, record_batch
 from ..udfs.facts.test_collector_records import points, records
+from . import quiet_clients
+from .odd_lines import OddLines
 
 pytestmark = pytest.mark.faults
 
 BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.165.0"
-LONG = 1_500_000
 OF_ROUTE = ("form", "record_time", "event_time", "stated_time")
 
 
@@ -87,19 +86,6 @@ def running(
         assert process.wait(60) == 0
 
 
-@contextmanager
-def consumer(cluster: LocalCluster, topic: str) -> Iterator[Consumer]:
-    login = cluster.librdkafka_properties("admin")
-    reader = Consumer(
-        login | {"group.id": topic, "auto.offset.reset": "earliest", "enable.metrics.push": False}
-    )
-    reader.subscribe([topic])
-    try:
-        yield reader
-    finally:
-        reader.close()
-
-
 def rows_of(messages: list[Message]) -> list[dict[str, Any]]:
     headers = [{k: v.decode() for k, v in message.headers() or ()} for message in messages]
     return parsed([message.value() for message in messages], headers=headers)
@@ -129,24 +115,22 @@ def test_every_line_is_read_once_over_rotations(
     topic = "lines-by-collector"
     cluster.create_topics([topic], partitions=1, configs={"max.message.bytes": "8388608"})
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_bytes().splitlines()
-    whole = lines[0]
-    long = whole.replace(b'"clientId":"', b'"clientId":"' + b"x" * LONG, 1)
-    odd = whole.replace(b'"clientId":"', '"clientId":"caf\xe9 \\t  '.encode(), 1)
-    secret = re.sub(rb'"requestApiKey":\d+', b'"requestApiKey":51', whole, count=1)
-    own = re.sub(rb'"clientId":"[^"]*"', b'"clientId":"%s"' % CLIENT_ID.encode(), whole, count=1)
-    own = re.sub(rb'"principal":"[^"]*"', b'"principal":"User:shipper"', own)
-    alike = own.replace(b"User:shipper", b"User:mallory")
+    made = OddLines(lines[0])
+    login = cluster.librdkafka_properties("admin")
     conf = settings("otel-collector-logs.yaml", cluster, tmp_path)
     conf["exporters"]["kafka"]["logs"]["topic"] = topic
     log = tmp_path / "requests.jsonl"
     with log.open("ab") as file:
-        file.writelines(line + b"\n" for line in (*lines, long, secret))
-    with running(collector, conf, cluster, tmp_path), consumer(cluster, topic) as reader:
+        file.writelines(line + b"\n" for line in (*lines, made.long, made.secret))
+    with (
+        running(collector, conf, cluster, tmp_path),
+        quiet_clients.reader(login, topic, topic) as reader,
+    ):
         first = read(reader, len(lines) + 1)
         log.rename(tmp_path / "requests.1.jsonl")
-        log.write_bytes(b"".join(line + b"\n" for line in (odd, own, alike)))
+        log.write_bytes(b"".join(line + b"\n" for line in (made.odd, made.own, made.alike)))
         second = read(reader, 2)
-    expected = parsed([*lines, long, odd, alike], headers={"broker_id": "1"})
+    expected = parsed([*lines, made.long, made.odd, made.alike], headers={"broker_id": "1"})
     assert comparable([*first, *second]) == comparable(expected)
     assert {row["form"] for row in first} == {"wrapped (OTLP logs)"}
 
@@ -156,19 +140,23 @@ def test_pushes_give_the_receivers_points(
 ) -> None:
     source, target = "pushes-for-collector", "points-by-collector"
     cluster.create_topics([source, target], partitions=1)
-    producer = Producer(cluster.librdkafka_properties("admin") | {"enable.metrics.push": False})
+    producer = quiet_clients.producer(cluster, "admin")
     rows = (golden / "collector" / "receiver.jsonl").read_text("utf-8").splitlines()
     for row in map(json.loads, rows):
         headers = [(key, base64.b64decode(value)) for key, value in row["headers"].items()]
         producer.produce(source, base64.b64decode(row["value"]), headers=headers)
     assert producer.flush(30) == 0
+    login = cluster.librdkafka_properties("admin")
     conf = settings("otel-collector-metrics.yaml", cluster, tmp_path)
     conf["receivers"]["kafka"]["metrics"]["topics"] = [source]
     conf["exporters"]["kafka"]["metrics"]["topic"] = target
     expected = points(records(golden, "receiver"), telemetry_pushes.from_receiver)
     collected: list[dict[str, Any]] = []
     values: list[bytes] = []
-    with running(collector, conf, cluster, tmp_path), consumer(cluster, target) as reader:
+    with (
+        running(collector, conf, cluster, tmp_path),
+        quiet_clients.reader(login, target, target) as reader,
+    ):
         while len(collected) < len(expected) and (message := reader.poll(60)) is not None:
             assert message.error() is None
             values.append(message.value())

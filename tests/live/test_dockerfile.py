@@ -27,6 +27,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.kafka import admin
 
+from ..command_line import in_options
 from ..release_tools import ROOT, tool
 from . import debian_root
 from .conftest import QUICK
@@ -145,16 +146,16 @@ def test_without_arguments_it_prints_its_help(site: Site) -> None:
     assert "Usage: quotaflow" in site.run(*yaml.safe_load(dict(INSTRUCTIONS)["CMD"]))
 
 
+def login_options(cluster: LocalCluster) -> list[str]:
+    given = cluster.client_properties("admin") | {"sasl.jaas.config": "env:QUOTAFLOW_JAAS"}
+    return in_options(*(f"kafka.properties.{key}={value}" for key, value in given.items()))
+
+
 def test_it_fills_tables_in_its_volume_and_fetches_nothing(
     site: Site, cluster: LocalCluster
 ) -> None:
     properties = cluster.client_properties("admin")
-    given = {**properties, "sasl.jaas.config": "env:QUOTAFLOW_JAAS"}
-    sets = [
-        word
-        for key, value in given.items()
-        for word in ("--set", f"kafka.properties.{key}={value}")
-    ]
+    sets = login_options(cluster)
     server = properties["bootstrap.servers"]
     site.run("init", "--bootstrap-server", server, "--out", "setup", *sets, has_network=True)
     conf = site.folder / "conf" / "conf.yaml"
@@ -162,7 +163,7 @@ def test_it_fills_tables_in_its_volume_and_fetches_nothing(
     with closing(KafkaProducer(**admin.options(properties))) as producer:
         producer.send(REQUEST_LOG_TOPIC, LINES.read_bytes().splitlines()[0]).get(timeout=60)
     place = ["--conf", f"{CONF}/conf.yaml"]
-    quick = [word for pair in QUICK for word in ("--set", pair)]
+    quick = in_options(*QUICK)
     site.run("run", "--once", *place, *quick, has_network=True)
     site.run("snapshot", *place, has_network=True)
     # Spark, without a network at all.
@@ -174,12 +175,7 @@ def test_it_fills_tables_in_its_volume_and_fetches_nothing(
 
 
 def test_docker_stop_ends_it_as_ctrl_c_does(site: Site, cluster: LocalCluster) -> None:
-    login = cluster.client_properties("admin") | {"sasl.jaas.config": "env:QUOTAFLOW_JAAS"}
-    sets = [
-        word
-        for pair in [*(f"kafka.properties.{key}={value}" for key, value in login.items()), *QUICK]
-        for word in ("--set", pair)
-    ]
+    sets = [*login_options(cluster), *in_options(*QUICK)]
     command = [*entrypoint(), "run", "ingest_request_log", "--every", "1s", *sets]
     container = replace(site.container(), has_network=True)
     started = debian_root.started(site.image, site.folder / "stopped", container, command)

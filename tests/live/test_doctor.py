@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from kafka.admin import (
     ACL,
     ACLOperation,
@@ -17,6 +16,10 @@ from kafka.admin import (
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.__main__ import execute
+
+from ..command_line import in_options
+from . import quiet_clients
+from .conftest import by_reference
 
 Examined = Callable[[str, str], dict[str, dict[str, str]]]
 TOPIC = "unwell-logs"
@@ -34,8 +37,7 @@ RECORDS = [
 def topic(cluster: LocalCluster) -> str:
     """A request log of every form that only admin may read."""
     cluster.create_topics([TOPIC], 2, 1)
-    properties = cluster.librdkafka_properties("admin") | {"enable.metrics.push": "false"}
-    producer = Producer(properties)
+    producer = quiet_clients.producer(cluster, "admin")
     for number, record in enumerate(RECORDS):
         producer.produce(TOPIC, record, partition=number % 2)
     assert producer.flush(30) == 0
@@ -56,12 +58,9 @@ def examined(
     """What doctor finds for a user whose request log is a topic, by subject."""
 
     def findings(user: str, topic: str) -> dict[str, dict[str, str]]:
-        properties = cluster.client_properties(user)
-        monkeypatch.setenv("LIVE_TEST_LOGIN", properties.pop("sasl.jaas.config"))
-        values = [f"kafka.properties.{key}={value}" for key, value in properties.items()]
-        values += ["kafka.properties.sasl.jaas.config=env:LIVE_TEST_LOGIN"]
-        values += [f"ingest.request_log_topic={topic}", f"warehouse.path={tmp_path}"]
-        execute(["doctor", "--json", *(word for value in values for word in ("--set", value))])
+        login = by_reference(cluster, "LIVE_TEST_LOGIN", monkeypatch, user)
+        place = [f"ingest.request_log_topic={topic}", f"warehouse.path={tmp_path}"]
+        execute(["doctor", "--json", *in_options(*login, *place)])
         rows = map(json.loads, capsys.readouterr().out.splitlines())
         return {row["subject"]: row for row in rows}
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from kafka.admin import (
@@ -32,6 +31,8 @@ from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from . import live_configs
+from .conftest import by_reference
 from .readers import await_so
 from .tables_read import query
 
@@ -120,28 +121,23 @@ def apply(
 
 
 def give_back(conf: Conf) -> list[Outcome]:
-    return restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)[1]
+    return live_configs.restored(conf)[1]
 
 
 @contextmanager
 def current(conf: Conf) -> Iterator[Callable[[ConfigEntity], dict[str, str]]]:
     """What the cluster has of an entity now."""
-    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
+    with live_configs.opened(conf) as configs:
         yield configs.read
 
 
 def on_cluster(cluster: LocalCluster, entity: ConfigEntity) -> ConfigEntity:
-    return ConfigEntity(
-        cluster.cluster_id, entity.entity_type, entity.entity_name, entity.client_id
-    )
+    return replace(entity, cluster_id=cluster.cluster_id)
 
 
 def steps(conf: Conf) -> list[tuple[str, str]]:
-    rows = query(
-        Path(str(conf.warehouse.path)),
-        "SELECT step, config_key FROM config_changes ORDER BY event_time, number",
-    )
-    return [(row["step"], row["config_key"]) for row in rows]
+    sql = "SELECT step, config_key FROM config_changes ORDER BY event_time, number"
+    return [(row["step"], row["config_key"]) for row in query(conf, sql)]
 
 
 @pytest.mark.shows("tries each change, reads it back and records it")
@@ -187,24 +183,20 @@ def test_a_record_about_the_default_of_all_users_changes_nothing(
         (outcome,) = taken.apply.run("p", [change])
     with current(conf) as read:
         assert (outcome.step, read(default)) == (DONE, {BYTES: "900000000"})
-        restore, _ = restore_run.restore_configs(
-            context.from_conf(conf), lambda _: None, everything=True
-        )
+        restore, _ = live_configs.restored(conf)
         assert [refused.key[1] for refused in restore.refused] == [BYTES]
         assert "the default of all users" in restore.refused[0].why
         assert read(default) == {BYTES: "900000000"}
         (rate,) = rows(cluster.cluster_id, default, {"producer_ids_rate": "5"})
         ids = replace(change, desired=rate, value="5", operation=Operation(SET, "5"))
-        with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
+        with live_configs.opened(conf) as configs:
             answer = str(configs.refusal([ids]))
         assert answer.startswith("42 Invalid configuration key producer_ids_rate")
     # The operator removes it by hand, and the next restore forgets the record.
     removal = replace(change, operation=Operation(DELETE, None))
-    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
+    with live_configs.opened(conf) as configs:
         assert configs.write([removal]) is None
-    restore, _ = restore_run.restore_configs(
-        context.from_conf(conf), lambda _: None, everything=True
-    )
+    restore, _ = live_configs.restored(conf)
     assert [each.owned.record.config_key for each in restore.yielded] == [BYTES]
     with exclusive_section.acquired(context.from_conf(conf).writes, lambda _: None) as taken:
         assert taken.ledger.owned == {}
@@ -278,40 +270,23 @@ def test_the_lease_of_a_topic_that_was_deleted_ends(cluster: LocalCluster, conf:
             assert outcome.step == DONE
             admin.delete_topics([doomed.entity_name])
             await_so(lambda: read(on_cluster(cluster, doomed)) == {})
-    plan, outcomes = restore_run.restore_configs(
-        context.from_conf(conf), lambda _: None, everything=True
-    )
+    plan, outcomes = live_configs.restored(conf)
     assert (outcomes, plan.unanswered) == ([], ())
     assert [each.key for each in plan.yielded] == [(on_cluster(cluster, doomed), LIST)]
-    assert (
-        restore_run.preview(context.from_conf(conf), datetime.now(UTC), everything=True).yielded
-        == ()
-    )
+    left = restore_run.preview(context.from_conf(conf), datetime.now(UTC), everything=True)
+    assert left.yielded == ()
 
 
 def test_what_one_entity_is_refused_costs_no_other(cluster: LocalCluster, conf: Conf) -> None:
     # With one ACL of the topic, only what ACLs allow may be done to it.
     pattern = ResourcePattern(ResourceType.TOPIC, TOPIC)
     read = ACL("User:alice", "*", ACLOperation.DESCRIBE_CONFIGS, ACLPermissionType.ALLOW, pattern)
-    alice = cluster.client_properties("alice")
-    as_alice = config.load(
-        overrides=[
-            *(f"kafka.properties.{k}={v}" for k, v in alice.items() if "jaas" not in k),
-            "kafka.properties.sasl.jaas.config=env:FEEDBACK_ALICE",
-            f"warehouse.path={conf.warehouse.path}",
-        ]
-    )
-    desired = [
-        *rows(
-            cluster.cluster_id,
-            ConfigEntity("", "topic", TOPIC),
-            {LIST: "0:3,0:1"},
-            prior_value="0:3",
-        ),
-        *rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}bob"), {BYTES: "1000000"}),
-    ]
+    topic, bob = ConfigEntity("", "topic", TOPIC), ConfigEntity("", "user", f"{PREFIX}bob")
+    desired = rows(cluster.cluster_id, topic, {LIST: "0:3,0:1"}, prior_value="0:3")
+    desired += rows(cluster.cluster_id, bob, {BYTES: "1000000"})
     with cluster.admin() as admin, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEEDBACK_ALICE", alice["sasl.jaas.config"])
+        alice = by_reference(cluster, "FEEDBACK_ALICE", patch, "alice")
+        as_alice = config.load(overrides=[*alice, f"warehouse.path={conf.warehouse.path}"])
         admin.create_acls([read])
         try:
             outcomes = apply(as_alice, desired)
@@ -331,7 +306,7 @@ def test_an_expired_lease_ends_whoever_was_away(cluster: LocalCluster, conf: Con
         await_so(
             lambda: bool(restore_run.preview(context.from_conf(conf), datetime.now(UTC)).changes)
         )
-        (outcome,) = restore_run.restore_configs(context.from_conf(conf), lambda _: None)[1]
+        (outcome,) = live_configs.restored(conf, everything=False)[1]
         assert (outcome.step, read(on_cluster(cluster, user))) == (DONE, {})
 
 

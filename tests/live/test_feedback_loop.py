@@ -18,11 +18,11 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
-from quotaflow.pipelines.feedback.runs import apply_run, context, restore_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 
-from . import advised_quotas
+from . import advised_quotas, live_configs, quiet_clients
 from .tables_read import query
 
 TOPIC = "feedback-loop"
@@ -50,15 +50,9 @@ class Work:
             if event.throttle_time > 0:
                 self.throttles[user].append(event.throttle_time)
 
-        return Producer(
-            {
-                **cluster.librdkafka_properties(user),
-                "client.id": f"{TOPIC}-{user}",
-                "enable.metrics.push": False,
-                "throttle_cb": throttled,
-                "queue.buffering.max.messages": 2 * RECORDS,
-            }
-        )
+        settings = {"client.id": f"{TOPIC}-{user}", "queue.buffering.max.messages": 2 * RECORDS}
+        login = cluster.librdkafka_properties(user)
+        return Producer({**login, **quiet_clients.QUIET, **settings, "throttle_cb": throttled})
 
     def run(self) -> None:
         """Until everything is sent; the throttles are those of this time."""
@@ -103,15 +97,13 @@ def throttled_and_restored(conf: Conf, work: Work) -> None:
     try:
         work.run()
         assert work.throttles == {}
-        _, outcomes = apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)
+        _, outcomes = applied(conf)
         assert [o.step for o in outcomes] == [DONE]
         work.run()
         assert (set(work.throttles), max(work.throttles[HEIDI]) > 0.5) == ({HEIDI}, True)
     finally:
         work.drop()
-        restored = restore_run.restore_configs(
-            context.from_conf(conf), lambda _: None, everything=True
-        )[1]
+        restored = live_configs.restored(conf)[1]
     assert [o.step for o in restored] == [DONE]
     # A bucket that was overdrawn is forgotten with its quota.
     work.run()
@@ -169,7 +161,7 @@ def test_who_conf_names_is_held_to_what_it_used_seen_to_be_held_and_let_go(
     assert by[BYTES] > 500
     while datetime.now(UTC).timestamp() < began.timestamp() + LEASE_S:
         time.sleep(1)
-    restore_plan, restored = restore_run.restore_configs(context.from_conf(conf), lambda _: None)
+    restore_plan, restored = live_configs.restored(conf, everything=False)
     assert {o.change.entity.entity_name for o in restored} == {MALLORY}
     assert {o.change.desired.config_key: o.step for o in restored} == dict.fromkeys(quotas, DONE)
     assert restore_plan.yielded == ()

@@ -18,13 +18,14 @@ from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import journal, lease_topic
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import adopt_run, context, restore_run
+from quotaflow.pipelines.feedback.runs import adopt_run, context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from .test_feedback import BYTES, apply, current, rows
+from ..command_line import in_options
+from .test_feedback import BYTES, apply, current, give_back, rows
 
 EVE, ZOE, PAYMENTS = (ConfigEntity("", "user", f"giving-back-{n}") for n in ("eve", "zoe", "pay"))
 
@@ -32,8 +33,7 @@ EVE, ZOE, PAYMENTS = (ConfigEntity("", "user", f"giving-back-{n}") for n in ("ev
 @pytest.fixture
 def words(login: list[str], conf: Conf) -> Sequence[str]:
     """The options that make a command use the conf of the test."""
-    pairs = [*login, f"warehouse.path={conf.warehouse.folder}"]
-    return [word for pair in pairs for word in ("--set", pair)]
+    return in_options(*login, f"warehouse.path={conf.warehouse.folder}")
 
 
 def written(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> None:
@@ -49,10 +49,7 @@ def values(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> list[s
 
 @pytest.mark.shows("leases what it writes, and gives it back")
 def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
-    cluster: LocalCluster,
-    conf: Conf,
-    words: Sequence[str],
-    capsys: pytest.CaptureFixture[str],
+    cluster: LocalCluster, conf: Conf, words: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     set_quota = traffic_configs.set_quota
     with cluster.admin() as admin:
@@ -94,10 +91,7 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
 
 
 def test_records_that_no_quotaflow_wrote_do_not_stop_a_panic(
-    cluster: LocalCluster,
-    conf: Conf,
-    words: Sequence[str],
-    capsys: pytest.CaptureFixture[str],
+    cluster: LocalCluster, conf: Conf, words: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Compaction leaves such records for ever, so other tests must not read them.
     name = "giving-back-poisoned"
@@ -135,17 +129,15 @@ def test_two_deployments_do_not_share_a_config_and_one_takes_over_what_the_other
     written(cluster, conf, EVE)
     warehouse = conf.warehouse.model_copy(update={"path": str(tmp_path / "other")})
     other = conf.model_copy(update={"warehouse": warehouse})
-    (outcome,) = apply(
-        other, rows(cluster.cluster_id, EVE, {BYTES: "3000000"}, prior_value="2000000")
-    )
+    desired = rows(cluster.cluster_id, EVE, {BYTES: "3000000"}, prior_value="2000000")
+    (outcome,) = apply(other, desired)
     assert outcome.detail is not None
     assert "has a lease of it" in outcome.detail
     name = outcome.detail.split()[1]
-    assert [
-        each.owned.value for each in adopt_run.preview(context.from_conf(other), name).configs
-    ] == ["2000000"]
+    adopted = adopt_run.preview(context.from_conf(other), name).configs
+    assert [each.owned.value for each in adopted] == ["2000000"]
     adopt_run.adopt(context.from_conf(other), print, name)
-    restore_run.restore_configs(context.from_conf(other), print, everything=True)
+    give_back(other)
     assert values(cluster, conf, EVE) == [None]
 
 

@@ -1,7 +1,6 @@
 """Lags of groups by a snapshot of the real cluster, against what Kafka's own tools print."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from quotaflow.demo.cluster import LocalCluster
@@ -35,7 +34,7 @@ def test_lag_is_to_the_record_what_kafkas_tool_prints(
     assert run.report
     take.take(conf, datetime.now(UTC), lambda _: None)
     rows = query(
-        Path(conf.warehouse.path),
+        conf,
         'SELECT group_id, topic, "partition", "position", end_offset, lag FROM group_lag',
     )
     expected = printed(cluster)

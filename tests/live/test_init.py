@@ -8,20 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka.admin import (
-    ACLFilter,
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    ResourcePatternFilter,
-    ResourceType,
-)
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.kafka.admin import describe
 from quotaflow.schemas import acls
+
+from ..command_line import in_options
+from .guarded import acls_of, operation_of
 
 LOGS, PUSHES = "init-request-logs", "client_telemetry"
 TOOLS = {
@@ -35,11 +30,7 @@ TOOLS = {
 def folder(cluster: LocalCluster, login: list[str], tmp_path: Path) -> Path:
     """What init writes for the shared cluster, with a log topic of its own."""
     properties = [pair for pair in login if pair.startswith("kafka.properties.")]
-    given = [
-        word
-        for pair in [*properties, f"ingest.request_log_topic={LOGS}"]
-        for word in ("--set", pair)
-    ]
+    given = in_options(*properties, f"ingest.request_log_topic={LOGS}")
     out = tmp_path / "setup"
     words = ["--bootstrap-server", cluster.bootstrap_servers, "--out", str(out)]
     assert execute(["init", *words, *given]) == 0
@@ -70,13 +61,7 @@ def tools(cluster: LocalCluster, tmp_path: Path) -> Iterator[dict[str, str]]:
         admin.delete_topics([LOGS])
 
 
-OURS = ACLFilter(
-    None,
-    "*",
-    ACLOperation.ANY,
-    ACLPermissionType.ANY,
-    ResourcePatternFilter(ResourceType.ANY, None, ACLResourcePatternType.ANY),
-)
+OURS = acls_of(None)
 
 
 @pytest.mark.faults
@@ -100,6 +85,4 @@ def test_the_scripts_make_topics_and_the_rights_of_each_role(
     topics = {"request_log_topic": LOGS, "receiver_topic": PUSHES}
     for principal, role in (("User:shipper", "shipper"), ("User:quotaflow-operator", "apply")):
         for acl in acls.needed(role, topics):
-            operation = {"AlterConfigs": "ALTER_CONFIGS", "DescribeConfigs": "DESCRIBE_CONFIGS"}
-            name = operation.get(acl.operation, acl.operation.upper())
-            assert (acl.name, principal, name) in granted
+            assert (acl.name, principal, operation_of(acl).name) in granted

@@ -22,8 +22,9 @@ from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 
+from ..command_line import in_options
 from . import kafka_versions, version_traffic
-from .conftest import QUICK
+from .conftest import QUICK, by_reference
 from .tables_read import query
 from .test_feedback import apply, give_back
 from .test_feedback import rows as desired_rows
@@ -31,18 +32,14 @@ from .test_feedback import rows as desired_rows
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_200)]
 
 QUOTA = {"producer_byte_rate": "5000000"}
+REPLICAS = {"leader.replication.throttled.replicas": "0:1"}
+METRICS = {"metrics": "org.apache.kafka.producer.", "interval.ms": "60000"}
 CHANGES = (
     (ConfigEntity("", "user", "version-user"), QUOTA),
     (ConfigEntity("", "ip", "10.9.8.7"), {"connection_creation_rate": "5"}),
     (ConfigEntity("", "broker", "1"), {"leader.replication.throttled.rate": "8000000"}),
-    (
-        ConfigEntity("", "topic", version_traffic.TOPIC),
-        {"leader.replication.throttled.replicas": "0:1"},
-    ),
-    (
-        ConfigEntity("", "client-metrics", "version-metrics"),
-        {"metrics": "org.apache.kafka.producer.", "interval.ms": "60000"},
-    ),
+    (ConfigEntity("", "topic", version_traffic.TOPIC), REPLICAS),
+    (ConfigEntity("", "client-metrics", "version-metrics"), METRICS),
 )
 
 
@@ -57,8 +54,7 @@ class Site:
 
     def command(self, *words: str) -> int:
         """One command with this conf; its exit code."""
-        quick = [word for value in QUICK for word in ("--set", value)]
-        return execute([*words, "--conf", str(self.setup / "conf.yaml"), *quick])
+        return execute([*words, "--conf", str(self.setup / "conf.yaml"), *in_options(*QUICK)])
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """Rows of a query."""
@@ -73,35 +69,19 @@ def site(
     folder = tmp_path_factory.mktemp("release")
     classes = folder / "classes"
     classes.mkdir()
-    with LocalCluster(
-        folder / "cluster",
-        1,
-        kafka=kafka_versions.jars_of(request.param),
-        class_path=[classes],
-    ) as cluster:
-        files, login = cluster.request_logs, cluster.librdkafka_properties("shipper")
-        with Shipper(login, REQUEST_LOG_TOPIC, files) as shipper:
+    jars = kafka_versions.jars_of(request.param)
+    with LocalCluster(folder / "cluster", 1, kafka=jars, class_path=[classes]) as cluster:
+        shippers = cluster.librdkafka_properties("shipper")
+        with Shipper(shippers, REQUEST_LOG_TOPIC, cluster.request_logs) as shipper:
             version_traffic.work(cluster, classes)
             shipper.drain()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(
-                "VERSION_TEST_JAAS", cluster.client_properties("admin")["sasl.jaas.config"]
-            )
             site = Site(request.param, cluster, folder / "setup", folder / "warehouse")
-            assert init(site) == 0
+            login = by_reference(cluster, "VERSION_TEST_JAAS", patch)
+            options = in_options(*login, f"warehouse.path={site.warehouse}")
+            words = ["--bootstrap-server", cluster.bootstrap_servers, "--out", str(site.setup)]
+            assert execute(["init", *words, *options]) == 0
             yield site
-
-
-def init(site: Site) -> int:
-    values = {
-        "kafka.properties.security.protocol": "SASL_PLAINTEXT",
-        "kafka.properties.sasl.mechanism": "PLAIN",
-        "kafka.properties.sasl.jaas.config": "env:VERSION_TEST_JAAS",
-        "warehouse.path": str(site.warehouse),
-    }
-    words = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
-    servers = site.cluster.bootstrap_servers
-    return execute(["init", "--bootstrap-server", servers, "--out", str(site.setup), *words])
 
 
 def test_doctor_names_the_release_and_finds_nothing_wrong(

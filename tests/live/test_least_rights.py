@@ -28,6 +28,7 @@ from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas import acls
 from quotaflow.schemas.tables.snapshots import TRANSACTIONAL_IDS
 
+from . import live_configs
 from .guarded import TOPICS, USERS, conf_of, grant, guarded
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_200)]
@@ -120,7 +121,7 @@ def leased(login: Login) -> None:
 
 def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
     owner = ConfigEntity(login.cluster.cluster_id, entity.entity_type, entity.entity_name)
-    with exclusive_section.open_cluster(context.from_conf(login.conf).writes) as (_, configs):
+    with live_configs.opened(login.conf) as configs:
         (previewed,) = preview(configs, [_change(owner, key, value)])
         if previewed.step != STARTED:
             raise UnansweredError(str(previewed.detail))
@@ -132,17 +133,8 @@ def written(login: Login, entity: ConfigEntity, key: str, value: str) -> None:
 
 def _change(owner: ConfigEntity, key: str, value: str | None) -> Change:
     row = DesiredConfig(
-        *(
-            owner.cluster_id,
-            owner.entity_type,
-            owner.entity_name,
-            key,
-            value,
-            None,
-            "because",
-            "t",
-            "k",
-        ),
+        *(owner.cluster_id, owner.entity_type, owner.entity_name, key, value),
+        *(None, "because", "t", "k"),
         since=datetime.now(UTC),
         priority=1,
     )

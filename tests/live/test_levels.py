@@ -3,10 +3,8 @@
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.replica_moves import Throttled, move, replicas, set_rate
@@ -17,14 +15,15 @@ from quotaflow.pipelines.doctor import doctor
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.feedback.runs import apply_run, context
-from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from . import live_configs
 from .rack_scene import Roles, write
+from .readers import await_so
 from .tables_read import query
 
 TOPIC = "levels-moved"
@@ -71,35 +70,27 @@ def snapshot(conf: Conf) -> None:
 def test_a_move_is_followed_by_sizes_and_its_throttle_is_left_over_after_it(
     cluster: LocalCluster, admin_api: Conf, throttled: Throttled
 ) -> None:
-    folder = Path(admin_api.warehouse.path)
-    (moving,) = query(folder, f"SELECT * FROM ongoing_moves WHERE topic = '{TOPIC}'")
+    (moving,) = query(admin_api, f"SELECT * FROM ongoing_moves WHERE topic = '{TOPIC}'")
     assert (moving["replica_id"], moving["leader_id"]) == (throttled.follower, throttled.leader)
     assert moving["state"] == "moving"
     assert 0 < moving["size_bytes"] < moving["leader_size_bytes"]
     # A throttle lets through what it did not use in the eleven seconds before.
     assert RATE / 4 < moving["bytes_per_s"] < 12 * RATE
     assert moving["eta_s"] > 0
-    assert query(folder, "SELECT * FROM throttle_leftovers") == []
+    assert query(admin_api, "SELECT * FROM throttle_leftovers") == []
     with cluster.admin() as admin:
         for side, broker in (("leader", throttled.leader), ("follower", throttled.follower)):
             set_rate(admin, side, broker, None)
-        ended(admin, throttled)
+        await_so(lambda: replicas(admin, TOPIC) == [throttled.follower])
     snapshot(admin_api)
     time.sleep(STALE_S + 1)
     snapshot(admin_api)
-    assert query(folder, "SELECT * FROM ongoing_moves") == []
-    left = query(folder, "SELECT * FROM throttle_leftovers ORDER BY config_key")
+    assert query(admin_api, "SELECT * FROM ongoing_moves") == []
+    left = query(admin_api, "SELECT * FROM throttle_leftovers ORDER BY config_key")
     assert [(row["entity_name"], row["config_key"], row["config_value"]) for row in left] == [
         (TOPIC, "follower.replication.throttled.replicas", f"0:{throttled.follower}"),
         (TOPIC, "leader.replication.throttled.replicas", f"0:{throttled.leader}"),
     ]
-
-
-def ended(admin: KafkaAdminClient, throttled: Throttled) -> None:
-    deadline_s = time.monotonic() + 60
-    while replicas(admin, TOPIC) != [throttled.follower]:
-        assert time.monotonic() < deadline_s
-        time.sleep(0.2)
 
 
 @pytest.mark.usefixtures("throttled")
@@ -135,6 +126,6 @@ def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) ->
     snapshot(managed)
     _, outcomes = apply_run.apply_plan(context.from_conf(managed), None, lambda _: None)
     assert [(each.change.entity.entity_name, each.step) for each in outcomes] == [(TOPIC, DONE)] * 2
-    with exclusive_section.open_cluster(context.from_conf(managed).writes) as (_, configs):
+    with live_configs.opened(managed) as configs:
         live = configs.read(outcomes[0].change.entity)
     assert {key for key in live if "throttled" in key} == set()

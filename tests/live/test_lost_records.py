@@ -1,12 +1,10 @@
 """Retention that overtakes a job: named, accepted, counted, and the rest is read once."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 from kafka import TopicPartition
 
 from quotaflow.demo.cluster import LocalCluster
@@ -15,6 +13,8 @@ from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from . import quiet_clients
+from .conftest import of_topic
 from .tables_read import query
 
 JOB = "ingest_request_log"
@@ -29,20 +29,15 @@ class Log:
     name: str
 
     def send(self, numbers: range) -> None:
-        settings = {**self.cluster.librdkafka_properties("admin"), "enable.metrics.push": False}
-        producer = Producer(settings)
-        for number in numbers:
-            header = {"requestApiKeyName": "METADATA", "correlationId": number}
-            producer.produce(self.name, json.dumps({"isForwarded": False, "requestHeader": header}))
-        assert producer.flush(30) == 0
+        lines = map(quiet_clients.metadata_line, numbers)
+        quiet_clients.send(self.cluster, self.name, lines)
 
     def delete_before(self, offset: int) -> None:
         with self.cluster.admin() as admin:
             admin.delete_records({TopicPartition(self.name, 0): offset})
 
     def run(self, *, accept_lost_records: bool = False) -> int:
-        ingest = self.conf.ingest.model_copy(update={"request_log_topic": self.name})
-        conf = self.conf.model_copy(update={"ingest": ingest})
+        conf = of_topic(self.conf, self.name)
         return runner.run(
             conf, [JOB], None, lambda _: None, accept_lost_records=accept_lost_records
         )
@@ -52,7 +47,7 @@ class Log:
         return Warehouse(self.conf.warehouse).checkpoint(JOB)
 
     def read(self) -> list[int]:
-        rows = query(self.conf.warehouse.folder, "SELECT correlation_id FROM requests")
+        rows = query(self.conf, "SELECT correlation_id FROM requests")
         return sorted(row["correlation_id"] for row in rows)
 
     def lost(self) -> dict[str, int]:
@@ -60,7 +55,7 @@ class Log:
             "SELECT reason, sum(row_count) AS n FROM pipeline_progress WHERE outcome = 'lost' "
             "GROUP BY reason"
         )
-        return {row["reason"]: row["n"] for row in query(self.conf.warehouse.folder, sql)}
+        return {row["reason"]: row["n"] for row in query(self.conf, sql)}
 
 
 @pytest.fixture

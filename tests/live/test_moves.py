@@ -1,38 +1,32 @@
 """What becomes of moves of replicas on a real cluster, in tables, checks, and the plan."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import DELETE
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
-from quotaflow.pipelines.feedback.runs import apply_run, context, restore_run
-from quotaflow.pipelines.feedback.writing import exclusive_section
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.jobs import runner
 
-from . import move_scene
+from . import live_configs, move_scene
+from .conftest import conf_of_scene
 from .move_scene import DOWN, LEFT, LOG, RATE
 from .rack_scene import Roles
 from .tables_read import make_missing, query
 
 pytestmark = pytest.mark.faults
 JOBS = ["ingest_request_log", "request_results"]
-Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def conf(login: list[str], tmp_path_factory: pytest.TempPathFactory) -> Conf:
     """Conf of the shared cluster, with the log topic of the scene."""
-    warehouse = tmp_path_factory.mktemp("moves") / "warehouse"
-    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    ways += [f"warehouse.path={warehouse}", "plan.max_input_age_s=86400"]
-    return config.load(overrides=[*login, *ways])
+    folder = tmp_path_factory.mktemp("moves")
+    return conf_of_scene(login, folder, LOG, "plan.max_input_age_s=86400")
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +39,8 @@ def roles(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
         yield played
 
 
-def rows_of(conf: Conf, sql: str) -> list[Row]:
-    return query(Path(conf.warehouse.path), sql)
-
-
 def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> None:
-    rows = rows_of(conf, "SELECT * FROM reassignments")
+    rows = query(conf, "SELECT * FROM reassignments")
     states = {(row["topic"], row["replica_id"]): row["state"] for row in rows}
     assert states == {(LEFT, roles.other): "done", (DOWN, roles.away): "stuck"}
     assert {row["requested_by"] for row in rows} == {"User:admin"}
@@ -58,7 +48,7 @@ def test_a_move_to_a_broker_that_is_down_is_stuck(conf: Conf, roles: Roles) -> N
 
 @pytest.mark.shows("finds throttles that are left over or set in part")
 def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
-    rows = rows_of(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'stale_%'")
+    rows = query(conf, "SELECT * FROM throttle_checks WHERE finding LIKE 'stale_%'")
     findings = {(row["finding"], row["topic"], row["side"], row["broker_id"]) for row in rows}
     assert findings == {
         ("stale_list", LEFT, "leader", None),
@@ -73,7 +63,7 @@ def test_what_is_left_over_is_found(conf: Conf, roles: Roles) -> None:
 
 
 def test_what_this_login_left_over_is_planned_to_be_removed(conf: Conf, roles: Roles) -> None:
-    rows = rows_of(conf, "SELECT * FROM desired_configs WHERE config_key LIKE '%throttled%'")
+    rows = query(conf, "SELECT * FROM desired_configs WHERE config_key LIKE '%throttled%'")
     planned = {
         (row["entity_name"], row["config_key"]): (row["config_value"], row["prior_value"])
         for row in rows
@@ -95,13 +85,10 @@ def test_plans_that_are_applied_remove_what_is_left_over(conf: Conf, roles: Role
     assert _ended(applied) == [(first, DELETE, DONE), *[(LEFT, DELETE, DONE)] * 2]
     assert _ended(then) == [(second, DELETE, DONE)]
     entities = {outcome.change.entity for outcome in (*applied, *then)}
-    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
+    with live_configs.opened(conf) as configs:
         assert {key for e in entities for key in configs.read(e) if "throttled" in key} == set()
     # What is removed has no lease: it does not come back.
-    assert (
-        restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)[1]
-        == []
-    )
+    assert live_configs.restored(conf)[1] == []
 
 
 def _applied(conf: Conf) -> list[Outcome]:

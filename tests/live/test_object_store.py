@@ -17,14 +17,14 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf, WarehouseSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.runs import context
-from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..command_line import in_options
 from ..stores.object_server import ObjectServer, started
+from . import live_configs
 from .drive import Run
 from .tables_read import POINTS
 
@@ -99,8 +99,7 @@ def deployment(login: list[str], section: WarehouseSection) -> Deployment:
     pairs = [f"warehouse.{key}={value}" for key, value in given.items()]
     pairs += [f"warehouse.store.{key}={value}" for key, value in store.items()]
     pairs = [*login, *WAYS, *pairs]
-    words = [word for pair in pairs for word in ("--set", pair)]
-    return Deployment(config.load(overrides=pairs), words)
+    return Deployment(config.load(overrides=pairs), in_options(*pairs))
 
 
 def differing(both: tuple[Deployment, Deployment]) -> dict[str, Any]:
@@ -150,5 +149,5 @@ def test_a_plan_is_applied_and_given_back_from_a_store(
 
 
 def values(each: Deployment, entity: ConfigEntity) -> dict[str, str]:
-    with exclusive_section.open_cluster(context.from_conf(each.conf).writes) as (_, configs):
+    with live_configs.opened(each.conf) as configs:
         return dict(configs.read(entity))

@@ -1,8 +1,7 @@
 """An alert from its first breach to its end: only its client gets another subscription."""
 
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +25,7 @@ from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.tables import open_tables
 
+from .readers import await_so
 from .tables_read import query
 
 TOPIC = "alerted"
@@ -41,7 +41,6 @@ RESOURCE = "quotaflow-alert-idle"
 AGE = "plan.max_input_age_s=86400"
 """The shared warehouse may be old by now."""
 JOBS = ["ingest_request_log", "client_metrics", "metric_alerts"]
-TIMEOUT_S = 60.0
 
 
 @pytest.fixture
@@ -117,13 +116,6 @@ def await_interval(cluster: LocalCluster, interval_ms: int) -> None:
     await_so(lambda: intervals_now() == [interval_ms])
 
 
-def await_so(condition: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.2)
-
-
 def changes(conf: Conf) -> tuple[Change, ...]:
     """The plan's changes of client metrics now; nothing is blocked."""
     made = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
@@ -145,7 +137,7 @@ def carry_out(conf: Conf, planned_changes: tuple[Change, ...]) -> None:
 
 
 def of_tables(conf: Conf, sql: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in query(Path(conf.warehouse.path), sql)]
+    return [tuple(row.values()) for row in query(conf, sql)]
 
 
 def intervals(conf: Conf) -> dict[str, list[int]]:

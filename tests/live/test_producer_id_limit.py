@@ -7,7 +7,6 @@ from datetime import timedelta
 from threading import Event, Thread
 
 import pytest
-from confluent_kafka import Producer
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.raw_producer import RawProducer
@@ -17,6 +16,7 @@ from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.udfs.rules.limit import LimitBounds
 
+from . import quiet_clients
 from .test_feedback import apply, current, give_back, rows
 
 USER, LOOP, ADDRESS = "erin", "limited-loop", "127.0.0.77"
@@ -61,9 +61,8 @@ class Innocent:
     """The same user elsewhere, with one producer at an even pace."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        login = cluster.librdkafka_properties(USER)
-        settings = {"client.id": "limited-calm", "enable.idempotence": True, "linger.ms": 0}
-        self._producer = Producer({**login, **settings, "enable.metrics.push": False})
+        calm = {"client_id": "limited-calm", "enable_idempotence": True, "linger_ms": 0}
+        self._producer = quiet_clients.producer(cluster, USER, **calm)
         self._send()
         assert self._producer.flush(30) == 0
 

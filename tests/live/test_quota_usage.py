@@ -13,14 +13,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.declared import result_of
 
+from ..rows import row
 from ..rule_rows import Rows, compute
+from . import quiet_clients
 from .drive import parsed
 from .jmx import jmx
 from .quota_levels import ANY, FETCHED, LEVELS, PRODUCED, TIME, limit, set_quotas
@@ -44,8 +46,7 @@ class Traffic:
 
     def produce(self, user: str, client_id: str, per_s: float) -> None:
         record = Random(client_id).randbytes(RECORD_BYTES)
-        settings = {"client.id": client_id, "linger.ms": 0, "enable.metrics.push": False}
-        producer = Producer(self.cluster.librdkafka_properties(user) | settings)
+        producer = quiet_clients.producer(self.cluster, user, client_id=client_id, linger_ms=0)
         began, sent = time.monotonic(), 0
         while not self.stop.wait(max(0.0, began + sent / per_s - time.monotonic())):
             producer.produce(self.topic, record)
@@ -54,7 +55,7 @@ class Traffic:
         producer.flush(10)
 
     def consume(self, user: str, client_id: str) -> None:
-        settings = {"client.id": client_id, "group.id": client_id, "enable.metrics.push": False}
+        settings = {"client.id": client_id, "group.id": client_id} | quiet_clients.QUIET
         consumer = Consumer(self.cluster.librdkafka_properties(user) | settings)
         consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
         while not self.stop.is_set():
@@ -77,19 +78,11 @@ class Traffic:
 
 def quotas(cluster: LocalCluster, since: datetime) -> Rows:
     """The quotas as a snapshot would have them."""
+    users = {"cluster_id": cluster.cluster_id, "is_default_ip": False}
     return [
-        {
-            "cluster_id": cluster.cluster_id,
-            "event_time": since,
-            "user": user or None,
-            "is_default_user": user == ANY,
-            "client_id": client_id or None,
-            "is_default_client_id": client_id == ANY,
-            "is_default_ip": False,
-            "config_key": key,
-            "quota": limit(level, key),
-            "is_removed": False,
-        }
+        row("client_quotas", since, users, config_key=key, quota=limit(level, key))
+        | {"user": user or None, "is_default_user": user == ANY}
+        | {"client_id": client_id or None, "is_default_client_id": client_id == ANY}
         for (level, key), (user, client_id) in LEVELS.items()
     ]
 
@@ -173,7 +166,7 @@ def test_limit_entity_and_rate_are_the_brokers(cluster: LocalCluster, windows: i
     assert levels["q-6", FETCHED] == levels["q-7", FETCHED] == 6
     assert levels["q-7", TIME] == 7
     assert {levels[client_id, TIME] for client_id in CLIENTS} == {8}
-    ours = {bucket(row): row["quota"] for row in rows}
+    ours = {bucket(each): each["quota"] for each in rows}
     assert {client: logged.get(client) for client in ours} == ours
     assert {bucket(row) for row in rows} <= measured[0].keys()
 

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
+from ..schemas.views.view_tables import picked
 from . import rack_scene, replay_tables
+from .conftest import conf_of_scene
 from .rack_scene import (
     BURST_RECORDS,
     FULL,
@@ -57,33 +58,21 @@ def scene(
     cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Scene:
     """Played once, and every table made of it."""
-    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    ours = [
-        f"warehouse.path={tmp_path_factory.mktemp('racks') / 'warehouse'}",
-        f"racks.127.0.0.1/32={HERE}",
-    ]
-    conf = config.load(overrides=[*login, *ways, *ours])
+    folder = tmp_path_factory.mktemp("racks")
+    conf = conf_of_scene(login, folder, LOG, f"racks.127.0.0.1/32={HERE}")
     played = rack_scene.play(cluster, conf)
     runner.run(conf, JOBS, None, lambda _: None)
     Warehouse(conf.warehouse).ensure(lambda: session.get(conf.spark), EMPTY)
     return played
 
 
-def rows_of(scene: Scene, sql: str) -> list[Row]:
-    return query(Path(scene.conf.warehouse.path), sql)
-
-
 def choices(scene: Scene, client_id: str) -> list[Row]:
     """Rows of a client, in order of time, partition and broker."""
-    return rows_of(
-        scene,
+    return query(
+        scene.conf,
         f"SELECT * FROM preferred_replicas WHERE client_id = '{client_id}' "
         "ORDER BY event_time, partition, broker_id",
     )
-
-
-def picked(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in rows]
 
 
 def leaders(scene: Scene) -> dict[int, int]:
@@ -101,13 +90,8 @@ def test_a_consumer_reads_in_its_rack_and_leaders_elsewhere_name_it(
         (SPREAD, partition, broker_id, 0) for partition in range(3)
     ]
     sent = [row for row in rows if row["redirects"] > 0]
-    names = (
-        "partition",
-        "broker_id",
-        "preferred_read_replica",
-        "expected_replica",
-        "recommended_replica",
-    )
+    replicas = ("preferred_read_replica", "expected_replica", "recommended_replica")
+    names = ("partition", "broker_id", *replicas)
     assert picked(sent, *names) == [
         (partition, leader, *[broker_id] * 3)
         for partition, leader in leaders(scene).items()
@@ -181,13 +165,10 @@ def test_leaders_named_whom_the_rule_names(scene: Scene) -> None:
 
 @pytest.mark.shows("compares the rack that a client has with the rack that it reads from")
 def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
-    rows = rows_of(
-        scene, "SELECT client_id, declared_rack, inferred_rack, verdict FROM client_racks"
+    rows = query(
+        scene.conf, "SELECT client_id, declared_rack, inferred_rack, verdict FROM client_racks"
     )
-    verdicts = {
-        row["client_id"]: (row["declared_rack"], row["inferred_rack"], row["verdict"])
-        for row in rows
-    }
+    verdicts = {client_id: tuple(verdict) for client_id, *verdict in map(dict.values, rows)}
     home, away = scene.rack(scene.roles.home), scene.rack(scene.roles.away)
     racks = {f"{PREFIX}{rack}": rack for rack in scene.cluster.racks.values()}
     racks |= dict.fromkeys((TINY, HUGE, SHORT, REDIRECTED), home) | {STICKY: away}
@@ -201,7 +182,7 @@ def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
 
 @pytest.mark.shows("advises racks and places of replicas, with what each saves")
 def test_advice_is_to_tell_a_rack_and_to_place_a_replica(scene: Scene) -> None:
-    rows = rows_of(scene, "SELECT * FROM replica_advice WHERE advice <> 'move_leader'")
+    rows = query(scene.conf, "SELECT * FROM replica_advice WHERE advice <> 'move_leader'")
     names = ("advice", "client_id", "client_rack", "topic")
     assert sorted(picked(rows, *names), key=str) == [
         ("place_replica", None, NOWHERE, SPREAD),
@@ -215,12 +196,12 @@ def test_advice_is_to_tell_a_rack_and_to_place_a_replica(scene: Scene) -> None:
 
 
 def sizes(scene: Scene, client_id: str) -> Row:
-    (row,) = rows_of(scene, f"SELECT * FROM fetch_sizes WHERE client_id = '{client_id}'")
+    (row,) = query(scene.conf, f"SELECT * FROM fetch_sizes WHERE client_id = '{client_id}'")
     return row
 
 
 def advised(scene: Scene, client_id: str) -> list[tuple[Any, ...]]:
-    rows = rows_of(scene, f"SELECT * FROM fetch_advice WHERE client_id = '{client_id}'")
+    rows = query(scene.conf, f"SELECT * FROM fetch_advice WHERE client_id = '{client_id}'")
     return picked(rows, "advice", "setting", "current_value", "recommended_value")
 
 
@@ -250,16 +231,7 @@ def test_a_batch_over_the_limit_comes_whole_and_is_named(scene: Scene) -> None:
     assert short["first_batch_fetches"] == short["oversized_batches"] == LARGE_RECORDS
     (size,) = {batch["bytes"] for batch in short["largest_oversized"]}
     assert LARGE_BYTES < size < LARGE_BYTES + 200
-    named = {
-        (oversized["topic"], oversized["partition"], oversized["fetch_offset"])
-        for oversized in short["largest_oversized"]
-    }
-    assert named == {(LARGE, 0, offset) for offset in range(LARGE_RECORDS)}
-    assert advised(scene, SHORT) == [
-        (
-            "raise_max_partition_fetch_bytes",
-            "max.partition.fetch.bytes",
-            SHORT_BYTES,
-            short["max_response_bytes"],
-        )
-    ]
+    named = picked(short["largest_oversized"], "topic", "partition", "fetch_offset")
+    assert set(named) == {(LARGE, 0, offset) for offset in range(LARGE_RECORDS)}
+    setting = ("raise_max_partition_fetch_bytes", "max.partition.fetch.bytes")
+    assert advised(scene, SHORT) == [(*setting, SHORT_BYTES, short["max_response_bytes"])]

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
 
 from quotaflow.demo import request_lines
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.ports import LOOPBACK, free_ports
-from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark.jars import jar_set
 
-from .conftest import QUICK
+from . import quiet_clients
+from .conftest import QUICK, by_reference, conf_of_scene
 from .jmx import jmx
+from .readers import await_so
 from .tables_read import query
 
 pytestmark = pytest.mark.faults
@@ -68,14 +68,10 @@ def tiered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 @pytest.fixture(scope="module")
 def filled(tiered: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the reads of a client of a group, from the first record to the last."""
-    folder = tmp_path_factory.mktemp("tables") / "warehouse"
-    properties = tiered.client_properties("admin")
+    folder = tmp_path_factory.mktemp("tables")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TIERED_JAAS", properties.pop("sasl.jaas.config"))
-        login = [f"kafka.properties.{key}={value}" for key, value in properties.items()]
-        login += ["kafka.properties.sasl.jaas.config=env:TIERED_JAAS"]
-        ways = ["ingest.receiver_topic=null", f"warehouse.path={folder}", *QUICK]
-        conf = config.load(overrides=[*login, *ways])
+        login = by_reference(tiered, "TIERED_JAAS", patch)
+        conf = conf_of_scene(login, folder, REQUEST_LOG_TOPIC, *QUICK)
         write(tiered)
         await_tiers(conf)
         began_ms = request_lines.now_ms()
@@ -84,7 +80,7 @@ def filled(tiered: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Pa
         lines = (line for line in request_lines.logged(tiered) if line["ts"] >= began_ms)
         request_lines.ship(tiered, REQUEST_LOG_TOPIC, lines)
         runner.run(conf, JOBS, None, lambda _: None)
-    return folder
+    return conf.warehouse.folder
 
 
 def write(cluster: LocalCluster) -> None:
@@ -92,8 +88,7 @@ def write(cluster: LocalCluster) -> None:
     configs = {"remote.storage.enable": "true", "local.retention.bytes": "1"}
     configs |= {"segment.bytes": str(SEGMENT_BYTES)}
     cluster.create_topics([TOPIC], partitions=1, configs=configs)
-    login = cluster.librdkafka_properties("alice") | {"enable.metrics.push": False}
-    producer = Producer(login | {"batch.size": 10_000})
+    producer = quiet_clients.producer(cluster, "alice", batch_size=10_000)
     for n in range(RECORDS):
         producer.produce(TOPIC, random.Random(n).randbytes(RECORD_BYTES))
         producer.poll(0)
@@ -102,11 +97,13 @@ def write(cluster: LocalCluster) -> None:
 
 def await_tiers(conf: Conf) -> None:
     """Take snapshots until the local log starts in the last segment."""
-    deadline_s = time.monotonic() + TIMEOUT_S
     last = RECORDS - 2 * SEGMENT_BYTES // RECORD_BYTES
-    while local_start(Path(conf.warehouse.path)) < last:
-        assert time.monotonic() < deadline_s
+
+    def is_tiered() -> bool:
         take.take(conf, datetime.now(UTC), lambda _: None)
+        return local_start(conf.warehouse.folder) >= last
+
+    await_so(is_tiered)
 
 
 def local_start(folder: Path) -> int:
@@ -123,19 +120,16 @@ def local_start(folder: Path) -> int:
 
 def read(cluster: LocalCluster) -> None:
     """All, as a member of a group."""
-    consumer = Consumer(
-        cluster.librdkafka_properties(USER)
-        | {"client.id": READER, "group.id": GROUP, "auto.offset.reset": "earliest"}
-        | {"max.partition.fetch.bytes": PARTITION_BYTES, "enable.metrics.push": False}
-    )
-    consumer.subscribe([TOPIC])
+    login, size = cluster.librdkafka_properties(USER), PARTITION_BYTES
     count, deadline_s = 0, time.monotonic() + TIMEOUT_S
-    while count < RECORDS:
-        assert time.monotonic() < deadline_s, count
-        messages = consumer.consume(500, 0.2)
-        assert [message for message in messages if message.error()] == []
-        count += len(messages)
-    consumer.close()
+    with quiet_clients.reader(
+        login, TOPIC, GROUP, READER, max_partition_fetch_bytes=size
+    ) as consumer:
+        while count < RECORDS:
+            assert time.monotonic() < deadline_s, count
+            messages = consumer.consume(500, 0.2)
+            assert [message for message in messages if message.error()] == []
+            count += len(messages)
 
 
 @pytest.fixture(scope="module")

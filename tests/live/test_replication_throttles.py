@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
 
 from quotaflow.demo import traffic_configs
 from quotaflow.demo.cluster import LocalCluster
@@ -20,6 +19,7 @@ from quotaflow.pipelines.results.declared import result_of
 
 from ..oracle.rules.rate import SimpleRate
 from ..rule_rows import Rows, compute
+from . import quiet_clients
 from .drive import Run, parsed
 from .jmx import jmx
 from .tables_read import query
@@ -78,8 +78,7 @@ class Poll(NamedTuple):
 def moved_under_throttle(cluster: LocalCluster, topic: str) -> tuple[int, list[Poll]]:
     """The broker that was read from, and what it measured meanwhile."""
     leader = 1
-    settings = {"linger.ms": 50, "enable.metrics.push": False}
-    producer = Producer(cluster.librdkafka_properties("alice") | settings)
+    producer = quiet_clients.producer(cluster, "alice", linger_ms=50)
     record = Random(73).randbytes(RECORD_BYTES)
     for _ in range(SIZE // RECORD_BYTES):
         producer.produce(topic, record)

@@ -1,11 +1,8 @@
 """capture on a real broker: the level of its request log comes back however a capture ends."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +15,15 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import context, request_logger, restore_run
+from quotaflow.pipelines.feedback.runs import context, request_logger
 from quotaflow.pipelines.feedback.writing import exclusive_section
 
-from . import printed_command
+from ..command_line import in_options
+from ..own_process import quotaflow
+from . import live_configs, logged_process, printed_command
 
 BROKER = 3
 LOGGER = "kafka.request.logger"
-TIMEOUT_S = 120.0
 
 
 class CrashError(Exception):
@@ -41,7 +39,7 @@ def set_level(conf: Conf, value: str) -> None:
     alter = requests.IncrementalAlterConfigsRequest(
         resources=[(ConfigResourceType.BROKER_LOGGER.value, str(BROKER), [(LOGGER, 0, value)])]
     )
-    with exclusive_section.open_cluster(context.from_conf(conf).writes) as (_, configs):
+    with live_configs.opened(conf) as configs:
         assert configs.state.ask(alter, BROKER).responses[0].error_code == 0
 
 
@@ -66,19 +64,15 @@ def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
             context.from_conf(conf), switch.request, lambda _: None, on_step=passed
         )
     assert level(conf) == "DEBUG"
-    _, outcomes = restore_run.restore_configs(
-        context.from_conf(conf), lambda _: None, everything=True
-    )
+    _, outcomes = live_configs.restored(conf)
     assert [(o.step, o.change.value) for o in outcomes] == [(DONE, "INFO")]
     assert level(conf) == "INFO"
 
 
 @pytest.fixture
 def command(conf: Conf, login: list[str]) -> list[str]:
-    overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
-    options = [word for pair in overrides for word in ("--set", pair)]
-    capture = ["capture", "--broker", str(BROKER), "--for", "10m"]
-    return [sys.executable, "-m", "quotaflow.pipelines", *capture, *options]
+    options = in_options(*login, f"warehouse.path={conf.warehouse.folder}")
+    return quotaflow("capture", "--broker", str(BROKER), "--for", "10m", *options)
 
 
 @pytest.mark.faults
@@ -87,30 +81,15 @@ def test_an_end_from_outside(
     conf: Conf, command: list[str], ending: signal.Signals, tmp_path: Path
 ) -> None:
     log = tmp_path / "stderr"
-    with (
-        log.open("wb") as stderr,
-        subprocess.Popen(
-            [*command, "--yes"],
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        ) as process,
-    ):
-        try:
-            deadline_s = time.monotonic() + TIMEOUT_S
-            while b"following" not in log.read_bytes():
-                assert time.monotonic() < deadline_s, log.read_text()
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.1)
-            assert level(conf) == "DEBUG"
-            process.send_signal(ending)
-            is_killed = ending == signal.SIGKILL
-            assert process.wait(TIMEOUT_S) == (-ending if is_killed else 130), log.read_text()
-        finally:
-            process.kill()
+    with logged_process.logging([*command, "--yes"], log, b"following") as process:
+        assert level(conf) == "DEBUG"
+        process.send_signal(ending)
+        is_killed = ending == signal.SIGKILL
+        code = -ending if is_killed else 130
+        assert process.wait(logged_process.TIMEOUT_S) == code, log.read_text()
     if is_killed:
         assert level(conf) == "DEBUG"
-        restore_run.restore_configs(context.from_conf(conf), lambda _: None, everything=True)
+        live_configs.restored(conf)
     assert level(conf) == "INFO"
 
 

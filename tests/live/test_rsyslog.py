@@ -9,18 +9,17 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.line_filter import CLIENT_ID
 
 from ..record_batches import parsed
+from . import quiet_clients
+from .odd_lines import OddLines
 
 pytestmark = pytest.mark.more
 
 TOPIC = "lines-by-rsyslog"
 PACKAGES = ("rsyslog", "rsyslog-kafka", "librdkafka1", "libestr0", "libfastjson4", "liblognorm5")
-LONG = 1_500_000
 OURS = "usr/lib/x86_64-linux-gnu"
 
 
@@ -73,20 +72,13 @@ def running(
 
 
 def received(cluster: LocalCluster, count: int) -> list[tuple[bytes | None, bytes]]:
-    login = cluster.librdkafka_properties("admin")
-    consumer = Consumer(
-        login | {"group.id": TOPIC, "auto.offset.reset": "earliest", "enable.metrics.push": False}
-    )
-    consumer.subscribe([TOPIC])
-    records = []
-    try:
+    login, records = cluster.librdkafka_properties("admin"), []
+    with quiet_clients.reader(login, TOPIC, TOPIC) as consumer:
         while len(records) < count and (message := consumer.poll(60)) is not None:
             assert message.error() is None
             records.append((message.key(), message.value()))
         # Nothing comes behind what was expected.
         assert consumer.poll(2) is None
-    finally:
-        consumer.close()
     return records
 
 
@@ -94,22 +86,16 @@ def test_every_line_arrives_once_over_rotations(
     running: subprocess.Popen[bytes], cluster: LocalCluster, golden: Path, tmp_path: Path
 ) -> None:
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_bytes().splitlines()
-    whole = lines[0]
-    long = whole.replace(b'"clientId":"', b'"clientId":"' + b"x" * LONG, 1)
-    odd = whole.replace(b'"clientId":"', '"clientId":"caf\xe9 \\t  '.encode(), 1)
-    secret = re.sub(rb'"requestApiKey":\d+', b'"requestApiKey":51', whole, count=1)
-    own = re.sub(rb'"clientId":"[^"]*"', b'"clientId":"%s"' % CLIENT_ID.encode(), whole, count=1)
-    own = re.sub(rb'"principal":"[^"]*"', b'"principal":"User:shipper"', own)
-    alike = own.replace(b"User:shipper", b"User:mallory")
+    made = OddLines(lines[0])
     log = tmp_path / "requests.jsonl"
     with log.open("ab") as file:
-        file.writelines(line + b"\n" for line in (*lines, long, secret))
+        file.writelines(line + b"\n" for line in (*lines, made.long, made.secret))
     first = received(cluster, len(lines) + 1)
     log.rename(tmp_path / "requests.1.jsonl")
-    log.write_bytes(b"".join(line + b"\n" for line in (odd, own, alike)))
+    log.write_bytes(b"".join(line + b"\n" for line in (made.odd, made.own, made.alike)))
     second = received(cluster, 2)
-    assert [value for _, value in first] == [*lines, long]
-    assert [value for _, value in second] == [odd, alike]
+    assert [value for _, value in first] == [*lines, made.long]
+    assert [value for _, value in second] == [made.odd, made.alike]
     assert {key for key, _ in (*first, *second)} == {b"1"}
     rows = parsed(value for _, value in (*first, *second))
     assert {row["reason"] for row in rows} == {None}

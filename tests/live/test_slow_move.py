@@ -11,13 +11,13 @@ from quotaflow.demo import pause_scene
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.replica_moves import Throttled, move
 from quotaflow.demo.request_lines import now_ms
-from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import apply_run, context, restore_run
+from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.schemas.configs import BROKER
 
-from .conftest import login_of
+from . import live_configs
+from .conftest import conf_of_scene, login_of
 from .rack_scene import Roles
 from .slow_move import CAPACITY, LOG, RATE, TOPIC, WRITTEN, Move, await_end, started
 from .tables_read import make_missing
@@ -48,9 +48,7 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
         await_end(admin, throttled)
         time.sleep(1)
         half_way_ms = (raised_ms + now_ms()) // 2
-        _, restored = restore_run.restore_configs(
-            context.from_conf(conf), lambda _: None, everything=True
-        )
+        _, restored = live_configs.restored(conf)
         assert {(o.change.value, o.step) for o in restored} == {(str(RATE), DONE)}
     running.go_on(half_way_ms)
     foretold = running.move()
@@ -92,11 +90,9 @@ def test_a_follower_that_must_catch_up_gets_its_bandwidth_beside_partitions_at_m
 
 def conf_of(login: list[str], folder: Path) -> Conf:
     """Conf of a plan that sets rates of moves."""
-    ours = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    ours += [f"warehouse.path={folder / 'warehouse'}", "replication.manage=true"]
-    ours += [f"replication.capacity_bytes_per_s={CAPACITY}"]
-    ours += ["results.settle_s=1", "plan.max_input_age_s=86400"]
-    return config.load(overrides=[*login, *ours])
+    rates = ["replication.manage=true", f"replication.capacity_bytes_per_s={CAPACITY}"]
+    at_once = ["results.settle_s=1", "plan.max_input_age_s=86400"]
+    return conf_of_scene(login, folder, LOG, *rates, *at_once)
 
 
 def flagged(move: Move) -> None:

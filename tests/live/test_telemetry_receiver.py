@@ -3,13 +3,13 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Message, Producer
 from kafka.admin import ConfigResource, ConfigResourceType
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
@@ -19,6 +19,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.errors import KafkaError
 
 from ..cases import cases
+from . import quiet_clients
 from .jmx import jmx
 from .readers import await_so
 
@@ -37,18 +38,10 @@ def pushing_client(cluster: LocalCluster, client_id: str) -> Iterator[None]:
 
 def pushes(cluster: LocalCluster, client_id: str, timeout_s: float = 30) -> list[Message]:
     """The first two pushes of this client on the topic."""
-    consumer = Consumer(
-        {
-            **cluster.librdkafka_properties("admin"),
-            "group.id": f"test-{uuid4().hex}",
-            "auto.offset.reset": "earliest",
-            "enable.metrics.push": False,
-        }
-    )
+    login, group = cluster.librdkafka_properties("admin"), f"test-{uuid4().hex}"
     messages: list[Message] = []
     deadline = time.monotonic() + timeout_s
-    with closing(consumer):
-        consumer.subscribe([TELEMETRY_TOPIC])
+    with quiet_clients.reader(login, TELEMETRY_TOPIC, group) as consumer:
         while len(messages) < 2 and time.monotonic() < deadline:
             message = consumer.poll(1)
             if message and ("client_id", client_id.encode()) in (message.headers() or []):
@@ -167,27 +160,17 @@ def set_reporters(cluster: LocalCluster, reporters: str) -> None:
     ("receiver", "message"),
     [
         pytest.param({"queue.max.bytes": "0"}, "queue.max.bytes: Value must be", id="a bound of 0"),
-        pytest.param(
-            {"queue.max.records": "many"},
-            "queue.max.records",
-            id="not a number",
-            marks=pytest.mark.faults,
-        ),
-        pytest.param({"topic": ""}, "topic", id="no topic", marks=pytest.mark.faults),
-        pytest.param(
-            {"bootstrap.servers": ""},
-            "bootstrap.servers",
-            id="nowhere to send to",
-            marks=pytest.mark.faults,
-        ),
-        pytest.param(
-            {"que.max.bytes": "9"}, "unknown que.max.bytes, known are", id="a misspelling"
-        ),
-        pytest.param(
-            {"producer.acks": "5"},
-            "acks",
-            id="a producer that cannot be",
-            marks=pytest.mark.faults,
+        pytest.param({"que.max.bytes": "9"}, "unknown que.max.bytes, known are", id="misspelled"),
+        *(
+            pytest.param(
+                {key: value}, key.removeprefix("producer."), id=key, marks=pytest.mark.faults
+            )
+            for key, value in (
+                ("queue.max.records", "many"),
+                ("topic", ""),
+                ("bootstrap.servers", ""),
+                ("producer.acks", "5"),
+            )
         ),
     ],
 )

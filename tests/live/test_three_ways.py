@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
 from deltalake import DeltaTable
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
@@ -16,6 +15,9 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
+
+from . import quiet_clients
+from .conftest import conf_of_scene
 
 TOPIC = "otlp_metrics"
 PUSHES_PER_BATCH = 7
@@ -109,19 +111,9 @@ def by_collector(
 ) -> list[dict[str, Any]]:
     """The points of a warehouse that knows the receiver's pushes by a Collector alone."""
     cluster.create_topics([TOPIC], configs={"max.message.bytes": str(BATCH_BYTES)})
-    as_exporter = {"enable.metrics.push": False, "message.max.bytes": BATCH_BYTES}
-    producer = Producer(cluster.librdkafka_properties("admin") | as_exporter)
-    for value in collected(pushes(filled, "receiver")):
-        producer.produce(TOPIC, value)
-    assert producer.flush(30) == 0
-    ways = {"request_log_topic": "null", "receiver_topic": "null", "otlp_topic": TOPIC}
-    conf = config.load(
-        overrides=[
-            *login,
-            f"warehouse.path={tmp_path / 'warehouse'}",
-            *(f"ingest.{way}={topic}" for way, topic in ways.items()),
-        ]
-    )
+    values = collected(pushes(filled, "receiver"))
+    quiet_clients.send(cluster, TOPIC, values, message_max_bytes=BATCH_BYTES)
+    conf = conf_of_scene(login, tmp_path, None, f"ingest.otlp_topic={TOPIC}")
     runner.run(conf, ["ingest_otlp", "client_metrics"], None, lambda _: None)
     rows: list[dict[str, Any]] = (
         DeltaTable(tmp_path / "warehouse" / "client_metrics").to_pyarrow_table().to_pylist()

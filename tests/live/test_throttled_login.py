@@ -9,10 +9,9 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.kafka import admin
 
-from .test_feedback import BYTES, apply, rows
+from .test_feedback import BYTES, apply, give_back, rows
 
 SHARE = "request_percentage"
 LEAST = 0.01
@@ -34,7 +33,4 @@ def test_all_changes_of_a_throttled_login_are_made(cluster: LocalCluster, conf: 
             assert traffic_configs.set_quota("admin", SHARE, None)(client).error_code == 0
     assert [outcome.step for outcome in outcomes] == [DONE] * 10
     assert took_s > 2, "brokers did not throttle"
-    given_back = restore_run.restore_configs(
-        context.from_conf(conf), lambda _: None, everything=True
-    )[1]
-    assert [outcome.step for outcome in given_back] == [DONE] * 10
+    assert [outcome.step for outcome in give_back(conf)] == [DONE] * 10

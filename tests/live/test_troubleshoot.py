@@ -1,10 +1,8 @@
 """troubleshoot as a process, against a real librdkafka: points come, and the resource goes."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,10 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from deltalake import write_deltalake
 
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
@@ -25,15 +21,15 @@ from quotaflow.demo.shipper import MAX_LINE_BYTES, Shipper
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lease
 
-from ..schemas.views.view_tables import make_answers
-from . import printed_command
+from ..command_line import in_options
+from ..own_process import quotaflow
+from ..schemas.views.view_tables import make_answers, make_tables
+from . import logged_process, printed_command
 
 PRODUCER = "org.apache.kafka.producer."
 SUBSCRIBED = f"{PRODUCER}connection."
-TIMEOUT_S = 120.0
 _TRIES = 120
 
 
@@ -85,18 +81,12 @@ def _subscription(line: dict[str, Any], client_id: str) -> dict[str, Any] | None
 @pytest.fixture
 def command(cluster: LocalCluster, client_id: str, conf: Conf, login: list[str]) -> list[str]:
     """The command for that client, on tables that know it."""
-    row = subscription_of(cluster, client_id)
-    for table in TABLES.values():
-        rows = [row] if table.name == "telemetry_subscriptions" else []
-        content = pa.Table.from_pylist(rows, schema=table.arrow)
-        partitions = list(table.partitioning) or None
-        folder = Warehouse(conf.warehouse).folder(table.name)
-        write_deltalake(folder, content, partition_by=partitions)
-    make_answers(Warehouse(conf.warehouse), "SELECT * FROM client_instances")
-    overrides = [*login, f"warehouse.path={conf.warehouse.folder}"]
-    options = [word for pair in overrides for word in ("--set", pair)]
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {"telemetry_subscriptions": [subscription_of(cluster, client_id)]})
+    make_answers(warehouse, "SELECT * FROM client_instances")
+    options = in_options(*login, f"warehouse.path={conf.warehouse.folder}")
     words = [client_id, "--metrics", PRODUCER, "--interval", "1s", "--json", *options]
-    return [sys.executable, "-m", "quotaflow.pipelines", "troubleshoot", *words]
+    return quotaflow("troubleshoot", *words)
 
 
 def leases(cluster: LocalCluster) -> list[str]:
@@ -147,31 +137,15 @@ def test_without_yes_nothing_is_written_and_what_is_shown_can_be_run(
 def test_an_end_from_outside_however_often_takes_it_back(
     cluster: LocalCluster, command: list[str], ending: signal.Signals, times: int, tmp_path: Path
 ) -> None:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    log = tmp_path / "stderr"
-    with (
-        log.open("wb") as stderr,
-        subprocess.Popen(
-            [*command, "--for", "5m", "--yes"],
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            env=environment,
-        ) as process,
-    ):
-        try:
-            deadline_s = time.monotonic() + TIMEOUT_S
-            while b"requested by client-metrics" not in log.read_bytes():
-                assert time.monotonic() < deadline_s, log.read_text()
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.1)
-            assert len(leases(cluster)) == 1
-            for _ in range(times):
-                process.send_signal(ending)
-                time.sleep(0.15)
-            # Once all is taken back, a further one may kill it.
-            killed = {-ending} if times > 1 else set()
-            assert process.wait(TIMEOUT_S) in {130} | killed, log.read_text()
-        finally:
-            process.kill()
+    log, subscribed = tmp_path / "stderr", b"requested by client-metrics"
+    words = [*command, "--for", "5m", "--yes"]
+    with logged_process.logging(words, log, subscribed) as process:
+        assert len(leases(cluster)) == 1
+        for _ in range(times):
+            process.send_signal(ending)
+            time.sleep(0.15)
+        # Once all is taken back, a further one may kill it.
+        killed = {-ending} if times > 1 else set()
+        assert process.wait(logged_process.TIMEOUT_S) in {130} | killed, log.read_text()
     assert "is deleted" in log.read_text()
     assert leases(cluster) == []
