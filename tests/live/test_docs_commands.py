@@ -7,7 +7,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,12 +16,14 @@ import yaml
 
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
 
+from ..command_line import Command, in_options
 from ..documented_commands import PAGES, in_blocks, words
+from ..own_process import quotaflow
+from ..rows import SOFTWARE, row
 
 READ_TABLES = {
     *("tables", "describe", "show", "sql", "ddl", "metrics", "jobs", "why", "what-if"),
@@ -41,16 +42,11 @@ COMMANDS = sorted(
 )
 
 
-@pytest.mark.parametrize("command", [t for t in COMMANDS if words(t)[0] in READ_TABLES])
-def test_a_command_that_reads_tables_runs(
-    command: str, filled: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = words(command)
-    place = [] if arguments[0] in WITHOUT_CONF else ["--set", f"warehouse.path={filled}"]
-    code = execute([*without_conf(arguments), *place])
-    output = capsys.readouterr()
-    assert code == 0, f"{command}: {output.err}"
-    assert output.out
+@pytest.mark.parametrize("text", [t for t in COMMANDS if words(t)[0] in READ_TABLES])
+def test_a_command_that_reads_tables_runs(text: str, filled: Path, command: Command) -> None:
+    arguments = words(text)
+    place = [] if arguments[0] in WITHOUT_CONF else in_options(f"warehouse.path={filled}")
+    assert command(*without_conf(arguments), *place).out
 
 
 def without_conf(arguments: list[str]) -> list[str]:
@@ -64,9 +60,8 @@ def place(cluster: LocalCluster, filled: Path, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("reader")
     shutil.copytree(filled, folder / "home" / "warehouse")
     properties = cluster.client_properties("admin")
-    properties["sasl.jaas.config"] = "env:READER_JAAS"
     conf = {
-        "kafka": {"properties": properties},
+        "kafka": {"properties": properties | {"sasl.jaas.config": "env:READER_JAAS"}},
         "warehouse": {"path": str(folder / "home" / "warehouse")},
         "plan": {"max_input_age_s": 86_400},
         "alerts": {"webhook": {"url": "env:READER_URL"}},
@@ -89,14 +84,10 @@ def add_live_client(folder: Path, cluster_id: str) -> None:
 
     By Spark: delta-rs does not write to clustered tables.
     """
-    row = {
-        **{"cluster_id": cluster_id, "event_time": datetime.now(UTC)},
-        **{"client_instance_id": "AAAAAAAAQACAAAAAAAAAAQ", "client_id": "orders"},
-        **{"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"},
-        **{"error_code": 0, "push_interval_ms": 60_000},
-    }
-    table = TELEMETRY_SUBSCRIPTIONS
-    rows = pa.Table.from_pylist([row], schema=table.arrow)
+    table, given = TELEMETRY_SUBSCRIPTIONS, {"cluster_id": cluster_id, "push_interval_ms": 60_000}
+    given |= {"client_instance_id": "AAAAAAAAQACAAAAAAAAAAQ", "client_id": "orders"}
+    client = row(table.name, datetime.now(UTC), given, error_code=0, **SOFTWARE)
+    rows = pa.Table.from_pylist([client], schema=table.arrow)
     frame = frames.from_arrow(session.get(config.SparkSection()), rows)
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     warehouse.write(frame.write.format("delta").mode("append"), table.name)
@@ -118,14 +109,14 @@ def test_a_command_that_needs_more_runs(
     elif "--conf" not in arguments and arguments[0] not in WITHOUT_CONF:
         arguments = [*arguments, "--conf", "conf.yaml"]
     if arguments[0] == "pseudonym":
-        arguments = [*arguments, "--set", "privacy.key=env:READER_KEY"]
+        arguments = [*arguments, *in_options("privacy.key=env:READER_KEY")]
     secrets = {
         "READER_JAAS": cluster.client_properties("admin")["sasl.jaas.config"],
         "READER_KEY": "k" * 32,
         "READER_URL": webhook,
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "quotaflow.pipelines", *arguments],
+        quotaflow(*arguments),
         cwd=place,
         env=os.environ | {"QUOTAFLOW_HOME": str(place / "home")} | secrets,
         stdout=subprocess.PIPE,

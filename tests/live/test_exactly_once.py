@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import session
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ..own_process import quotaflow
 from .tables_read import contents
 
 TIMEOUT_S = 600
@@ -33,23 +33,19 @@ class Driver:
         self.jobs = tuple(jobs)
         self.warehouse = folder / "warehouse"
         self.file = folder / "conf.yaml"
-        self.file.write_text(
-            yaml.safe_dump(
-                {
-                    "kafka": {"properties": dict(conf.kafka.properties)},
-                    "warehouse": {"path": str(self.warehouse)},
-                    "alerts": conf.alerts.model_dump(),
-                    "producer_ids": conf.producer_ids.model_dump(),
-                    "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
-                    "spark": {"conf": dict(spark)},
-                }
-            )
-        )
+        sections = {
+            "kafka": {"properties": dict(conf.kafka.properties)},
+            "warehouse": {"path": str(self.warehouse)},
+            "alerts": conf.alerts.model_dump(),
+            "producer_ids": conf.producer_ids.model_dump(),
+            "ingest": {"max_offsets_per_trigger": LINES_PER_BATCH},
+            "spark": {"conf": dict(spark)},
+        }
+        self.file.write_text(yaml.safe_dump(sections))
 
     def start(self) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "quotaflow.pipelines", "run", *self.jobs, "--once"]
         return subprocess.Popen(
-            [*command, "--conf", str(self.file)],
+            quotaflow("run", *self.jobs, "--once", "--conf", str(self.file)),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -21,6 +21,9 @@ from .identity_provider import IdentityProvider
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 SECRET = "sasl.oauthbearer.client.secret"
+USES = pytest.mark.parametrize(
+    "runs", [False, pytest.param(True, marks=pytest.mark.faults)], ids=["by itself", "run --once"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,10 @@ def by_token(site: Site) -> dict[str, str]:
     }
 
 
-def test_a_token_does_for_every_use(site: Site, tmp_path: Path) -> None:
-    all_uses.check(by_token(site), tmp_path, {SECRET: identity_provider.CLIENT_SECRET})
+@USES
+def test_a_token_does_for_every_use(site: Site, tmp_path: Path, *, runs: bool) -> None:
+    secrets = {SECRET: identity_provider.CLIENT_SECRET}
+    all_uses.check(by_token(site), tmp_path, secrets, runs=runs)
     # Of the driver and of a task at least, beside those of commands.
     assert site.provider.tokens > 4
 
@@ -115,11 +120,14 @@ def test_doctor_names_the_subject_of_a_token(site: Site, monkeypatch: pytest.Mon
     assert f"it is User:{identity_provider.SUBJECT}, from the token's claim sub" in finding.observed
 
 
+@USES
 @pytest.mark.parametrize("kind", stores.KINDS)
-def test_java_s_key_stores_do_for_every_use(site: Site, tmp_path: Path, kind: str) -> None:
+def test_java_s_key_stores_do_for_every_use(
+    site: Site, tmp_path: Path, kind: str, *, runs: bool
+) -> None:
     given = stores.client_properties(site.stores, kind) | {"bootstrap.servers": site.certificates}
     secrets = {key: given.pop(key) for key in list(given) if key.endswith("password")}
-    all_uses.check(given, tmp_path, secrets)
+    all_uses.check(given, tmp_path, secrets, runs=runs)
 
 
 def test_texts_of_keys_do_for_every_use(site: Site, tmp_path: Path) -> None:
@@ -133,20 +141,6 @@ def test_texts_of_keys_do_for_every_use(site: Site, tmp_path: Path) -> None:
         "ssl.truststore.certificates": (site.stores / "broker.pem").read_text(),
     }
     all_uses.check(given, tmp_path, secrets)
-
-
-@pytest.mark.faults
-def test_run_once_works_by_a_token(site: Site, tmp_path: Path) -> None:
-    secrets = {SECRET: identity_provider.CLIENT_SECRET}
-    all_uses.check(by_token(site), tmp_path, secrets, runs=True)
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("kind", stores.KINDS)
-def test_run_once_works_by_a_certificate(site: Site, tmp_path: Path, kind: str) -> None:
-    given = stores.client_properties(site.stores, kind) | {"bootstrap.servers": site.certificates}
-    secrets = {key: given.pop(key) for key in list(given) if key.endswith("password")}
-    all_uses.check(given, tmp_path, secrets, runs=True)
 
 
 def test_a_refused_client_of_the_provider_is_one_error(

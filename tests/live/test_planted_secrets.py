@@ -22,6 +22,8 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines.spark import session
 
 from ..cases import cases
+from ..command_line import in_options
+from ..own_process import quotaflow
 from ..planted import files_with
 from .guarded import guarded
 from .java_left import await_none
@@ -45,7 +47,7 @@ class Bench:
 
     def run(self, *words: str, **changed: str) -> int:
         """A command in a process of its own; what it says is kept in files, to be searched."""
-        command = [sys.executable, "-m", "quotaflow.pipelines", *words, "--conf", str(self.conf)]
+        command = quotaflow(*words, "--conf", str(self.conf))
         places = {"TMPDIR": self.folder / "tmp", "QUOTAFLOW_HOME": self.folder / "home"}
         env = os.environ | self.planted | {k: str(v) for k, v in places.items()} | changed
         name = f"{len(list(self.folder.glob('*.said'))):02}-{words[0]}"
@@ -180,7 +182,7 @@ def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: 
 def test_a_run_that_fails_says_no_secret(
     bench: Bench, words: tuple[str, ...], changed: dict[str, str], code: int, message: str
 ) -> None:
-    options = [part for pair in words for part in ("--set", pair)]
+    options = in_options(*words)
     is_literal = any("literal" in pair for pair in words)
     assert bench.run("run", "ingest_request_log", "--once", *options, **changed) == code
     assert message in bench.last_output()

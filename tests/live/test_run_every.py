@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -31,6 +30,7 @@ from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming import checkpoints
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..own_process import quotaflow
 from .tables_read import query
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(7_200)]
@@ -75,10 +75,8 @@ def traffic(cluster: LocalCluster) -> Iterator[Shipper]:
 def conf_file(cluster: LocalCluster, folder: Path) -> Path:
     """Conf that names no cluster; the login is in an environment variable."""
     properties = cluster.client_properties("admin")
-    del properties["sasl.jaas.config"]
-    properties["sasl.jaas.config"] = "env:RUN_EVERY_JAAS"
     settings = {
-        "kafka": {"properties": properties},
+        "kafka": {"properties": properties | {"sasl.jaas.config": "env:RUN_EVERY_JAAS"}},
         "warehouse": {"path": str(folder / "warehouse")},
         "spark": {"conf": session.SHORT_LIVED},
     }
@@ -90,8 +88,8 @@ def conf_file(cluster: LocalCluster, folder: Path) -> Path:
 @contextmanager
 def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The command in a terminal's foreground group of its own; nothing of it outlives the block."""
-    command = [sys.executable, "-m", "quotaflow.pipelines", "run", "--conf", str(conf)]
-    command += ["--every", "10s", "--metrics-port", str(port)]
+    every = ("--every", "10s", "--metrics-port", str(port))
+    command = quotaflow("run", "--conf", str(conf), *every)
     with (
         log.open("ab") as output,
         subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True) as process,
@@ -223,7 +221,7 @@ def test_it_is_scraped_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.M
                 assert Warehouse(config.WarehouseSection(path=str(folder))).holder() is None
             shipper.drain()
         acked = shipper.counts.acked
-        once = [sys.executable, "-m", "quotaflow.pipelines", "run", "--once", "--conf", str(conf)]
+        once = quotaflow("run", "--once", "--conf", str(conf))
         subprocess.run(once, check=True, timeout=600)
         on_cluster = {"cluster_id": cluster.cluster_id}
     outcomes = outcomes_of_ingest(folder)

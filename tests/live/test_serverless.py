@@ -7,7 +7,6 @@ broker, whose topic holds recorded lines.
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,8 @@ import yaml
 
 from quotaflow.demo.cluster import LocalCluster
 
+from ..command_line import in_options
+from ..own_process import quotaflow
 from ..pipelines.spark import remote_spark
 from ..test_jobs_yaml import DEFINED
 from . import recent_lines
@@ -62,9 +63,9 @@ class Serverless:
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """A command with this conf and catalog."""
-        place = [*("--conf", str(self.conf)), *("--set", f"warehouse.catalog_schema={SCHEMA}")]
+        place = ["--conf", str(self.conf), *in_options(f"warehouse.catalog_schema={SCHEMA}")]
         return subprocess.run(
-            [sys.executable, "-m", "quotaflow.pipelines", *words, *place],
+            quotaflow(*words, *place),
             capture_output=True,
             text=True,
             env=os.environ | self.environment,

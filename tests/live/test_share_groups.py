@@ -1,16 +1,15 @@
 """Java's share consumers on a real cluster: deliveries, quotas, locks (KIP-932)."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.config import QuotasSection, WarehouseSection
+from quotaflow.pipelines.config import QuotasSection
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..command_line import Command
 from ..rule_rows import compute
 from ..schemas.views.view_tables import make_tables
 from . import share_scene
@@ -81,12 +80,10 @@ def test_a_throttled_share_consumer_is_charged_to_its_quota_of_bytes(
 
 @pytest.mark.faults
 def test_why_names_a_share_consumer_under_a_quota_of_bytes(
-    usage: list[Row], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    usage: list[Row], warehouse: Warehouse, table_command: Command
 ) -> None:
-    warehouse = Warehouse(WarehouseSection(path=str(tmp_path)))
     make_tables(warehouse, {"quota_usage": usage})
-    assert execute(["why", THROTTLED, "--set", f"warehouse.path={tmp_path}"]) == 0
-    out = capsys.readouterr().out
+    out = table_command("why", THROTTLED).out
     assert "requests charged to consumer_byte_rate were throttled" in out
     assert "most likely by its consumer_byte_rate" in out
     assert "SHARE_FETCH of share groups" in out

@@ -2,12 +2,13 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import yaml
 
 from quotaflow.pipelines.spark import session
+
+from ...own_process import quotaflow
 
 TIMEOUT_S = 280
 
@@ -27,7 +28,7 @@ def conf_file(folder: Path, **sections: object) -> Path:
 
 def command(conf: Path, *jobs: str) -> list[str]:
     """The command line that runs these jobs once."""
-    program = [sys.executable, "-m", "quotaflow.pipelines"]
+    program = quotaflow()
     return [*program, "run", *jobs, "--once", "--conf", str(conf)]
 
 

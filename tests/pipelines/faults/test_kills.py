@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from ...own_process import quotaflow
 from . import recorded
 from .command import conf_file
 from .driver import contents, outcome
@@ -129,7 +129,7 @@ def test_a_kill_at_any_point_of_results_changes_no_table_and_upkeep_deletes_what
     for file in left["traffic"] + left["pipeline_progress"]:
         time_s = file.stat().st_mtime - MONTH_S
         os.utime(file, (time_s, time_s))
-    program = [sys.executable, "-m", "quotaflow.pipelines", "upkeep", *left]
+    program = quotaflow("upkeep", *left)
     kept = [f"--set=upkeep.retention_days.{name}=null" for name in left]
     conf = warehouse.parent / "conf.yaml"
     subprocess.run([*program, *kept, "--conf", conf], check=True, timeout=600)

@@ -16,7 +16,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark import session
 
-from ...own_process import python
+from ...own_process import python, quotaflow
 
 START = """
 from quotaflow.pipelines import config
@@ -118,7 +118,7 @@ def test_a_jvm_that_ended_by_itself_is_told_in_one_line(tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     run = ["run", "request_results", "--once", "--set", f"warehouse.path={warehouse}"]
     with subprocess.Popen(
-        [sys.executable, "-m", "quotaflow.pipelines", *run],
+        quotaflow(*run),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
