@@ -14,7 +14,6 @@ from quotaflow.pipelines.feedback.runs import (
     apply_run,
     context,
     frozen_plans,
-    panic_run,
     restore_run,
 )
 from quotaflow.pipelines.terminal import output
@@ -159,7 +158,7 @@ def _restore(opened: "Context", *, everything: bool, layout: Layout) -> None:
 
 def _panic(opened: "Context", *, yes: bool, layout: Layout, all_deployments: bool) -> None:
     if not yes:
-        previews = panic_run.preview(opened, all_deployments=all_deployments)
+        previews = restore_run.preview_panic(opened, all_deployments=all_deployments)
         for each in previews:
             _restored(each.plan, [], layout=layout)
         if any(each.plan.changes for each in previews):
@@ -167,7 +166,7 @@ def _panic(opened: "Context", *, yes: bool, layout: Layout, all_deployments: boo
             raise typer.Exit(plan.CHANGES_WAITING)
         return
     with interrupts.noted() as is_over:
-        done = panic_run.restore(
+        done = restore_run.restore_panic(
             opened, interrupts.stop_reason(is_over), all_deployments=all_deployments
         )
         for each in done:

@@ -74,7 +74,9 @@ def troubleshoot(
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
     request = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
-    prepared = subscription_request.prepare(settings, request)
+    prepared = subscription_request.prepare(
+        settings.kafka, settings.ingest, browsing.open_reader(settings), request
+    )
     for text in prepared.notes:
         output.note(text)
     if yes:

@@ -44,14 +44,10 @@ class PlanSection(Section):
     `ingest.shipper_principals`, and, for advice and plans, to what the view `protected_principals`
     shows of the cluster. Name super users here: Kafka hides `super.users`.
     """
-    violation_lookback_s: Seconds = 3_600
-    """Age in seconds up to which a breach of a producer-id quota counts against its user."""
     offence_period_s: Annotated[int, Field(ge=60, le=LONGEST_S)] = 1_800
-    """Seconds, at least 60, for which a source of producer ids must offend before a plan limits it.
-    The advice has this time to work.
+    """Seconds, at least 60, in half of whose minutes a source of producer ids must offend before a
+    plan limits it. The advice has this time to work.
     """
-    offence_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Share of the minutes of that period with more ids than the quota; above 0, at most 1."""
     address_history_s: Seconds = 7 * 86_400
     """Seconds of requests, without a gap of an hour, that must show who else uses an address before
     a plan limits it.
@@ -64,22 +60,14 @@ class PlanSection(Section):
     """The longest lease of a limit: when its offence comes back, the next lease is twice as long;
     60 to 2,592,000 (30 days).
     """
-    hysteresis: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    """Share of a client quota by which another must differ to be written; 0 or more, below 1."""
     max_step_factor: Annotated[float, Field(gt=1, le=10)] = 2.0
     """Greatest factor by which a client quota or a limit changes at once, up or down, and down in a
     `restore`; above 1, at most 10.
     """
     min_gain: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Share by which a limit must lower the offence, or it is reverted; above 0, below 1."""
-    no_gain_pause_s: Seconds = 86_400
-    """Seconds after a limit without gain in which no other is set."""
     min_history_s: Seconds = 604_800
     """Seconds of known usage that a user must have before a plan sets a first quota."""
-    dead_time_s: Seconds = 1_200
-    """Seconds from a write to the first result that shows its effect, until at least 5 changes were
-    measured (docs/quotas.md#how-long-does-a-change-take-to-show).
-    """
     cooldown_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
     """Seconds that a quota or rate stays before it is changed again; 0 or more. Urgent changes do
     not wait.
@@ -105,14 +93,9 @@ class PlanSection(Section):
     """
     max_input_age_s: Seconds = 900
     """Greatest age in seconds of request log, results, telemetry, snapshot or an answer as evidence
-    of a plan.
+    of a plan. An input of a job that takes longer may be twice as old as the 95th percentile of its
+    lag in the last day, and at most an hour.
     """
-    input_age_factor: Annotated[float, Field(ge=1, le=10)] = 2.0
-    """An input may be this many times the measured lag of its job old, if that is longer; the lag
-    is the 95th percentile of the last day. 1 to 10.
-    """
-    max_lagging_age_s: Seconds = 3_600
-    """Greatest age in seconds by `plan.input_age_factor`."""
     max_plan_age_s: Seconds = 3_600
     """Seconds in which a frozen plan may be applied."""
     tolerated_managers: list[Manager] = Field(default=["kafka-reassign-partitions", "quotaflow"])

@@ -317,7 +317,6 @@ judged AS (
             AS is_connection_kept,
         offences.offending_minutes,
         CAST(ceil(bounds.offence_period_s / 60) AS BIGINT) AS period_minutes,
-        bounds.offence_share,
         neighbours.other_principals,
         neighbours.other_principal,
         CASE
@@ -394,7 +393,7 @@ decided AS (
             ELSE 'address'
         END AS step,
         CASE
-            WHEN offending_minutes < offence_share * period_minutes THEN 'offence_too_short'
+            WHEN offending_minutes < 5e-1 * period_minutes THEN 'offence_too_short'
             WHEN harm IS NULL THEN 'no_harm'
             WHEN takes_producer_ids_rate THEN NULL
             WHEN is_hidden THEN 'clients_hidden'

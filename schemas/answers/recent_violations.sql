@@ -3,14 +3,14 @@
 -- area: producer_ids
 -- level: sampled_log
 -- description: The seconds over the quota (KIP-936) that a plan can answer: those of the last hour
---   (conf's plan.violation_lookback_s) of what is known of the cluster, so that a principal that
---   stopped is not limited for ever. Only seconds that a burst with an accused cause explains
---   count: a deploy is normal, and nobody is limited for an unknown cause.
+--   of what is known of the cluster, so that a principal that stopped is not limited for ever. Only
+--   seconds that a burst with an accused cause explains count: a deploy is normal, and nobody is
+--   limited for an unknown cause.
 -- key: cluster_id, principal, broker_id, event_time
 -- time: event_time
 -- clustering: event_time, principal
 -- lookbacks:
---   producer_id_rates: 1 h, plan.violation_lookback_s * 1 s
+--   producer_id_rates: 1 h
 --   pipeline_progress: 7 d
 --   fetch_sizes: 7 d
 -- columns:
@@ -28,16 +28,10 @@ WITH newest AS (
     WHERE job <> 'snapshot'
     GROUP BY cluster_id
 ),
-lookback AS (
-    SELECT cluster_id, CAST(setting_value AS DOUBLE) AS lookback_s
-    FROM current_settings
-    WHERE setting = 'plan.violation_lookback_s'
-),
 violating AS (
     SELECT rates.*
     FROM producer_id_rates AS rates
     LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
-    LEFT JOIN lookback ON rates.cluster_id = lookback.cluster_id
     LEFT JOIN protected_principals AS protected
         ON rates.cluster_id = protected.cluster_id AND rates.principal = protected.principal
     WHERE
@@ -46,8 +40,7 @@ violating AS (
         AND rates.kind = 'allocation'
         AND rates.principal LIKE 'User:%'
         AND coalesce(
-            unix_millis(newest.event_time) - unix_millis(rates.event_time)
-            < coalesce(lookback.lookback_s, 3600e0) * 1e3,
+            unix_millis(newest.event_time) - unix_millis(rates.event_time) < 3600000,
             true
         )
 ),

@@ -302,8 +302,8 @@ class Simulation:
         """The journal of one run of a command."""
         if not self.is_signed:
             return self.journal
-        topic = self.topic.reader()
-        return open_journal(self.journal.records, self.signer, "c1", topic, self.journal)
+        topic, records = self.topic.reader(), self.journal.records
+        return open_journal(records, topic.read(), self.signer, "c1", topic, tables=self.journal)
 
     def _check(self, write: Write) -> None:
         key = write.change.desired.key

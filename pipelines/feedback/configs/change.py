@@ -170,6 +170,14 @@ class Plan:
         return _hash([change.shown for change in self.changes], _PLAN_ID_CHARS)
 
 
+@dataclass(frozen=True, slots=True)
+class FrozenPlan:
+    """A plan as it was frozen, and the time of the freeze."""
+
+    plan: Plan
+    frozen_at: datetime
+
+
 def purpose_of(row: DesiredConfig) -> str:
     """The purpose of a plan's row: a revert is a restore, in steps too."""
     return RESTORE if row.direction == REVERT else APPLY
@@ -218,6 +226,11 @@ def is_same_value(key: str, one: str | None, other: str | None) -> bool:
     if config.is_list:
         return set(list_entries(one)) == set(list_entries(other))
     return config.plain(one) == config.plain(other)
+
+
+def shown(value: str | None) -> str:
+    """A value in a sentence."""
+    return "not set" if value is None else value
 
 
 def expires_at(change: Change, now: datetime) -> datetime | None:

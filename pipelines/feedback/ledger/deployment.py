@@ -3,7 +3,7 @@
 import hashlib
 import os
 import secrets as random_secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,15 +31,15 @@ def writing_signer(
     section: FeedbackSection,
     warehouse: WarehouseSection,
     cluster_id: str,
-    read: Callable[[], Iterable[Item]],
+    items: Iterable[Item],
 ) -> Signer:
     """The same for what writes: it makes a key where there is none, and nothing that it signed.
 
-    `read` gives the records of the topic of leases. Raises FeedbackError if a lost key signed some.
+    `items` are the records of the topic of leases. Raises FeedbackError if a lost key signed some.
     """
     signer_now = signer(section, warehouse)
     if not signer_now.keys and not warehouse.catalog_schema:
-        refused = read_book(read(), signer_now, cluster_id).refused.values()
+        refused = read_book(items, signer_now, cluster_id).refused.values()
         live = [each for each in refused if not each.is_over]
         if live:
             leases = counted(len(live), "lease")

@@ -6,11 +6,13 @@ missing one are noticed. Pure: topic and key are arguments.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import Baseline, Key, Ledger, OwnedConfig, Record
@@ -24,8 +26,6 @@ Item = tuple[bytes, bytes | None]
 _TAG_CHARS = 16
 _NAME_CHARS = 100
 _KEY_PARTS = 5
-_TIMES = ("event_time", "expires_at")
-_FIELDS = tuple(each.name for each in fields(Record) if each.name != "entity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,13 @@ def head_key(deployment: str) -> bytes:
     return json.dumps([HEAD, deployment], separators=(",", ":")).encode()
 
 
+_LEASE = TypeAdapter(Lease)
+
+
 def to_item(lease: Lease, signer: Signer) -> tuple[Lease, Item]:
     """The lease with its MAC, and its record of the topic."""
     key = topic_key(lease.key)
-    text = _text(_lease_object(lease))
+    text = _LEASE.dump_json(lease, exclude={"mac"}).decode()
     mac = signer.mac(LEASE, [key.decode(), text])
     return replace(lease, mac=mac), (key, _envelope(lease.deployment, text, mac))
 
@@ -165,8 +168,12 @@ def to_item(lease: Lease, signer: Signer) -> tuple[Lease, Item]:
 def head_item(tags: Iterable[str], sequence: int, cluster_id: str, signer: Signer) -> Item:
     """The head of this deployment: its newest sequence, and the tags of its leases."""
     key = head_key(signer.deployment)
-    text = _text({"cluster_id": cluster_id, "sequence": sequence, "tags": sorted(tags)})
+    text = json.dumps({"cluster_id": cluster_id, "sequence": sequence, "tags": sorted(tags)})
     return key, _envelope(signer.deployment, text, signer.mac(HEAD, [key.decode(), text]))
+
+
+def _envelope(deployment: str, text: str, mac: str) -> bytes:
+    return json.dumps({"deployment": deployment, "text": text, "mac": mac}).encode()
 
 
 def read_book(items: Iterable[Item], signer: Signer, cluster_id: str) -> LeaseBook:
@@ -245,7 +252,7 @@ def _lease(key: Key, item: Item, signer: Signer) -> tuple[str, Lease | None]:
     deployment, text, mac = _opened(item[1] or b"")
     if not signer.is_valid(LEASE, [item[0].decode(), text], mac):
         return deployment, None
-    lease = replace(_from_object(key, json.loads(text)), mac=mac)
+    lease = replace(_LEASE.validate_json(text), mac=mac)
     is_of_key = lease.key == key and lease.deployment == deployment
     return deployment, lease if is_of_key else None
 
@@ -253,10 +260,10 @@ def _lease(key: Key, item: Item, signer: Signer) -> tuple[str, Lease | None]:
 def _refused(key: Key, item: Item, why: str) -> RefusedLease:
     """What a lease claims that is not believed: everybody may have written it."""
     claimed, is_readable = None, False
-    with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        lease = _from_object(key, json.loads(_opened(item[1] or b"")[1]))
+    with suppress(ValueError):
+        lease = _LEASE.validate_json(_opened(item[1] or b"")[1])
         claimed = ledger([lease]).assuming_open_done().owned.get(key)
-        is_readable = True
+        is_readable = lease.key == key
     return RefusedLease(f"its lease in the topic {why}", claimed, is_readable)
 
 
@@ -301,99 +308,3 @@ def _opened(value: bytes) -> tuple[str, str, str]:
     if not all(isinstance(part, str) for part in parts):
         return "", "", ""
     return parts[0][:_NAME_CHARS], parts[1], parts[2]
-
-
-def _envelope(deployment: str, text: str, mac: str) -> bytes:
-    return json.dumps({"deployment": deployment, "text": text, "mac": mac}).encode()
-
-
-def _text(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"))
-
-
-def _lease_object(lease: Lease) -> dict[str, Any]:
-    return {
-        "cluster_id": lease.key[0].cluster_id,
-        "deployment": lease.deployment,
-        "sequence": lease.sequence,
-        "owned": None if lease.owned is None else _owned_object(lease.owned),
-        "open_records": [
-            [
-                _record_object(record),
-                baseline.prior_value,
-                _time(baseline.first_recorded_at),
-                _time(at),
-            ]
-            for record, baseline, at in lease.open_records
-        ],
-        "last_write": None if lease.last_write is None else _record_object(lease.last_write),
-        "unstored": [_record_object(record) for record in lease.unstored],
-        "replaces": lease.replaces,
-    }
-
-
-def _from_object(key: Key, content: Mapping[str, Any]) -> Lease:
-    entity = ConfigEntity(content["cluster_id"], *_rest(key[0]))
-    owned, last = content["owned"], content["last_write"]
-    return Lease(
-        key=(entity, key[1]),
-        deployment=content["deployment"],
-        sequence=content["sequence"],
-        owned=None if owned is None else _to_owned(entity, owned),
-        open_records=tuple(
-            (_to_record(entity, record), Baseline(prior, _to_time(since)), _to_time(at))
-            for record, prior, since, at in content["open_records"]
-        ),
-        last_write=None if last is None else _to_record(entity, last),
-        unstored=tuple(_to_record(entity, record) for record in content["unstored"]),
-        replaces=content["replaces"],
-    )
-
-
-def _rest(entity: ConfigEntity) -> Sequence[Any]:
-    return entity.entity_type, entity.entity_name, entity.client_id
-
-
-def _owned_object(owned: OwnedConfig) -> dict[str, Any]:
-    return {
-        "prior_value": owned.prior_value,
-        "value": owned.value,
-        "since": _time(owned.since),
-        "expires_at": _time(owned.expires_at),
-        "record": _record_object(owned.record),
-        "first_recorded_at": _time(owned.first_recorded_at),
-        "entry_times": {entry: _time(at) for entry, at in owned.entry_times.items()},
-    }
-
-
-def _to_owned(entity: ConfigEntity, content: Mapping[str, Any]) -> OwnedConfig:
-    entries = {entry: _to_time(at) for entry, at in content["entry_times"].items()}
-    expires_at = content["expires_at"]
-    return OwnedConfig(
-        prior_value=content["prior_value"],
-        value=content["value"],
-        since=_to_time(content["since"]),
-        expires_at=None if expires_at is None else _to_time(expires_at),
-        record=_to_record(entity, content["record"]),
-        first_recorded_at=_to_time(content["first_recorded_at"]),
-        entry_times=entries,
-    )
-
-
-def _record_object(record: Record) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in _FIELDS}
-    return values | {name: _time(values[name]) for name in _TIMES}
-
-
-def _to_record(entity: ConfigEntity, content: Mapping[str, Any]) -> Record:
-    columns: dict[str, Any] = {name: content.get(name) for name in _FIELDS}
-    columns |= {name: columns[name] and _to_time(columns[name]) for name in _TIMES}
-    return Record(entity=entity, **columns)
-
-
-def _time(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat(timespec="microseconds")
-
-
-def _to_time(text: str) -> datetime:
-    return datetime.fromisoformat(text)

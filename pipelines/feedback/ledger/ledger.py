@@ -143,10 +143,10 @@ class Ledger:
         for record in in_order:
             builder.add(record)
         made = (*(r for r in in_order if r.step == DONE), *builder.all_open_records())
-        yielded, released = _left_to_others(in_order)
+        released = {record.key: record for record in in_order if record.step == RELEASED}
         return replace(
             builder.ledger(),
-            yielded=yielded,
+            yielded=_yielded(in_order),
             released=released,
             applied=tuple(record for record in made if _is_applied(record)),
             halts=_halts(in_order),
@@ -278,20 +278,15 @@ def _order(record: Record) -> tuple[bool, int, datetime, str, int]:
     return (False, 0, *order) if sequence is None else (True, sequence, *order)
 
 
-def _left_to_others(
-    in_order: Iterable[Record],
-) -> tuple[dict[Key, Record], dict[Key, Record]]:
-    """The yielded configs that we did not write since, and the last release of each config."""
+def _yielded(in_order: Iterable[Record]) -> dict[Key, Record]:
+    """The yielded configs that we did not write since."""
     yielded: dict[Key, Record] = {}
-    released: dict[Key, Record] = {}
     for record in in_order:
         if record.step == YIELDED:
             yielded[record.key] = record
-        elif record.step == RELEASED:
-            released[record.key] = record
         elif record.step == DONE and _is_applied(record):
             yielded.pop(record.key, None)
-    return yielded, released
+    return yielded
 
 
 def _halts(in_order: Iterable[Record]) -> dict[str, Record]:

@@ -14,6 +14,7 @@ from quotaflow.pipelines.feedback.configs.change import (
     Change,
     is_same_value,
     list_entries,
+    shown,
 )
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, STARTED, UNDONE, Record
 from quotaflow.schemas.configs import BROKER_LOGGER
@@ -56,7 +57,7 @@ def previewed(change: Change, actual: Mapping[str, str]) -> Outcome:
         return Outcome(change, STARTED)
     if is_made(change, actual):
         return Outcome(change, ALREADY_SET)
-    return Outcome(change, MOVED, f"it is {_shown(now)} now, and was planned on {_shown(prior)}")
+    return Outcome(change, MOVED, f"it is {shown(now)} now, and was planned on {shown(prior)}")
 
 
 def is_made(change: Change, actual: Mapping[str, str]) -> bool:
@@ -96,7 +97,7 @@ def resolve(
         return UNDONE, "a later write of ours made it so"
     if is_same_value(record.config_key, now, record.prior_value):
         return UNDONE, "it was not written"
-    return MOVED, f"it is {_shown(now)} now, set by another login"
+    return MOVED, f"it is {shown(now)} now, set by another login"
 
 
 def _covers(later: Record, record: Record) -> bool:
@@ -111,7 +112,3 @@ def is_as_recorded(record: Record, now: str | None) -> bool:
     """Whether a config has the value that a record of its write names."""
     write = record.operation, record.operand, record.config_value
     return _has_value(record.config_key, *write, now)
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value

@@ -225,17 +225,19 @@ class SignedJournal:
 
 def open_journal(
     records: Iterable[Record],
+    items: Iterable[Item],
     signer: Signer,
     cluster_id: str,
     topic: LeaseTopic,
-    tables: Journal | None,
+    *,
+    tables: Journal | None = None,
 ) -> SignedJournal:
     """The journal of a run, once it stored what a run without tables left.
 
-    `records` are those of the tables.
+    `records` are those of the tables, and `items` those of the topic.
     """
     stored = [record for record in records if signer.verifies(record)]
-    book = read_book(topic.read(), signer, cluster_id)
+    book = read_book(items, signer, cluster_id)
     newest = max((record.sequence or 0 for record in stored), default=0)
     opened = SignedJournal(signer, cluster_id, topic, book, tables=tables, sequence=newest)
     opened.settle(record.mac for record in stored)

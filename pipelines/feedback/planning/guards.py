@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from quotaflow.pipelines.feedback.configs.change import Halt, is_same_value
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig, Group
-from quotaflow.pipelines.feedback.ledger.ledger import Ledger
+from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
-from quotaflow.pipelines.feedback.planning.holds import Key
+from quotaflow.pipelines.feedback.planning.preflight import NOBODY, Preflight
 from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
@@ -64,6 +64,8 @@ _NAMES_OF_DEFAULTS = (None, "", "<default>")
 _WRITABLE_DEFAULT = (USER, None, None, PRODUCER_IDS_RATE.key)
 """Type, name, client id and key of the one default that a plan may write (KIP-936)."""
 _ANY = "*"
+_HYSTERESIS = 0.1
+"""The share of a client quota by which another must differ to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,8 @@ class PlanPolicy:
 
     `excluded_principals`: as Kafka prints them. `protected`: others that no quota may slow down ->
     the code of protected_principals. `refused_keys`: configs that this cluster refused
-    when a snapshot probed it, with its answer. `harm` returns how an entity's rows would harm a
-    live client, None if not. `without_harmed` returns the rows without clients that they would
-    harm, and why these are left out. `inputs_at`: the newest time of request log, results,
+    when a snapshot probed it, with its answer. `preflight` returns what is known of the live
+    clients that an entity's rows subscribe. `inputs_at`: the newest time of request log, results,
     telemetry and snapshot, and of each of RESULT_TABLES; `max_input_ages`: how old those with a
     measured lag may be. `failed_checks`: table or view -> why a plan must not use it as evidence.
     `other_managers`: type of entity -> other programs that manage its configs. `holds`: configs
@@ -93,8 +94,7 @@ class PlanPolicy:
     cluster_id: str | None = None
     max_subscriptions: int = 50
     refused_keys: Mapping[str, str] = field(default_factory=dict)
-    harm: Callable[[Group], str | None] = lambda _: None
-    without_harmed: Callable[[Group], tuple[Group, str | None]] = lambda rows: (rows, None)
+    preflight: Callable[[Group], Preflight] = lambda _: NOBODY
     inputs_at: Mapping[str, datetime | None] = field(default_factory=dict)
     max_input_age: timedelta = timedelta.max
     max_input_ages: Mapping[str, timedelta] = field(default_factory=dict)
@@ -106,7 +106,6 @@ class PlanPolicy:
     user_operator: str | None = None
     lease_s: int = 3_600
     cooldown: timedelta = timedelta(0)
-    hysteresis: float = 0.0
     max_step_factor: float = 2.0
     limits: LimitBounds = field(default_factory=LimitBounds)
     min_history: timedelta | None = None
@@ -149,8 +148,8 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
         return None
     age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, most))
     return (
-        f"the age of the {name} is {age_s} s, and it may be {most_s} s (plan.max_input_age_s, "
-        "plan.input_age_factor): run quotaflow run and quotaflow snapshot first"
+        f"the age of the {name} is {age_s} s, and it may be {most_s} s (plan.max_input_age_s): run "
+        "quotaflow run and quotaflow snapshot first"
     )
 
 
@@ -336,7 +335,7 @@ def wait_reason(
     """
     if row.direction in {TIGHTEN, REVERT}:  # their rule has waited already
         return None
-    near = _is_near(row, current.value, bounds)
+    near = _is_near(row, current.value)
     return row.blocked_reason or near or _cooldown_reason(row, now, bounds, current)
 
 
@@ -358,14 +357,14 @@ def _has_cooldown(row: DesiredConfig, current: CurrentConfig) -> bool:
     return is_limit and not is_same_value(row.config_key, row.config_value, current.value)
 
 
-def _is_near(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | None:
+def _is_near(row: DesiredConfig, prior: str | None) -> str | None:
     """Why a number that is near the current one is not worth a change; None if it is."""
     numbers = _numbers(row, prior)
     if numbers is None or CONFIGS[row.config_key].entity_type != USER:
         return None
     before, after = numbers
-    if after != before and abs(after - before) < bounds.hysteresis * before:
-        return f"{after:g} is within {bounds.hysteresis:.0%} of {before:g}, the current value"
+    if after != before and abs(after - before) < _HYSTERESIS * before:
+        return f"{after:g} is within {_HYSTERESIS:.0%} of {before:g}, the current value"
     return None
 
 

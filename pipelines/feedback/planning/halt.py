@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from quotaflow.pipelines.feedback.configs.change import BlockedChange, Halt, Plan, Trial
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger.ledger import HALTED, RELEASED, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.ledger import HALTED, RELEASED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.planning import guards, restore_plan
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.holds import Key
 from quotaflow.schemas.configs import USER
 
 HALT = "halt"

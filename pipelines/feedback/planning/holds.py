@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.feedback.configs.change import DELETE, is_same_value
-from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
+from quotaflow.pipelines.feedback.configs.change import DELETE, is_same_value, shown
 from quotaflow.pipelines.feedback.configs.kafka_configs import quoted
-from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
+from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger, Record
 from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR
 from quotaflow.schemas.configs import (
     FOLLOWER_RATE,
@@ -19,8 +18,6 @@ from quotaflow.schemas.configs import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-
-Key = tuple[ConfigEntity, str]
 
 DECIDED_BY_PROPOSALS = frozenset(
     config.key for config in (LEADER_RATE, FOLLOWER_RATE, LEADER_REPLICAS, FOLLOWER_REPLICAS)
@@ -133,7 +130,7 @@ def _seen_reason(key: Key, seen: SeenConfig, last: Alteration | None, ledger: Le
         is_newer = seen.seen_at is not None and seen.seen_at > owned.since
         if owned.entries or not is_newer or is_same_value(key[1], seen.value, owned.value):
             return None
-        return f"it is {_shown(seen.value)}, and we wrote {owned.value}: it was changed since"
+        return f"it is {shown(seen.value)}, and we wrote {owned.value}: it was changed since"
     if seen.value is None or _explains(last, key, seen):
         return None
     written = ledger.last_writes.get(key)
@@ -150,7 +147,3 @@ def _explains(last: Alteration | None, key: Key, seen: SeenConfig) -> bool:
         return False
     is_older = seen.seen_at is None or seen.seen_at <= last.altered_at
     return is_older or is_same_value(key[1], seen.value, last.config_value)
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value

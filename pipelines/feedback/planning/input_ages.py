@@ -1,14 +1,14 @@
-"""How old the inputs of a plan are, and how old they may be, by what jobs wrote.
+"""How old the inputs of a plan are, how old they may be, and how long a write takes to show there.
 
 An input is as new as the newest batch whose rows became rows: a batch in which its rule failed does
-not count. It may be as old as its job lets it become anyway, within bounds of conf.
+not count. It may be as old as its job lets it become anyway, within bounds.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback.planning.guards import (
     REQUESTS,
     RESULT_TABLES,
@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.planning.guards import (
 )
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import QUERY_PROGRESS
+from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS
 
 _JOBS = {
     REQUESTS: "ingest_request_log",
@@ -32,6 +32,12 @@ _RESULT_JOB = "request_results"
 # that was refused them, says nothing of those.
 SNAPSHOT_TARGETS = ("configs", "client_quotas")
 
+_LAG_FACTOR, _MOST = 2, timedelta(hours=1)
+"""How many times its lag an input may be old, and how old at most."""
+_DEAD_TIME = timedelta(minutes=20)
+"""The dead time until enough changes were measured."""
+
+DEAD_TIME = "SELECT max(dead_time_s) AS dead_time_s FROM feedback_dead_times WHERE {0}"
 NEWEST = """
     SELECT job, target,
         max(CASE WHEN outcome IN ('in', 'out') THEN event_time END) AS counted_at,
@@ -86,16 +92,38 @@ LAGS = """
 """
 
 
-def newest(tables: Tables, cluster: str) -> dict[str, datetime | None]:
-    """The newest time of each input; null where none is known.
+@dataclass(frozen=True, slots=True)
+class InputAges:
+    """The newest time of each input, null where none is known, and how old it may be.
 
-    `cluster` is SQL that is true for rows of the cluster.
+    `dead_time`: how long a write takes to show in results.
     """
-    return newest_of(tables.rows(NEWEST.format(cluster)))
+
+    newest_at: Mapping[str, datetime | None]
+    max_ages: Mapping[str, timedelta]
+    dead_time: timedelta
+
+
+def read(tables: Tables, cluster: str, now: datetime, max_age: timedelta) -> InputAges:
+    """The ages by what jobs wrote. `cluster` is SQL that is true for rows of the cluster.
+
+    An input of a job that is slower may be older than `max_age`.
+    """
+    job_lags = lags(tables, cluster, now)
+    dead_time = _DEAD_TIME
+    if all(tables.is_made(t.name) for t in (CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS)):
+        (row,) = tables.rows(DEAD_TIME.format(cluster))
+        seconds = row["dead_time_s"]
+        dead_time = dead_time if seconds is None else timedelta(seconds=seconds)
+    return InputAges(
+        newest_of(tables.rows(NEWEST.format(cluster))),
+        allowed(job_lags, max_age),
+        max(dead_time, 2 * job_lags.get(RESULTS, timedelta(0))),
+    )
 
 
 def newest_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, datetime | None]:
-    """The same by rows of NEWEST. Pure."""
+    """The newest time of each input, by rows of NEWEST. Pure."""
     by_job: dict[str, dict[str | None, Mapping[str, Any]]] = {}
     for row in rows:
         by_job.setdefault(row["job"], {})[row["target"]] = row
@@ -123,14 +151,9 @@ def lags(tables: Tables, cluster: str, now: datetime) -> dict[str, timedelta]:
     return {name: lag_of[job] for name, job in job_of.items() if job in lag_of}
 
 
-def allowed(measured: Mapping[str, timedelta], section: PlanSection) -> dict[str, timedelta]:
-    """How old each input with a measured lag may be: a multiple of that, within conf's bounds."""
-    least = timedelta(seconds=section.max_input_age_s)
-    most = timedelta(seconds=section.max_lagging_age_s)
-    return {
-        name: max(least, min(lag * section.input_age_factor, most))
-        for name, lag in measured.items()
-    }
+def allowed(measured: Mapping[str, timedelta], max_age: timedelta) -> dict[str, timedelta]:
+    """How old each input with a measured lag may be: a multiple of that, within bounds."""
+    return {name: max(max_age, min(lag * _LAG_FACTOR, _MOST)) for name, lag in measured.items()}
 
 
 def _of_job(targets: Mapping[str | None, Mapping[str, Any]]) -> datetime | None:

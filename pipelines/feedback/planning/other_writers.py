@@ -1,6 +1,7 @@
 """Others who alter dynamic configs: later writers of one config, and other config managers."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -118,50 +119,59 @@ def last_alterations(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class OtherManagers:
+    """Programs that recently managed configs, in words.
+
+    `user_operator` is Strimzi's User Operator, or a writer named so, if it wrote quotas of users.
+    `by_type`: type of entity -> another program that is not tolerated.
+    """
+
+    user_operator: str | None
+    by_type: Mapping[str, str]
+
+
 def managers(
     tables: Tables,
     now: datetime,
     tolerated: Collection[str],
     of_cluster: str = "true",
     operators: Collection[str] = (),
-) -> dict[str, str]:
-    """Type of entity -> a program that recently managed its configs and is not tolerated.
+) -> OtherManagers:
+    """The programs by the view of them. `of_cluster` is SQL that is true for rows of the cluster.
 
     A writer of an unknown kind is a program if it altered many entities, and is none of the
-    `operators`. `of_cluster` is SQL that is true for rows of the cluster.
+    `operators`. A User Operator is never tolerated: it would write its own quotas again.
     """
-    managers_by_type: dict[str, str] = {}
-    for row in sorted(
-        tables.rows(MANAGERS.format(of_cluster)), key=lambda row: (row["kind"], row["evidence"])
-    ):
-        seen = row["last_seen"]
-        is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
-        is_tolerated = row["kind"] in tolerated or _is_person(row, operators)
-        if is_active and not is_tolerated:
+    rows = sorted(
+        (row for row in tables.rows(MANAGERS.format(of_cluster)) if _is_active(row, now)),
+        key=lambda row: (row["kind"], row["evidence"]),
+    )
+    operator = next((_described(row) for row in rows if _is_user_operator(row)), None)
+    by_type: dict[str, str] = {}
+    for row in rows:
+        if row["kind"] not in tolerated and not _is_person(row, operators):
             for entity_type in _types(row):
-                managers_by_type.setdefault(entity_type, _described(row))
-    return managers_by_type
+                by_type.setdefault(entity_type, _described(row))
+    if by_type.get(USER) == operator:
+        by_type.pop(USER, None)
+    return OtherManagers(operator, by_type)
+
+
+def _is_active(row: Mapping[str, Any], now: datetime) -> bool:
+    seen = row["last_seen"]
+    return seen is None or bool(now - seen.astimezone(UTC) < _ACTIVE_FOR)
+
+
+def _is_user_operator(row: Mapping[str, Any]) -> bool:
+    names = f"{row['principal']} {row['client_id']}".lower()
+    return (row["kind"] == "strimzi" or "user-operator" in names) and USER in _types(row)
 
 
 def _is_person(row: Mapping[str, Any], operators: Collection[str]) -> bool:
     if row["kind"] not in _UNKNOWN_KINDS:
         return False
     return row["principal"] in operators or (row["recent_entities"] or 0) < _PROGRAM_ENTITIES
-
-
-def user_operator(tables: Tables, now: datetime, of_cluster: str) -> str | None:
-    """Strimzi's User Operator, or a writer named so, if it wrote quotas of users recently.
-
-    What conf tolerates does not matter: the operator would write its own quotas again.
-    """
-    for row in tables.rows(MANAGERS.format(of_cluster)):
-        seen = row["last_seen"]
-        is_active = seen is None or now - seen.astimezone(UTC) < _ACTIVE_FOR
-        names = f"{row['principal']} {row['client_id']}".lower()
-        is_operator = row["kind"] == "strimzi" or "user-operator" in names
-        if is_active and is_operator and USER in _types(row):
-            return _described(row)
-    return None
 
 
 def _key(row: Mapping[str, Any]) -> Key:

@@ -58,7 +58,7 @@ def plan(
     planned: list[Change] = []
     too_many = _too_many(groups, bounds)
     for desired_rows in groups:
-        group, left_out = bounds.without_harmed(desired_rows)
+        group, left_out = bounds.preflight(desired_rows).without_harmed(desired_rows)
         blocked += [BlockedChange(group[0], left_out)] if left_out else []
         current = {row.config_key: _current_config(row, bounds, ledger) for row in group}
         why = _group_blocked_reason(group, now, bounds, current)
@@ -155,7 +155,7 @@ def _group_blocked_reason(
     group: Group, now: datetime, bounds: PlanPolicy, current: Mapping[str, CurrentConfig]
 ) -> str | None:
     whys = (guards.blocked_reason(row, now, bounds, current[row.config_key]) for row in group)
-    return next((why for why in whys if why), None) or bounds.harm(group)
+    return next((why for why in whys if why), None) or bounds.preflight(group).harm(group)
 
 
 def _changes(

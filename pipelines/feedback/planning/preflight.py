@@ -1,8 +1,9 @@
 """Whether a planned client-metrics resource could harm a live client."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from quotaflow.pipelines.feedback.configs.desired_configs import Group
 from quotaflow.pipelines.feedback.planning import plan_inputs
@@ -117,6 +118,16 @@ class Preflight:
             for live in self.clients
             if (why := harm(before, then, live))
         }
+
+
+NOBODY = Preflight({}, ())
+"""No live client is known, so none is harmed."""
+
+
+def by_rows(tables: Tables) -> Callable[[Group], Preflight]:
+    """The preflight of an entity's rows. Live clients are read only if rows subscribe them."""
+    read_once = cache(partial(read, tables))
+    return lambda rows: read_once(rows[0].cluster_id) if _is_subscription(rows) else NOBODY
 
 
 def read(tables: Tables, cluster_id: str) -> Preflight:

@@ -21,6 +21,7 @@ from quotaflow.pipelines.feedback.configs.change import (
     apply_operation,
     is_same_value,
     list_entries,
+    shown,
 )
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig, Group
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, command
@@ -28,6 +29,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger, OwnedConfig
 from quotaflow.pipelines.feedback.planning import guards
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.preflight import Preflight
+from quotaflow.pipelines.feedback.planning.trusted_bounds import match_problem
 from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 
 Actual = Mapping[ConfigEntity, Mapping[str, str]]
@@ -157,9 +159,12 @@ def permitted(
     A client-metrics resource is restored whole or not at all.
     """
     whys = {c.desired.key: guards.return_problem(c.written, bounds) for c in unchecked.changes}
-    whole = _unmatched(unchecked.changes, actual) | {
+    whole = {
         key[0]: why for key, why in whys.items() if why and key[0].entity_type == CLIENT_METRICS
     }
+    for entity, group in groupby(unchecked.changes, key=lambda change: change.entity):
+        why = match_problem(list(group), actual.get(entity, {}))
+        whole |= {} if why is None or entity in whole else {entity: why}
     changes: list[Change] = []
     refused: list[Refused] = []
     for change in unchecked.changes:
@@ -174,20 +179,6 @@ def permitted(
         changes=tuple(_with_commands(changes, connection)),
         refused=(*unchecked.refused, *refused),
     )
-
-
-def _unmatched(changes: Iterable[Change], actual: Actual) -> dict[ConfigEntity, str]:
-    """The client-metrics resources that would keep configs and lose their `match`, and why not."""
-    after: dict[ConfigEntity, dict[str, str | None]] = {}
-    for change in changes:
-        if change.entity.entity_type == CLIENT_METRICS:
-            resource = after.setdefault(change.entity, dict(actual.get(change.entity, {})))
-            resource[change.desired.config_key] = change.written.config_value
-    return {
-        entity: "without its match the resource would subscribe every client"
-        for entity, resource in after.items()
-        if any(value is not None for value in resource.values()) and not resource.get(MATCH.key)
-    }
 
 
 def oldest_first(restore: RestorePlan) -> RestorePlan:
@@ -240,9 +231,9 @@ def _narrowed(rows: Group, match: str | None, connection: Connection) -> Change 
 
 def _with_manual_command(change: Change, why: str, connection: Connection) -> str:
     row = change.desired
-    shown = ["not set" if value is None else value for value in (row.prior_value, change.value)]
     line = command(change.entity, {row.config_key: change.value}, connection)
-    return f"{shown[0]} -> {shown[1]}: {why}; by hand, if that is what stood before: {line}"
+    values = f"{shown(row.prior_value)} -> {shown(change.value)}"
+    return f"{values}: {why}; by hand, if that is what stood before: {line}"
 
 
 def _is_over(owned: OwnedConfig, now: datetime) -> bool:
@@ -271,8 +262,7 @@ def _yield_reason(
         is_any_ours = there & _ours(owned, setter).entries
         return None if is_any_ours else f"its entries that were ours are there{by} since"
     if not is_same_value(key[1], now, owned.value):
-        shown = "not set" if now is None else f"{now}"
-        return f"it is {shown} now, and we wrote {owned.value}{by}"
+        return f"it is {shown(now)} now, and we wrote {owned.value}{by}"
     # The same value, but set by somebody else: it is theirs now.
     return None if setter is None else f"it is as we wrote it{by} since"
 

@@ -11,6 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from quotaflow.pipelines.config import (
+    AlertsSection,
+    PlanSection,
+    ProducerIdsSection,
+    QuotasSection,
+    ReplicationSection,
+)
 from quotaflow.pipelines.feedback.configs.change import (
     APPLY,
     DELETE,
@@ -39,28 +46,27 @@ _RESOURCES = ("quotaflow-alert-", "quotaflow-troubleshoot-")
 
 @dataclass(frozen=True, slots=True)
 class TrustedBounds:
-    """What conf allows plans to write. Rates are per second and broker.
+    """The sections of conf that say what plans may write, and its login, null if it has none."""
 
-    `raise_budget`: bytes/s of all raised quotas of one kind together; None: conf has no capacity,
-    so nothing is raised. `capacity`: bytes/s of a broker by its id, None where conf has none.
-    `id_quota`: the producer ids/s of a user, or of the default of all users (None).
-    `max_lease_s`: no lease is longer. `metrics`: prefixes that alerts ask for, every
-    `min_interval_ms` at most.
-    """
+    plan: PlanSection
+    quotas: QuotasSection
+    producer_ids: ProducerIdsSection
+    replication: ReplicationSection
+    alerts: AlertsSection
+    own_principal: str | None
 
-    advised_users: frozenset[str] = frozenset()
-    protected_addresses: frozenset[str] = frozenset()
-    limited_addresses: frozenset[str] = frozenset()
-    id_quota: Callable[[str | None], float | None] = lambda _: None
-    raise_budget: float | None = None
-    max_step_factor: float = 2.0
-    capacity: Callable[[int], float | None] = lambda _: None
-    manages_replication: bool = False
-    removes_throttles: bool = False
-    manages_expiration: bool = False
-    max_lease_s: int = 3_600
-    metrics: frozenset[str] = frozenset()
-    min_interval_ms: int = 0
+    @property
+    def raise_budget(self) -> float | None:
+        """The bytes/s of all raised quotas of one kind together; None: conf has no capacity."""
+        most = self.replication.capacity_bytes_per_s
+        if most is None:
+            return None
+        return self.quotas.raise_budget_share * min([most, *self.replication.brokers.values()])
+
+    @property
+    def max_lease_s(self) -> int:
+        """No lease is longer."""
+        return max(self.plan.lease_s, self.plan.max_lease_s, self.replication.lease_s)
 
 
 def problem(
@@ -90,7 +96,7 @@ def problem(
         )
         if why is not None:
             return why
-    return _match_problem(changes, actual)
+    return match_problem(changes, actual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ def _advised_quota(write: _Write) -> str | None:
     name = write.entity.entity_name
     if write.change.desired.evidence_table != _ADVICE:
         return f"no result but {_ADVICE} asks for {write.config_key} of a user"
-    if not name or write.bounds.advised_users.isdisjoint({name, _ALL}):
+    if not name or {name, _ALL}.isdisjoint(write.bounds.quotas.advised_users):
         return "quotas.advised_users of conf does not have this user"
     return None if write.change.operation.name == RENEW else _quota_step(write)
 
@@ -220,7 +226,7 @@ def _raise_problem(write: _Write, before: float, after: float) -> str | None:
     at = _written_at(key, write.ledger)
     if at is not None and write.now - at < _DAY:
         return f"we wrote it at {at:%Y-%m-%d %H:%M:%S} UTC, and a raise waits for a day after that"
-    most = before * bounds.max_step_factor
+    most = before * bounds.plan.max_step_factor
     if after > most:
         return f"{after:.15g} is more than {most:.15g} (plan.max_step_factor)"
     if not write.config_key.endswith("byte_rate"):
@@ -269,7 +275,8 @@ def _limit(write: _Write) -> str | None:
 
 
 def _id_rate(write: _Write) -> str | None:
-    quota, after = write.bounds.id_quota(write.entity.entity_name), write.numbers[1]
+    ids, after = write.bounds.producer_ids, write.numbers[1]
+    quota = ids.quotas.get(write.entity.entity_name or "", ids.default_quota_per_s)
     if quota is None:
         return "producer_ids of conf has no quota of this user"
     if write.change.operation.name != RENEW and after is not None and after < quota:
@@ -281,10 +288,10 @@ def _address_rate(write: _Write) -> str | None:
     name = write.entity.entity_name or ""
     kind = special_kind(name)
     # Side-cars, tunnels and tools of a broker's host connect from loopback, so a person decides.
-    is_listed = kind == LOOPBACK and normalized(name) in write.bounds.limited_addresses
+    is_listed = kind == LOOPBACK and normalized(name) in write.bounds.producer_ids.limited_addresses
     if kind is not None and not is_listed:
         return f"{name} is no address of one client ({kind})"
-    if is_within(name, write.bounds.protected_addresses):
+    if is_within(name, write.bounds.producer_ids.protected_addresses):
         return "producer_ids.protected_addresses of conf has this address"
     if name in write.facts.broker_addresses:
         return "it is the address of a broker"
@@ -292,7 +299,7 @@ def _address_rate(write: _Write) -> str | None:
 
 
 def _expiration(write: _Write) -> str | None:
-    if not write.bounds.manages_expiration:
+    if not write.bounds.producer_ids.manage_expiration:
         return "producer_ids.manage_expiration of conf is false"
     if write.change.operation.name == RENEW:
         return None
@@ -306,10 +313,10 @@ def _expiration(write: _Write) -> str | None:
 def _throttle_rate(write: _Write) -> str | None:
     if write.is_removal:
         return _removed_throttle(write)
-    if not write.bounds.manages_replication:
+    if not write.bounds.replication.manage:
         return "replication.manage of conf is false"
     name, after = write.entity.entity_name or "", write.numbers[1]
-    capacity = write.bounds.capacity(int(name)) if name.isdecimal() else None
+    capacity = write.bounds.replication.capacity(int(name)) if name.isdecimal() else None
     if capacity is None or after is None or after <= capacity:
         return None
     return f"{after:.15g} is more than {capacity:.15g}, the capacity of the broker by conf"
@@ -318,37 +325,37 @@ def _throttle_rate(write: _Write) -> str | None:
 def _throttled_list(write: _Write) -> str | None:
     if write.is_removal:
         return _removed_throttle(write)
-    return None if write.bounds.manages_replication else "replication.manage of conf is false"
+    return None if write.bounds.replication.manage else "replication.manage of conf is false"
 
 
 def _removed_throttle(write: _Write) -> str | None:
-    if write.bounds.removes_throttles or write.change.desired.key in write.ledger.owned:
+    moves, own = write.bounds.replication, write.bounds.own_principal
+    if any((own, moves.cleanup_principals, moves.remove_leftovers)):
+        return None
+    if write.change.desired.key in write.ledger.owned:
         return None
     keys = "replication.cleanup_principals or replication.remove_leftovers"
     return f"conf lets a plan remove no throttle of others: set {keys}"
 
 
 def _resource(write: _Write) -> str | None:
-    name, bounds = write.entity.entity_name or "", write.bounds
+    name, rules = write.entity.entity_name or "", write.bounds.alerts.rules
     if not name.startswith(_RESOURCES):
         return f"a plan writes only resources whose names begin with {' or '.join(_RESOURCES)}"
     if write.is_removal:
         return None
-    unknown = set(list_entries(write.change.value)) - bounds.metrics
+    prefixes = {prefix for rule in rules for prefix in rule.subscribed_prefixes}
+    unknown = set(list_entries(write.change.value)) - prefixes
     if write.config_key == configs.METRICS.key and unknown:
         return f"no alert of conf asks for {min(unknown)}"
-    after = write.numbers[1]
-    if (
-        write.config_key == configs.INTERVAL_MS.key
-        and after is not None
-        and after < bounds.min_interval_ms
-    ):
-        return f"{after:.15g} ms is below {bounds.min_interval_ms} ms, the least of conf's alerts"
+    least, after = min((r.subscribe_interval_s * 1_000 for r in rules), default=0), write.numbers[1]
+    if write.config_key == configs.INTERVAL_MS.key and after is not None and after < least:
+        return f"{after:.15g} ms is below {least} ms, the least of conf's alerts"
     return None
 
 
-def _match_problem(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
-    """Without its match a resource would subscribe every client."""
+def match_problem(changes: Sequence[Change], actual: Mapping[str, str]) -> str | None:
+    """Why changes of an entity would leave a client-metrics resource without its match, or None."""
     if not changes or changes[0].entity.entity_type != configs.CLIENT_METRICS:
         return None
     after: dict[str, str | None] = dict(actual)

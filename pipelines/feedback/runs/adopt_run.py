@@ -102,9 +102,7 @@ def adopt(
     No lease is removed while its config may have our value: it is the only copy of the value
     before it.
     """
-    exclusive_section.check_stop_file(context.writes)
     with exclusive_section.acquired(context.writes, report, purpose=PLAN_ID) as section:
-        assert section.leases is not None
         book, apply = section.leases.book, section.apply
         everything = _adoption(section.trust, book, apply.configs, other, apply.clock())
         everything = _with_unverified(everything, book, apply.configs, context.plans.connection)

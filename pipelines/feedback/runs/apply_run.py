@@ -6,34 +6,23 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback.configs.change import APPLY, RENEW, Change, Plan
+from quotaflow.pipelines.feedback.configs.change import RENEW, Change, FrozenPlan, Plan
 from quotaflow.pipelines.feedback.configs.cluster_facts import NO_FACTS
 from quotaflow.pipelines.feedback.ledger import journal
-from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, STARTED, Key, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, STARTED, Key, Ledger
 from quotaflow.pipelines.feedback.ledger.outcome import ACCEPTED, ALREADY_SET, Outcome
-from quotaflow.pipelines.feedback.planning import (
-    guards,
-    halt,
-    plan_policy,
-    planning,
-    strimzi,
-    trusted_bounds,
-)
+from quotaflow.pipelines.feedback.planning import halt, other_writers, planning, trusted_bounds
 from quotaflow.pipelines.feedback.planning.blast_radius import Room
-from quotaflow.pipelines.feedback.planning.plan_conf import PlanConf
+from quotaflow.pipelines.feedback.planning.planning import PlanConf
 from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
 from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
-from quotaflow.pipelines.feedback.runs import frozen_plans, restore_run
+from quotaflow.pipelines.feedback.runs import frozen_plans
 from quotaflow.pipelines.feedback.runs.context import Context
-from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs, Distrust, preview
 from quotaflow.pipelines.feedback.writing.exclusive_section import ExclusiveSection
-from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import QUOTA_ENTITIES
-from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted, noun
 
 Report = Callable[[str], None]
@@ -44,11 +33,17 @@ def dry_run(
     context: Context, approved_plan: FrozenPlan | None, now: datetime
 ) -> tuple[Plan, list[Outcome]]:
     """The plan, and how brokers would answer each of its changes. Nothing is written."""
+    conf = context.plans
     tables = context.tables
-    plan = _plan(context.plans, tables, approved_plan, now)
+    ledger = journal.read_ledger(tables)
+    if approved_plan is None:
+        plan = planning.make(conf, tables, now, ledger)
+    else:
+        plan = approved_plan.plan
+        planning.checked(conf, tables, approved_plan, now, ledger)
     with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         _check_cluster(plan, cluster_id)
-        distrust = distrusting(context.plans.trusted, configs, journal.read_ledger(tables))
+        distrust = distrusting(conf.trusted, configs, ledger)
         seen = [outcome for group in _groups(plan) for outcome in preview(configs, group, distrust)]
         return plan, [replace(o, step=ACCEPTED) if o.step == STARTED else o for o in seen]
 
@@ -65,54 +60,59 @@ def apply_plan(
     Raises FeedbackError if nothing may be written. A frozen plan is written whole or not at all: if
     a part of it no longer fits the cluster, nothing is written.
     """
-    conf = context.plans
-    with exclusive_section.acquired(context.writes, report, stopped, on_step) as taken:
-        now = datetime.now(UTC)
-        plan = _plan(conf, taken.tables, approved_plan, now, taken.ledger)
-        _check_cluster(plan, taken.cluster_id)
+    with exclusive_section.acquired(context.writes, report, stopped, on_step) as section:
         if approved_plan is None:
-            taken.apply.journal.add(_halt_records(plan, taken))
-        if not plan.changes:
-            return plan, []
-        if approved_plan is None:
-            max_age = timedelta(seconds=conf.plan.max_plan_age_s)
-            frozen_plans.refreeze(
-                taken.tables, taken.rows, taken.ledger, plan, now, max_age=max_age
-            )
-            return plan, _run(conf, taken, plan, plan.changes, None)
-        altered = _altered(conf.own_principal, taken.tables, approved_plan)
-        distrust = distrusting(conf.trusted, taken.apply.configs, taken.ledger)
-        left, ended = still_fitting(
-            approved_plan, taken.apply.configs, taken.ledger, altered, distrust
-        )
-        radius = plan_policy.for_plan(conf, taken.tables, now, taken.ledger).blast_radius
-        room = None if radius is None else Room(radius, taken.ledger, now)
-        return plan, [*ended, *_run(conf, taken, plan, left, room)]
+            return _apply_new(context.plans, section)
+        return approved_plan.plan, _apply_approved(context.plans, section, approved_plan)
 
 
-def _halt_records(plan: Plan, section: ExclusiveSection) -> list[Record]:
-    apply, cluster_id = section.apply, section.cluster_id
-    return list(halt.records(plan, section.ledger, cluster_id, apply.run_id, apply.clock()))
+def _apply_new(conf: PlanConf, section: ExclusiveSection) -> tuple[Plan, list[Outcome]]:
+    apply, ledger, now = section.apply, section.ledger, datetime.now(UTC)
+    plan = planning.make(conf, section.tables, now, ledger)
+    _check_cluster(plan, section.cluster_id)
+    of_halt = halt.records(plan, ledger, section.cluster_id, apply.run_id, apply.clock())
+    apply.journal.add(list(of_halt))
+    if not plan.changes:
+        return plan, []
+    max_age = timedelta(seconds=conf.plan.max_plan_age_s)
+    frozen_plans.refreeze(section.tables, section.rows, ledger, plan, now, max_age=max_age)
+    distrust = distrusting(conf.trusted, apply.configs, ledger)
+    return plan, _run(conf, section, plan.plan_id, plan.changes, distrust)
+
+
+def _apply_approved(
+    conf: PlanConf, section: ExclusiveSection, approved_plan: FrozenPlan
+) -> list[Outcome]:
+    plan, now = approved_plan.plan, datetime.now(UTC)
+    tables, ledger, configs = section.tables, section.ledger, section.apply.configs
+    policy = planning.checked(conf, tables, approved_plan, now, ledger)
+    _check_cluster(plan, section.cluster_id)
+    since = dict.fromkeys((change.desired.key for change in plan.changes), approved_plan.frozen_at)
+    altered = other_writers.later_writers(tables, since, conf.own_principal)
+    distrust = distrusting(conf.trusted, configs, ledger)
+    left, ended = still_fitting(approved_plan, configs, ledger, altered, distrust)
+    room = None if policy.blast_radius is None else Room(policy.blast_radius, ledger, now)
+    return [*ended, *_run(conf, section, plan.plan_id, left, distrust, room=room)]
 
 
 def _run(
     conf: PlanConf,
     section: ExclusiveSection,
-    plan: Plan,
+    plan_id: str,
     changes: Sequence[Change],
-    room: Room | None,
+    distrust: Distrust,
+    *,
+    room: Room | None = None,
 ) -> list[Outcome]:
     """Write changes whose reason still exists just before each write; leave the others out."""
-    apply = section.apply
 
     def fresh() -> Plan:
         tables = section.rows.tables()
-        ledger = exclusive_section.trusted_ledger(section, tables)
-        return planning.make(conf, tables, datetime.now(UTC), ledger, is_bounded=False)
+        now, ledger = datetime.now(UTC), section.ledger_now(tables)
+        return planning.make(conf, tables, now, ledger, is_bounded=False)
 
     recheck = Recheck(fresh, lambda: datetime.now(UTC), room)
-    distrust = distrusting(conf.trusted, apply.configs, section.ledger)
-    return replace(apply, veto=recheck, distrust=distrust).run(plan.plan_id, changes)
+    return replace(section.apply, veto=recheck, distrust=distrust).run(plan_id, changes)
 
 
 def distrusting(
@@ -141,61 +141,6 @@ def failure_summary(outcomes: Sequence[Outcome]) -> str | None:
     missed = [outcome for outcome in outcomes if outcome.step not in {DONE, ALREADY_SET}]
     changes = f"{len(missed)} of {counted(len(outcomes), 'change')}"
     return f"{changes} {noun(len(missed), 'was', 'were')} not made" if missed else None
-
-
-def _plan(
-    conf: PlanConf,
-    tables: Tables,
-    approved_plan: FrozenPlan | None,
-    now: datetime,
-    ledger: Ledger | None = None,
-) -> Plan:
-    if approved_plan is None:
-        return planning.make(conf, tables, now, ledger)
-    plan, frozen_at = approved_plan.plan, approved_plan.frozen_at
-    if now - frozen_at > timedelta(seconds=conf.plan.max_plan_age_s):
-        raise FeedbackError(
-            f"plan {plan.plan_id} was frozen at {frozen_at:%Y-%m-%d %H:%M:%S} UTC, "
-            f"and plan.max_plan_age_s is {conf.plan.max_plan_age_s}: plan again"
-        )
-    evidence = {change.desired.evidence_table for change in plan.changes}
-    for name in sorted(evidence - TABLES.keys() - views.load().keys()):
-        raise FeedbackError(
-            f"plan {plan.plan_id} rests on {name}, which this release does not have: plan again"
-        )
-    for name, why in sorted(conf.evidence.unusable(tables, evidence, now).items()):
-        raise FeedbackError(f"plan {plan.plan_id}: of {name}, {why}")
-    ours = journal.read_ledger(tables) if ledger is None else ledger
-    bounds = plan_policy.for_plan(conf, tables, now, ours)
-    rows = [change.desired for change in plan.changes]
-    bounds = plan_policy.with_holds(
-        bounds, conf.own_principal, tables, rows, frozen_at, ledger=ours
-    )
-    operator = bounds.user_operator
-    if operator is not None and any(map(strimzi.is_concerned, plan.changes)):
-        raise FeedbackError(f"plan {plan.plan_id}: {operator} writes quotas of users: plan again")
-    is_giving_back = all(change.purpose != APPLY for change in plan.changes)
-    if bounds.halt is not None and not is_giving_back:
-        raise FeedbackError(f"plan {plan.plan_id}: {bounds.halt.reason}")
-    for group in _groups(plan):
-        whys = (guards.write_problem(change.written, bounds) for change in group)
-        # The clients that are live now may differ from those at planning time.
-        why_not = next((why for why in whys if why), None) or bounds.harm(
-            tuple(change.desired for change in group)
-        )
-        if why_not is not None:
-            raise FeedbackError(f"plan {plan.plan_id}: {group[0].entity}: {why_not}")
-    return plan
-
-
-def _altered(
-    own_principal: str | None, tables: Tables, approved_plan: FrozenPlan
-) -> Mapping[Key, LaterWriter]:
-    """Configs of the plan that another login altered since it was frozen."""
-    since = dict.fromkeys(
-        (c.desired.key for c in approved_plan.plan.changes), approved_plan.frozen_at
-    )
-    return restore_run.later_writers(own_principal, tables, since)
 
 
 def _check_cluster(plan: Plan, cluster_id: str) -> None:

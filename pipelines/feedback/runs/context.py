@@ -7,10 +7,9 @@ from functools import cached_property, partial
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.planning import plan_policy
 from quotaflow.pipelines.feedback.planning.evidence_checks import EvidenceChecks
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan_conf import PlanConf
+from quotaflow.pipelines.feedback.planning.planning import PlanConf
 from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.feedback.writing import stop_file
 from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
@@ -18,8 +17,6 @@ from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import Tables, tables_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.limit import LimitBounds
-
-_MS_PER_S = 1_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,14 @@ def of_plans(conf: Conf) -> PlanConf:
         conf.plan,
         conf.replication,
         _policy(conf),
-        _trusted(conf),
+        TrustedBounds(
+            conf.plan,
+            conf.quotas,
+            conf.producer_ids,
+            conf.replication,
+            conf.alerts,
+            conf.kafka.own_principal,
+        ),
         EvidenceChecks(
             conf.warehouse,
             partial(session.get, conf.spark),
@@ -97,38 +101,12 @@ def _policy(conf: Conf) -> PlanPolicy:
         max_input_age=timedelta(seconds=section.max_input_age_s),
         lease_s=section.lease_s,
         cooldown=timedelta(seconds=section.cooldown_s),
-        hysteresis=section.hysteresis,
         max_step_factor=section.max_step_factor,
         limits=LimitBounds(
             min_gain=section.min_gain,
             max_step_factor=section.max_step_factor,
-            pause=timedelta(seconds=section.no_gain_pause_s),
-            settle=plan_policy.settle(section, timedelta(seconds=section.dead_time_s)),
             max_lease=timedelta(seconds=section.max_lease_s),
         ),
         min_history=timedelta(seconds=section.min_history_s),
         default_quotas=section.default_quotas,
-    )
-
-
-def _trusted(conf: Conf) -> TrustedBounds:
-    """The bounds that conf sets."""
-    ids, quotas, moves = conf.producer_ids, conf.quotas, conf.replication
-    rules, own = conf.alerts.rules, conf.kafka.own_principal
-    most = moves.capacity_bytes_per_s
-    least = None if most is None else min([most, *moves.brokers.values()])
-    return TrustedBounds(
-        advised_users=frozenset(quotas.advised_users),
-        protected_addresses=frozenset(ids.protected_addresses),
-        limited_addresses=frozenset(ids.limited_addresses),
-        id_quota=lambda user: ids.quotas.get(user or "", ids.default_quota_per_s),
-        raise_budget=None if least is None else quotas.raise_budget_share * least,
-        max_step_factor=conf.plan.max_step_factor,
-        capacity=moves.capacity,
-        manages_replication=moves.manage,
-        removes_throttles=any((own, moves.cleanup_principals, moves.remove_leftovers)),
-        manages_expiration=ids.manage_expiration,
-        max_lease_s=max(conf.plan.lease_s, conf.plan.max_lease_s, moves.lease_s),
-        metrics=frozenset(each for rule in rules for each in rule.subscribed_prefixes),
-        min_interval_ms=min((r.subscribe_interval_s * _MS_PER_S for r in rules), default=0),
     )

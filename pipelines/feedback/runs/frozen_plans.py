@@ -1,14 +1,14 @@
-"""Plans frozen in the table plans: stored, and loaded by id."""
+"""Plans frozen in the table plans: what a person approves is what is applied."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.feedback.configs.change import Plan
+from quotaflow.pipelines.feedback.configs.change import Change, FrozenPlan, Operation, Plan
+from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
-from quotaflow.pipelines.feedback.planning import plan_rows
 from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing.exclusive_section import (
     RowAppender,
@@ -26,14 +26,11 @@ _NEWEST_FREEZE = """
     FROM plans
     WHERE plan_id = {0} AND event_time = (SELECT max(event_time) FROM plans WHERE plan_id = {0})
 """
-
-
-@dataclass(frozen=True, slots=True)
-class FrozenPlan:
-    """A plan as it was frozen, and the time of the freeze."""
-
-    plan: Plan
-    frozen_at: datetime
+_ROW = (
+    *("cluster_id", "entity_type", "entity_name", "entity_client_id", "config_key"),
+    *("reason", "evidence_table", "evidence_key", "since", "priority", "observed", "direction"),
+)
+_CHANGE = ("lease_s", "risk", "note", "command", "change_id", "purpose")
 
 
 def save(context: Context, plan: Plan, now: datetime, report: Callable[[str], None]) -> None:
@@ -68,7 +65,7 @@ def refreeze(
     at = frozen["at"] and frozen["at"].astimezone(UTC)
     if at is None or now - at > max_age or done_since(ledger, plan, at):
         after_all = next_record_time(ledger.newest_at, now)
-        rows.append(PLANS, list(plan_rows.rows(plan, after_all, whoami())))
+        rows.append(PLANS, list(to_rows(plan, after_all, whoami())))
 
 
 def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
@@ -85,9 +82,52 @@ def load(tables: Tables, plan_id: str) -> FrozenPlan:
         plan_ids = [row["plan_id"] for row in tables.rows(_NEWEST)] if is_made else []
         near = nearest(plan_id, plan_ids) if plan_ids else ""
         raise ConfigError(f"no plan {plan_id} was frozen{near}: quotaflow plan --save does")
-    plan = Plan(plan_rows.changes(rows), ())
+    plan = Plan(to_changes(rows), ())
     in_order = sorted(rows, key=lambda row: int(row["number"]))
     risks = [row["risk"] for row in in_order]
     if plan.plan_id != plan_id or risks != [change.risk for change in plan.changes]:
         raise ConfigError(f"plan {plan_id} was altered since it was frozen: plan again")
     return FrozenPlan(plan, rows[0]["event_time"].astimezone(UTC))
+
+
+def to_rows(plan: Plan, now: datetime, planned_by: str) -> Iterator[dict[str, Any]]:
+    """The rows of table plans, one per change."""
+    for number, change in enumerate(plan.changes):
+        row = change.desired
+        yield (
+            {name: getattr(row, name) for name in _ROW}
+            | {name: getattr(change, name) for name in _CHANGE}
+            | {
+                "event_time": now,
+                "plan_id": plan.plan_id,
+                "number": number,
+                "operation": change.operation.name,
+                "operand": change.operation.operand,
+                "prior_value": row.prior_value,
+                "config_value": change.value,
+                "desired_value": row.config_value,
+                "planned_by": planned_by,
+            }
+        )
+
+
+def to_changes(rows_read: Iterable[Mapping[str, Any]]) -> tuple[Change, ...]:
+    """The changes of one frozen plan, in their order."""
+    return tuple(_change(row) for row in sorted(rows_read, key=lambda row: int(row["number"])))
+
+
+def _change(row: Mapping[str, Any]) -> Change:
+    columns = {name: row[name] for name in _ROW} | {"since": row["since"].astimezone(UTC)}
+    desired = DesiredConfig(
+        **columns, config_value=row["desired_value"], prior_value=row["prior_value"], lease_s=None
+    )
+    operation = Operation(row["operation"], row["operand"])
+    return Change(
+        desired,
+        row["config_value"],
+        operation,
+        row["command"],
+        row["note"],
+        row["lease_s"],
+        row["purpose"],
+    )

@@ -8,9 +8,9 @@ from datetime import datetime
 from quotaflow.pipelines.errors import ConfigError, FeedbackError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import journal
-from quotaflow.pipelines.feedback.ledger.ledger import RELEASED, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.ledger import RELEASED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.planning import guards, halt, holds, other_writers
-from quotaflow.pipelines.feedback.planning.holds import Alteration, Key, SeenConfig
+from quotaflow.pipelines.feedback.planning.holds import Alteration, SeenConfig
 from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs
@@ -66,7 +66,7 @@ def preview(context: Context, request: Request, now: datetime) -> Release:
     """What a release would allow. Nothing is written."""
     with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         tables = context.tables
-        ledger = exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
+        ledger = journal.read_ledger(tables)
         key = request.key(cluster_id)
         return _release(_alteration(context, tables, key), ledger, configs, key, now)
 

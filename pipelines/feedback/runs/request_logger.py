@@ -82,7 +82,6 @@ def read_switch(context: Context, broker_ids: Collection[int], for_s: int, now: 
             raise ConfigError(f"no broker {', '.join(unknown)} is up: those that are: {names}")
         request = CaptureRequest(cluster_id, tuple(sorted(set(broker_ids)) or there), for_s)
         ledger = journal.read_ledger(context.tables)
-        ledger = exclusive_section.for_cluster(ledger, cluster_id)
         return _switch(context.plans.connection, request, configs, ledger, now)
 
 
@@ -124,13 +123,9 @@ def restore_levels(
         report(
             f"restored without a record, which the next restore adds: {failures.one_line(error)}"
         )
-    with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
+    with exclusive_section.open_cluster(context.writes) as (_, configs):
         tables = context.newest_tables()
-        ledger = (
-            exclusive_section.for_cluster(journal.read_ledger(tables), cluster_id)
-            .assuming_open_done()
-            .restricted_to(keys)
-        )
+        ledger = journal.read_ledger(tables).assuming_open_done().restricted_to(keys)
         now = datetime.now(UTC)
         restore = restore_run.plan_restore(context, tables, ledger, configs, now, everything=True)
         apply = ChangeWriter(configs, _Unrecorded(), uuid.uuid4().hex, lambda: datetime.now(UTC))

@@ -1,30 +1,26 @@
-"""`quotaflow restore`: sets configs whose lease ended back to their baseline."""
+"""`quotaflow restore`: sets configs whose lease ended back to their baseline.
+
+With --panic it restores everything by the leases of the cluster alone. It takes no lock and reads
+no table, and neither disk nor clock can keep it from that.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.errors import ConfigError, JobError, LockedError, QueryError
 from quotaflow.pipelines.feedback.configs.change import RESTORE
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger import deployment
+from quotaflow.pipelines.feedback.ledger import deployment, lease_topic
+from quotaflow.pipelines.feedback.ledger.leases import read_book
 from quotaflow.pipelines.feedback.ledger.ledger import YIELDED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
 from quotaflow.pipelines.feedback.ledger.signing import Signer
-from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
-from quotaflow.pipelines.feedback.planning import (
-    other_writers,
-    preflight,
-    restore_plan,
-)
-from quotaflow.pipelines.feedback.planning.other_writers import Named
-from quotaflow.pipelines.feedback.planning.restore_plan import (
-    LaterWriter,
-    RestorePlan,
-    YieldedConfig,
-)
+from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
+from quotaflow.pipelines.feedback.planning import other_writers, preflight, restore_plan
+from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan, YieldedConfig
 from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter, Configs, resolve_open
@@ -49,15 +45,51 @@ _UNSTORED: tuple[type[Exception], ...] = (
 """What keeps a restore from the tables, and not from the cluster."""
 
 
+@dataclass(frozen=True, slots=True)
+class PanicRestore:
+    """What a panic restore does, or did, for one deployment."""
+
+    deployment: str
+    plan: RestorePlan
+    outcomes: tuple[Outcome, ...] = ()
+
+
 def preview(context: Context, now: datetime, *, everything: bool = False) -> RestorePlan:
     """What a restore would do now. Nothing is written."""
     with exclusive_section.open_cluster(context.writes) as (cluster_id, configs):
         tables = context.tables
         trust = exclusive_section.read_trust(context.writes, tables, cluster_id)
-        # An exclusive section begins with these ends.
-        ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
-        restore = plan_restore(context, tables, ledger, configs, now, everything=everything)
-        return replace(restore, distrusted=trust.refused)
+        return _preview(context, tables, configs, trust, now, everything=everything)
+
+
+def preview_panic(context: Context, *, all_deployments: bool = False) -> list[PanicRestore]:
+    """What a panic restore would do now. Nothing is written."""
+    previews = []
+    for signer in _signers(context, all_deployments=all_deployments):
+        with (
+            exclusive_section.open_cluster(context.writes) as (cluster_id, configs),
+            exclusive_section.open_leases(context.writes) as topic,
+        ):
+            trust = judge([], signer, read_book(topic.read(), signer, cluster_id), cluster_id)
+            now = datetime.now(UTC)
+            restore = _preview(context, None, configs, trust, now, everything=True)
+            previews.append(PanicRestore(signer.deployment, restore))
+    return previews
+
+
+def _preview(
+    context: Context,
+    tables: Tables | None,
+    configs: Configs,
+    trust: TrustedLedger,
+    now: datetime,
+    *,
+    everything: bool,
+) -> RestorePlan:
+    # An exclusive section begins with these ends.
+    ledger = trust.ledger.with_ends(resolve_open(configs, trust.ledger, lambda: now))
+    restore = plan_restore(context, tables, ledger, configs, now, everything=everything)
+    return replace(restore, distrusted=trust.refused)
 
 
 def restore_configs(
@@ -75,7 +107,7 @@ def restore_configs(
     say what is due, except for `keys`.
     """
     conf = context.writes
-    exclusive_section.check_stop_file(conf)
+    conf.check()
     with exclusive_section.sole_writer(conf.warehouse):
         try:
             with exclusive_section.warehouse_section(
@@ -98,6 +130,34 @@ def restore_configs(
             on_step=on_step,
             everything=everything,
         )
+
+
+def restore_panic(
+    context: Context, stopped: Stopped, *, all_deployments: bool = False
+) -> list[PanicRestore]:
+    """Restore everything of this deployment, or of all that our keys verify."""
+    context.writes.check_permission()
+    done = []
+    for signer in _signers(context, all_deployments=all_deployments):
+        plan, outcomes = restore_leases(context, signer, None, stop_reason=stopped, everything=True)
+        done.append(PanicRestore(signer.deployment, plan, tuple(outcomes)))
+    return done
+
+
+def _signers(context: Context, *, all_deployments: bool) -> list[Signer]:
+    """One for each deployment. Raises FeedbackError if the topic does not exist."""
+    conf = context.writes
+    own = deployment.signer(conf.feedback, conf.warehouse)
+    with (
+        exclusive_section.open_cluster(conf) as (cluster_id, _),
+        exclusive_section.open_leases(conf) as topic,
+    ):
+        if isinstance(topic, lease_topic.MissingTopic):
+            raise lease_topic.missing(topic.command)
+        book = read_book(topic.read(), own, cluster_id)
+    others = {each.deployment for each in book.others.values() if each.lease is not None}
+    names = sorted(others) if all_deployments else []
+    return [own, *(replace(own, deployment=name) for name in names)]
 
 
 def restore_leases(
@@ -142,7 +202,7 @@ def _readable(context: Context) -> Tables | None:
         return None
     try:
         tables = context.newest_tables()
-        later_writers(context.plans.own_principal, tables, {})
+        tables.is_made("config_alterations")
     except _UNSTORED:
         return None
     return tables
@@ -177,7 +237,8 @@ def plan_restore(
         key: {entry: at + skew for entry, at in config.entry_times.items()}
         for key, config in owned.items()
     }
-    by = later_writers(context.plans.own_principal, tables, since, named)
+    own = context.plans.own_principal
+    by = {} if tables is None else other_writers.later_writers(tables, since, own, named)
     connection = context.plans.connection
     restore = restore_plan.plan_restore(owned, actual, by, connection)
     restore = replace(restore, refused=unknown)
@@ -206,21 +267,6 @@ def _without_harmful(
     return restore_plan.without_harmful(
         unchecked, replace(check, resources={**check.resources, **ours}), connection
     )
-
-
-def later_writers(
-    own: str | None,
-    tables: Tables | None,
-    since: Mapping[Key, datetime],
-    named: Named | None = None,
-) -> dict[Key, LaterWriter]:
-    """Later writers of these configs, and of list entries that are ours; `own` is our login.
-
-    Empty if no request log was ingested.
-    """
-    if tables is None or not tables.is_made("config_alterations"):
-        return {}
-    return other_writers.later_writers(tables, since, own, named)
 
 
 def _yielded(each: YieldedConfig, run_id: str, number: int, now: datetime) -> Record:

@@ -1,4 +1,7 @@
-"""Prepares a temporary subscription of one client, checked before anything is written."""
+"""Prepares a temporary subscription of one client, checked before anything is written.
+
+The client is an instance id, a client id or a principal, looked up in client_instances.
+"""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -6,22 +9,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import IngestSection, KafkaSection
 from quotaflow.pipelines.errors import ConfigError, KafkaError, QuotaflowError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, command
 from quotaflow.pipelines.feedback.planning.preflight import Preflight, Resources
-from quotaflow.pipelines.feedback.runs import client_instances
 from quotaflow.pipelines.kafka import admin, client_metrics
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.metrics import JAVA, METRICS, PREFIX
 from quotaflow.udfs.counted import counted, noun
-from quotaflow.udfs.rules import lease
+from quotaflow.udfs.rules import lease, principal_name
 from quotaflow.udfs.rules.client_metrics import (
     ALL,
     DEFAULT_INTERVAL_MS,
+    Client,
     Subscription,
     covered,
     effective,
@@ -31,6 +35,35 @@ from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 # A client's first push comes 0.5 to 1.5 intervals after its subscription.
 _SLOWEST = 1.5
+_MAX_INSTANCES = 20
+_MAX_NAMES = 10_000
+_FRESH = "the tables have what `quotaflow run --once` read last"
+_INSTANCES = (
+    "SELECT client_instance_id, client_id, client_software_name, client_software_version, "
+    "client_address, client_kind, ended, last_seen FROM client_instances "
+    "WHERE cluster_id = {cluster} AND ({named}) "
+    "ORDER BY last_seen DESC, client_instance_id"
+)
+_PRINCIPALS = (
+    "SELECT DISTINCT principal FROM client_instances "
+    "WHERE cluster_id = {cluster} AND principal IS NOT NULL"
+)
+_NAMES = (
+    "SELECT DISTINCT client_id FROM client_instances "
+    f"WHERE cluster_id = {{cluster}} AND ended IS NULL ORDER BY client_id LIMIT {_MAX_NAMES}"
+)
+
+
+class NoClientError(QuotaflowError):
+    """No live client instance has this id; the message names the nearest one that is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveInstances:
+    """Live instances, the last seen first, and how many were left out."""
+
+    clients: tuple[LiveClient, ...]
+    left_out: int
 
 
 class HarmError(QuotaflowError):
@@ -60,16 +93,15 @@ class PreparedSubscription:
     notes: tuple[str, ...]
 
 
-def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
+def prepare(
+    kafka: KafkaSection, ingest: IngestSection, reader: Reader, request: MetricsRequest
+) -> PreparedSubscription:
     """Look up the client, and the effect of the subscription beside the cluster's resources.
 
     Raises NoClientError, HarmError, KafkaError, or ConfigError for values a resource cannot have.
     """
-    properties = settings.kafka.properties
-    cluster = _cluster(settings)
-    instances = client_instances.find(
-        browsing.open_reader(settings), cluster.cluster_id, request.client
-    )
+    cluster = _cluster(kafka, ingest)
+    instances = _find(reader, cluster.cluster_id, request.client)
     ids = tuple(live.client.client_instance_id or "" for live in instances.clients)
     # Old clients send a metric twice if two prefixes match it, so the longer one is dropped.
     metrics = [m for m in request.metrics if m not in covered(request.metrics)]
@@ -80,11 +112,11 @@ def prepare(settings: Conf, request: MetricsRequest) -> PreparedSubscription:
         configs = made.configs
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    resources = client_metrics.read(properties)
+    resources = client_metrics.read(kafka.properties)
     harm = Preflight(resources, instances.clients).harm_of({**resources, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
-    connection = Connection.from_conf(settings.kafka)
+    connection = Connection.from_conf(kafka)
     entity = ConfigEntity(cluster.cluster_id, CLIENT_METRICS, made.name)
     return PreparedSubscription(
         lease=made,
@@ -135,11 +167,9 @@ def as_object(prepared: PreparedSubscription) -> dict[str, Any]:
     }
 
 
-def _cluster(settings: Conf) -> admin.Cluster:
-    ingest = settings.ingest
+def _cluster(kafka: KafkaSection, ingest: IngestSection) -> admin.Cluster:
     topics = [topic for topic in (ingest.receiver_topic, ingest.request_log_topic) if topic]
-    pinned = settings.kafka.cluster_id
-    cluster = admin.describe(settings.kafka.properties, topics, pinned)
+    cluster = admin.describe(kafka.properties, topics, kafka.cluster_id)
     if not cluster.topics:
         raise KafkaError(
             "no topic to follow: the cluster has neither ingest.receiver_topic nor "
@@ -148,11 +178,57 @@ def _cluster(settings: Conf) -> admin.Cluster:
     return cluster
 
 
-def _of_client(instances: client_instances.LiveInstances, request: MetricsRequest) -> Iterator[str]:
+def _find(reader: Reader, cluster_id: str, name: str) -> LiveInstances:
+    """The live instance with this id, else those with this client id, else those of a principal.
+
+    Raises NoClientError when there is none.
+    """
+    of_cluster = {"cluster": literal(cluster_id)}
+    rows = _of_id(reader, of_cluster, name) or _of_principal(reader, of_cluster, name)
+    live = [_live(row) for row in rows if row["ended"] is None]
+    if live:
+        return LiveInstances(tuple(live[:_MAX_INSTANCES]), max(len(live) - _MAX_INSTANCES, 0))
+    if rows:
+        seen = f"{rows[0]['ended']}, last seen {rows[0]['last_seen']:%Y-%m-%d %H:%M:%S} UTC"
+        raise NoClientError(f"no live client {name}: {seen} ({_FRESH})")
+    names = [row["client_id"] for row in reader.rows(_NAMES.format(**of_cluster))]
+    candidates = [name for name in names if name]
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.0)
+    hint = f"did you mean {near[0]}?" if near else "none is live"
+    raise NoClientError(f"no client {name} ({hint}); {_FRESH}")
+
+
+def _of_id(reader: Reader, of_cluster: dict[str, str], name: str) -> list[dict[str, Any]]:
+    condition = f"client_instance_id = {literal(name)} OR client_id = {literal(name)}"
+    rows = reader.rows(_INSTANCES.format(**of_cluster, named=condition))
+    return [row for row in rows if row["client_instance_id"] == name] or rows
+
+
+def _of_principal(reader: Reader, of_cluster: dict[str, str], name: str) -> list[dict[str, Any]]:
+    principals = [row["principal"] for row in reader.rows(_PRINCIPALS.format(**of_cluster))]
+    matches = principal_name.named(name, principals)
+    if not matches:
+        return []
+    condition = f"principal IN ({', '.join(map(literal, matches))})"
+    return reader.rows(_INSTANCES.format(**of_cluster, named=condition))
+
+
+def _live(row: dict[str, Any]) -> LiveClient:
+    client = Client(
+        client_instance_id=row["client_instance_id"],
+        client_id=row["client_id"],
+        client_software_name=row["client_software_name"],
+        client_software_version=row["client_software_version"],
+        client_source_address=row["client_address"],
+    )
+    return LiveClient(client, row["client_kind"])
+
+
+def _of_client(instances: LiveInstances, request: MetricsRequest) -> Iterator[str]:
     if left_out := instances.left_out:
         yield (
             f"{counted(left_out, 'more live instance')} of {request.client} "
-            f"{noun(left_out, 'is', 'are')} left out: at most {client_instances.MAX_INSTANCES} get "
+            f"{noun(left_out, 'is', 'are')} left out: at most {_MAX_INSTANCES} get "
             "the subscription, the last seen ones"
         )
 

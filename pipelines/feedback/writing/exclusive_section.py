@@ -10,7 +10,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.ledger import deployment, journal, lease_topic
-from quotaflow.pipelines.feedback.ledger.leases import LeaseBook, read_book
+from quotaflow.pipelines.feedback.ledger.leases import Item, LeaseBook, read_book
 from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger, Record
 from quotaflow.pipelines.feedback.ledger.signed_journal import (
     LeaseTopic,
@@ -31,7 +31,7 @@ from quotaflow.pipelines.feedback.ledger.signed_journal import (
 )
 from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
-from quotaflow.pipelines.feedback.writing import delta_lock, permission, stop_file
+from quotaflow.pipelines.feedback.writing import delta_lock, stop_file
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka import admin
@@ -104,23 +104,31 @@ class DeltaJournal:
 class ExclusiveSection:
     """What the holder of the section works with: the cluster, a writer of changes, our ledger.
 
-    `tables` are opened when the section begins. `trust` has what is left out of the ledger.
+    `tables` are opened when the section begins. `trust` has the ledger, and what is left out of it.
     """
 
     cluster_id: str
     apply: ChangeWriter
-    ledger: Ledger
+    trust: TrustedLedger
     rows: RowAppender
     tables: Tables
-    trust: TrustedLedger = field(default_factory=TrustedLedger)
-    leases: SignedJournal | None = None
+    leases: SignedJournal
+
+    @property
+    def ledger(self) -> Ledger:
+        """What we wrote to this cluster, as far as it is believed."""
+        return self.trust.ledger
+
+    def ledger_now(self, tables: Tables) -> Ledger:
+        """The ledger by these tables, with what the section has written."""
+        records = journal.read_records(tables)
+        return judge(records, self.leases.signer, self.leases.book, self.cluster_id).ledger
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseSection:
     """A section without tables: what the leases of a deployment say, and a writer of changes."""
 
-    cluster_id: str
     apply: ChangeWriter
     trust: TrustedLedger
 
@@ -131,8 +139,7 @@ def open_cluster(conf: WriteConf) -> Iterator[tuple[str, LiveConfigs]]:
     properties = conf.kafka.properties
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
     with admin.client(properties) as client:
-        send = permission.guarded(conf.feedback, sender(client))
-        yield cluster_id, LiveConfigs(ClusterState(send))
+        yield cluster_id, LiveConfigs(ClusterState(conf.guarded(sender(client))))
 
 
 @contextmanager
@@ -158,7 +165,7 @@ def acquired(
     folder's table cannot be written. With the purpose APPLY, all that makes the ledger doubtful is
     an error too.
     """
-    check_stop_file(conf)
+    conf.check()
     with (
         sole_writer(conf.warehouse),
         warehouse_section(conf, report, stopped, on_step, purpose) as section,
@@ -187,10 +194,11 @@ def warehouse_section(
         rows.ensure([CONFIG_CHANGES, PLANS, *read])
         run_id, since = uuid.uuid4().hex, datetime.now(UTC)
         with _only(rows, cluster_id, run_id, since):
-            signer = _signer(conf, cluster_id, purpose)
             # Only now, under the lock: an earlier reading could lack another run's records.
-            records = journal.read_records(rows.tables())
-            signed = open_journal(records, signer, cluster_id, topic, DeltaJournal(rows, whoami()))
+            records, items = journal.read_records(rows.tables()), topic.read()
+            signer = _signer(conf, cluster_id, purpose, items)
+            stored = DeltaJournal(rows, whoami())
+            signed = open_journal(records, items, signer, cluster_id, topic, tables=stored)
             tables = rows.tables()
             trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
             apply = ChangeWriter(
@@ -208,16 +216,16 @@ def warehouse_section(
             if apply.finish(trust.ledger):
                 tables = rows.tables()
                 trust = judge(journal.read_records(tables), signer, signed.book, cluster_id)
-            yield ExclusiveSection(cluster_id, apply, trust.ledger, rows, tables, trust, signed)
+            yield ExclusiveSection(cluster_id, apply, trust, rows, tables, signed)
         # The next plan must see what was written here.
         refresh(conf.warehouse, rows.open_session, datetime.now(UTC), report)
 
 
-def _signer(conf: WriteConf, cluster_id: str, purpose: str) -> Signer:
+def _signer(conf: WriteConf, cluster_id: str, purpose: str, items: Sequence[Item]) -> Signer:
+    """What signs the records. A restore makes no key: nothing new is leased."""
     if purpose == RESTORE:
         return deployment.signer(conf.feedback, conf.warehouse)
-    with open_leases(conf) as topic:
-        return deployment.writing_signer(conf.feedback, conf.warehouse, cluster_id, topic.read)
+    return deployment.writing_signer(conf.feedback, conf.warehouse, cluster_id, items)
 
 
 def _report_refused(trust: TrustedLedger, book: LeaseBook, report: Callable[[str], None]) -> None:
@@ -236,14 +244,6 @@ def _stop_reason(conf: WriteConf, stopped: Callable[[], str | None], since: date
     return stopped() or stop_file.reason(conf.stop_file) or _stopped_by_lock(conf.warehouse, since)
 
 
-def trusted_ledger(section: ExclusiveSection, tables: Tables) -> Ledger:
-    """What is believed now of these tables and of the leases, with what the section has written."""
-    if section.leases is None:
-        return section.ledger
-    signer, book = section.leases.signer, section.leases.book
-    return judge(journal.read_records(tables), signer, book, section.cluster_id).ledger
-
-
 @contextmanager
 def without_tables(
     conf: WriteConf,
@@ -255,11 +255,11 @@ def without_tables(
 
     The leases keep its records, and the next section with tables stores them.
     """
-    permission.check(conf.feedback)
+    conf.check_permission()
     with open_cluster(conf) as (cluster_id, configs), open_leases(conf) as topic:
         if isinstance(topic, lease_topic.MissingTopic):
             raise lease_topic.missing(topic.command)
-        signed = open_journal([], signer, cluster_id, topic, None)
+        signed = open_journal([], topic.read(), signer, cluster_id, topic)
         apply = ChangeWriter(
             configs,
             signed,
@@ -269,7 +269,7 @@ def without_tables(
             on_step=on_step,
         )
         apply.finish(signed.book.ledger)
-        yield LeaseSection(cluster_id, apply, judge([], signer, signed.book, cluster_id))
+        yield LeaseSection(apply, judge([], signer, signed.book, cluster_id))
 
 
 def read_trust(conf: WriteConf, tables: Tables, cluster_id: str) -> TrustedLedger:
@@ -356,32 +356,6 @@ def _only(
 def _stopped_by_lock(warehouse: WarehouseSection, since: datetime) -> str | None:
     is_timed = warehouse.catalog_schema is not None
     return delta_lock.expiry_reason(since, datetime.now(UTC)) if is_timed else None
-
-
-def for_cluster(ledger: Ledger, cluster_id: str) -> Ledger:
-    """The part of a ledger that is about one cluster."""
-    return replace(
-        ledger,
-        owned={
-            key: owned for key, owned in ledger.owned.items() if key[0].cluster_id == cluster_id
-        },
-        last_writes={
-            key: record
-            for key, record in ledger.last_writes.items()
-            if key[0].cluster_id == cluster_id
-        },
-        open_records=tuple(
-            record for record in ledger.open_records if record.entity.cluster_id == cluster_id
-        ),
-    )
-
-
-def check_stop_file(conf: WriteConf) -> None:
-    """Raise FeedbackError while the stop file is there, or if conf forbids all writes."""
-    permission.check(conf.feedback)
-    stop = stop_file.reason(conf.stop_file)
-    if stop is not None:
-        raise FeedbackError(stop)
 
 
 def check_clock(ledger: Ledger, now: datetime) -> None:

@@ -1,7 +1,8 @@
-"""What conf says of writes to the cluster: where, under which name, and what stops them."""
+"""What conf says of writes to the cluster: where, under which name, and what forbids them."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from quotaflow.pipelines.config import (
     FeedbackSection,
@@ -9,6 +10,11 @@ from quotaflow.pipelines.config import (
     SparkSection,
     WarehouseSection,
 )
+from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback.writing import stop_file
+from quotaflow.pipelines.kafka.cluster_state import Send, is_write
+
+REFUSED = "feedback.may_write is false, nothing is written to brokers: another conf does that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +29,25 @@ class WriteConf:
     warehouse: WarehouseSection
     spark: SparkSection
     stop_file: Path
+
+    def check_permission(self) -> None:
+        """Raise FeedbackError if nothing may be written to brokers, not even to restore."""
+        if not self.feedback.may_write:
+            raise FeedbackError(REFUSED)
+
+    def check(self) -> None:
+        """The same, and while the stop file is there."""
+        self.check_permission()
+        stop = stop_file.reason(self.stop_file)
+        if stop is not None:
+            raise FeedbackError(stop)
+
+    def guarded(self, send: Send) -> Send:
+        """`send` with a check of the permission before each request that alters the cluster."""
+
+        def checked(request: Any, broker_id: int | None) -> Any:
+            if is_write(request):
+                self.check_permission()
+            return send(request, broker_id)
+
+        return checked

@@ -11,7 +11,6 @@
 --   history_ms: how long requests have been recorded until then without a gap of over an hour, in ms;
 --     minutes of rows without data_requests do not count
 --   offence_period_s: conf's plan.offence_period_s, in s
---   offence_share: conf's plan.offence_share, 0 to 1
 --   address_history_s: conf's plan.address_history_s, in s
 --   takes_producer_ids_rate: the last snapshot found that the cluster accepts producer_ids_rate
 --   hides_clients: addresses or client ids are pseudonyms
@@ -20,8 +19,6 @@ WITH policy AS (
         cluster_id,
         max(CASE WHEN setting = 'plan.offence_period_s' THEN CAST(setting_value AS DOUBLE) END)
             AS offence_period_s,
-        max(CASE WHEN setting = 'plan.offence_share' THEN CAST(setting_value AS DOUBLE) END)
-            AS offence_share,
         max(CASE WHEN setting = 'plan.address_history_s' THEN CAST(setting_value AS DOUBLE) END)
             AS address_history_s,
         max(
@@ -71,7 +68,6 @@ SELECT
     newest.newest_ms,
     coalesce(newest.newest_ms - known.known_since_ms, 0) AS history_ms,
     coalesce(policy.offence_period_s, 1800e0) AS offence_period_s,
-    coalesce(policy.offence_share, 5e-1) AS offence_share,
     coalesce(policy.address_history_s, 604800e0) AS address_history_s,
     coalesce(policy.takes_producer_ids_rate, 0) = 1 AS takes_producer_ids_rate,
     coalesce(policy.hides_clients, 0) = 1 AS hides_clients

@@ -68,7 +68,9 @@ class Site:
         self.topic.read_to = 0
         stored = self.tables if with_tables else None
         records = self.tables.records if with_tables else []
-        signed = open_journal(records, self.signer, "c1", self.topic, stored)
+        signed = open_journal(
+            records, self.topic.read(), self.signer, "c1", self.topic, tables=stored
+        )
         ledger = self._ledger(signed, with_tables=with_tables)
         writer = ChangeWriter(
             self.configs,

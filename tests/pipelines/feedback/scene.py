@@ -72,10 +72,8 @@ class Scene:
         apply = run_of(self.configs, self.journal, f"r{self.clock()}", self.clock)
         apply.finish(self.journal.ledger)
         rows: Any = None
-        ledger = self.journal.ledger
-        yield exclusive_section.ExclusiveSection(
-            "c1", apply, ledger, rows, self.tables, TrustedLedger(ledger)
-        )
+        trust = TrustedLedger(self.journal.ledger)
+        yield exclusive_section.ExclusiveSection("c1", apply, trust, rows, self.tables, rows)
 
     def apply(self, *rows: DesiredConfig, dies_at: str | None = None) -> None:
         def passed(step: str) -> None:

@@ -68,7 +68,6 @@ def heap(entries: int = 5_000) -> list[Row]:
 
 SETTINGS = {
     "plan.offence_period_s": OFFENCE_S,
-    "plan.offence_share": 0.5,
     "plan.address_history_s": HISTORY_S,
     "producer_ids.max_heap_share": 0.1,
     "producer_ids.max_heap_bytes": 64 * 1024 * 1024,

@@ -11,7 +11,6 @@ from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.planning import (
     cluster_watch,
-    dead_time,
     evidence_checks,
     input_ages,
     other_writers,
@@ -52,7 +51,7 @@ QUERIES_OF_PLANS = (
     *(sql.format("cluster_id = 'c1'") for sql in plan_inputs.ENTITY_COUNTS.values()),
     other_writers.WRITERS,
     other_writers.MANAGERS.format("cluster_id = 'c1'"),
-    dead_time.MEASURED.format("true"),
+    input_ages.DEAD_TIME.format("true"),
     journal.SELECT,
     evidence_checks.CURRENT_CHECKS,
 )

@@ -17,6 +17,7 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
+from ....cases import cases
 from ..fake_configs import (
     DictConfigs,
     ListJournal,
@@ -212,16 +213,17 @@ def test_an_older_lease_in_place_of_the_newest_is_noticed() -> None:
     assert site.book.leases == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("item", "why"),
-    [
-        ((topic_key(EVE), None), "1 lease that was written is missing"),
-        ((topic_key(EVE), b"{}"), "1 lease that was written is missing"),
-        ((topic_key(EVE), b"\xff[" * 9_000), "1 lease that was written is missing"),
-        ((b'["head","here"]', None), "the list of leases is missing"),
-        ((b'["head","here"]', b'{"deployment":"here"}'), "the list of leases in the topic does"),
-    ],
-    ids=["a tombstone", "no lease", "no text", "no head", "no text of a head"],
+    ("a tombstone", (topic_key(EVE), None), "1 lease that was written is missing"),
+    ("no lease", (topic_key(EVE), b"{}"), "1 lease that was written is missing"),
+    ("no text", (topic_key(EVE), b"\xff[" * 9_000), "1 lease that was written is missing"),
+    ("no head", (b'["head","here"]', None), "the list of leases is missing"),
+    (
+        "no text of a head",
+        (b'["head","here"]', b'{"deployment":"here"}'),
+        "the list of leases in the topic does",
+    ),
 )
 def test_what_somebody_else_writes_into_the_topic_is_noticed(item: Item, why: str) -> None:
     site = applied("eve")
@@ -249,9 +251,7 @@ SPELLINGS = [
         *SPELLINGS,
     ],
 )
-@pytest.mark.parametrize(
-    "value", [b"x", b'{"deployment":"other","text":"{}","mac":""}'], ids=["no lease", "another's"]
-)
+@cases("value", ("no lease", b"x"), ("another's", b'{"deployment":"other","text":"{}","mac":""}'))
 def test_a_record_under_no_key_of_ours_is_counted_and_left_alone(key: bytes, value: bytes) -> None:
     site = applied("eve")
     before = site.book
@@ -308,7 +308,7 @@ def test_keys_rotate_while_leases_last() -> None:
     assert site.book.problems == ()
 
 
-@pytest.mark.parametrize("other", [THERE, STRANGER], ids=["with our key", "with its own"])
+@cases("other", ("with our key", THERE), ("with its own", STRANGER))
 def test_two_deployments_leave_each_other_s_configs_alone(other: Signer) -> None:
     site = applied("eve")
     beside = site.beside(other)

@@ -12,7 +12,6 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.ledger.journal import read_ledger, to_row
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
-from quotaflow.pipelines.feedback.planning import plan_rows
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import frozen_plans
@@ -129,7 +128,7 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
 def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -> None:
     frozen = made(desired())
     for minutes in (0, 5):
-        fill("plans", list(plan_rows.rows(frozen, NOW + timedelta(minutes=minutes), "me")))
+        fill("plans", list(frozen_plans.to_rows(frozen, NOW + timedelta(minutes=minutes), "me")))
     assert len(frozen_plans.load(Reader(warehouse), frozen.plan_id).plan.changes) == 1
 
 

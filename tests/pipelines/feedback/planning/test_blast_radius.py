@@ -5,8 +5,6 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
@@ -122,15 +120,12 @@ def broker(name: str, key: str = RATE) -> DesiredConfig:
     return desired(name, entity_type="broker", config_key=key, config_value="9000000")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("moves", "expected"),
-    [
-        ((), ["1"]),
-        ((frozenset({"1", "2", "3"}),), ["1", "2", "3"]),
-        ((frozenset({"1", "3"}), frozenset({"2", "4"})), ["1", "3"]),
-        ((frozenset({"2", "3"}),), ["1"]),
-    ],
-    ids=["no move is known", "one move", "the first of two moves", "another move"],
+    ("no move is known", (), ["1"]),
+    ("one move", (frozenset({"1", "2", "3"}),), ["1", "2", "3"]),
+    ("the first of two moves", (frozenset({"1", "3"}), frozenset({"2", "4"})), ["1", "3"]),
+    ("another move", (frozenset({"2", "3"}),), ["1"]),
 )
 def test_one_broker_or_those_of_one_move(
     moves: tuple[frozenset[str], ...], expected: list[str]

@@ -25,12 +25,13 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"
-NEARLY = PlanPolicy(lease_s=600, hysteresis=0.1)
+NEARLY = PlanPolicy(lease_s=600)
 LONG_COOLDOWN = PlanPolicy(lease_s=600, cooldown=timedelta(seconds=600))
 
 
@@ -48,18 +49,15 @@ def whys(made: Plan) -> list[str]:
     return [blocked.reason for blocked in made.blocked]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("prior", "desired_value", "value", "note"),
-    [
-        ("1000", "1900", "1900", ""),
-        ("1000", "9000", "2000", "a step on the way to 9000"),
-        ("1000", "100", "500", "a step on the way to 100"),
-        (None, "100", "100", ""),
-        ("0", "100", "100", ""),
-        ("9223372036854775807", "100", "100", ""),
-        ("9e18", "9000000000000000", "9000000000000000", ""),
-    ],
-    ids=["within a step", "up", "down", "the first", "from nothing", "from unlimited", "and up"],
+    ("within a step", "1000", "1900", "1900", ""),
+    ("up", "1000", "9000", "2000", "a step on the way to 9000"),
+    ("down", "1000", "100", "500", "a step on the way to 100"),
+    ("the first", None, "100", "100", ""),
+    ("from nothing", "0", "100", "100", ""),
+    ("from unlimited", "9223372036854775807", "100", "100", ""),
+    ("and up", "9e18", "9000000000000000", "9000000000000000", ""),
 )
 def test_a_quota_goes_in_steps(
     prior: str | None, desired_value: str, value: str, note: str
@@ -78,7 +76,7 @@ def test_a_rate_of_replication_goes_as_its_own_rule_says() -> None:
 def test_what_is_near_stays() -> None:
     near = desired(config_value="1099", prior_value="1000")
     far = desired("b", config_value="1100", prior_value="1000")
-    made = planned(near, far, bounds=PlanPolicy(hysteresis=0.1))
+    made = planned(near, far, bounds=PlanPolicy())
     assert values(made.changes) == ["1100"]
     assert whys(made) == ["1099 is within 10% of 1000, the current value"]
 
@@ -179,10 +177,11 @@ def applied(*rows: DesiredConfig, lease_s: int = 600) -> Ledger:
     return journal.ledger
 
 
-@pytest.mark.parametrize(
+@cases(
     ("after_s", "priority", "is_blocked"),
-    [(100, 10, True), (200, 10, False), (100, 5, False)],
-    ids=["too soon", "late enough", "urgent"],
+    ("too soon", 100, 10, True),
+    ("late enough", 200, 10, False),
+    ("urgent", 100, 5, False),
 )
 def test_what_was_just_changed_holds(after_s: int, priority: int, is_blocked: bool) -> None:
     row = desired(config_value="1500", prior_value="1000", priority=priority)
@@ -215,16 +214,34 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
     assert (renewed.operation.name, renewed.value, renewed.command) == ("RENEW", "1000", "")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("desired_value", "bounds", "after_s", "renewed", "why"),
-    [
-        ("1050", NEARLY, 299, None, "1050 is within 10% of 1000, the current value"),
-        ("1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, the current value"),
-        ("2000", LONG_COOLDOWN, 299, None, "changed at 12:00:00 UTC: it holds for another 301 s"),
-        ("2000", LONG_COOLDOWN, 301, "1000", "changed at 12:00:00 UTC: it holds for another 299 s"),
-        (None, LONG_COOLDOWN, 301, None, "changed at 12:00:00 UTC: it holds for another 299 s"),
-    ],
-    ids=["near", "near, late", "cooldown", "cooldown, late", "cooldown, no longer desired"],
+    ("near", "1050", NEARLY, 299, None, "1050 is within 10% of 1000, the current value"),
+    ("near, late", "1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, the current value"),
+    (
+        "cooldown",
+        "2000",
+        LONG_COOLDOWN,
+        299,
+        None,
+        "changed at 12:00:00 UTC: it holds for another 301 s",
+    ),
+    (
+        "cooldown, late",
+        "2000",
+        LONG_COOLDOWN,
+        301,
+        "1000",
+        "changed at 12:00:00 UTC: it holds for another 299 s",
+    ),
+    (
+        "cooldown, no longer desired",
+        None,
+        LONG_COOLDOWN,
+        301,
+        None,
+        "changed at 12:00:00 UTC: it holds for another 299 s",
+    ),
 )
 def test_what_waits_does_not_let_the_lease_of_what_stands_end(
     desired_value: str | None, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
@@ -248,32 +265,43 @@ def blocked_row(**others: object) -> DesiredConfig:
     return desired("1", **(BROKER_RATE | columns | {"blocked_reason": NONE_FITS} | others))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "bounds", "after_s", "renewed", "why"),
-    [
-        (blocked_row(), PlanPolicy(), 299, None, NONE_FITS),
-        (blocked_row(), PlanPolicy(), 301, "20000000", NONE_FITS),
-        (blocked_row(config_value="20000000"), PlanPolicy(), 301, "20000000", NONE_FITS),
-        (blocked_row(renew_only=False), PlanPolicy(), 301, None, NONE_FITS),
-        (blocked_row(evidence_table="throttle_checks"), PlanPolicy(), 301, None, NONE_FITS),
-        (blocked_row(), BY_CHECK, 301, None, "its check failed"),
-        (
-            blocked_row(),
-            OLD,
-            301,
-            None,
-            "nothing tells the age of the request log: run quotaflow run ",
-        ),
-    ],
-    ids=[
-        "early",
-        "late",
+    ("early", blocked_row(), PlanPolicy(), 299, None, NONE_FITS),
+    ("late", blocked_row(), PlanPolicy(), 301, "20000000", NONE_FITS),
+    (
         "blocked by its own rule",
+        blocked_row(config_value="20000000"),
+        PlanPolicy(),
+        301,
+        "20000000",
+        NONE_FITS,
+    ),
+    (
         "not to go on, as where it is managed no longer",
+        blocked_row(renew_only=False),
+        PlanPolicy(),
+        301,
+        None,
+        NONE_FITS,
+    ),
+    (
         "set for another reason",
-        "a check fails",
+        blocked_row(evidence_table="throttle_checks"),
+        PlanPolicy(),
+        301,
+        None,
+        NONE_FITS,
+    ),
+    ("a check fails", blocked_row(), BY_CHECK, 301, None, "its check failed"),
+    (
         "what it rests on is old",
-    ],
+        blocked_row(),
+        OLD,
+        301,
+        None,
+        "nothing tells the age of the request log: run quotaflow run ",
+    ),
 )
 def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
     row: DesiredConfig, bounds: PlanPolicy, after_s: float, renewed: str | None, why: str
@@ -313,13 +341,13 @@ def test_the_same_inputs_give_the_same_id_and_others_another() -> None:
     assert one == same != other
 
 
-@pytest.mark.parametrize(
+@cases(
     "row",
-    [
-        desired(Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders")),
+    ("an entity", desired(Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders"))),
+    (
+        "a part of one, of another key",
         desired(entity_client_id=Pseudonyms(b"o" * 32, "old").pseudonym("client_id", "orders")),
-    ],
-    ids=["an entity", "a part of one, of another key"],
+    ),
 )
 def test_nothing_is_planned_for_a_pseudonym(row: DesiredConfig) -> None:
     made = planned(row, bounds=PlanPolicy())
@@ -328,16 +356,14 @@ def test_nothing_is_planned_for_a_pseudonym(row: DesiredConfig) -> None:
     assert why.endswith("is a pseudonym, and Kafka knows nobody of that name: privacy.columns")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("match", "why"),
-    [
-        (
-            "client_id=orders-.*",
-            "cannot be judged: other matches by client_id, which privacy.columns hides in tables",
-        ),
-        ("client_software_name=.*", None),
-    ],
-    ids=["by what is hidden", "by what is not"],
+    (
+        "by what is hidden",
+        "client_id=orders-.*",
+        "cannot be judged: other matches by client_id, which privacy.columns hides in tables",
+    ),
+    ("by what is not", "client_software_name=.*", None),
 )
 def test_whom_a_resource_reaches_is_not_guessed(match: str, why: str | None) -> None:
     hidden = Client("i", Pseudonyms(b"k" * 32, "k1").pseudonym("client_id", "orders-7"), "x", "1")
@@ -366,7 +392,7 @@ def alert_on_producers(lives: Sequence[LiveClient]) -> list[DesiredConfig]:
 
 def policy_for(lives: Sequence[LiveClient]) -> PlanPolicy:
     check = Preflight({}, tuple(lives))
-    return PlanPolicy(harm=check.harm, without_harmed=check.without_harmed)
+    return PlanPolicy(preflight=lambda _: check)
 
 
 def test_a_client_that_claims_a_version_that_crashes_excludes_itself_alone() -> None:

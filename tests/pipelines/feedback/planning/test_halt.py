@@ -14,8 +14,8 @@ from quotaflow.pipelines.feedback.ledger.ledger import HALTED, RELEASED, Ledger
 from quotaflow.pipelines.feedback.planning import cluster_watch, halt
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
-from quotaflow.pipelines.feedback.planning.plan_rows import changes, rows
 from quotaflow.pipelines.feedback.runs import apply_run, context, release_run
+from quotaflow.pipelines.feedback.runs.frozen_plans import to_changes, to_rows
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -68,10 +68,10 @@ def test_a_frozen_plan_that_gives_back_does_so() -> None:
     journal = written(prior="9000")
     bounds = PlanPolicy(halt=halted_by(journal), max_step_factor=10)
     made = plan([], NOON + MINUTE, bounds, PLAIN, journal.ledger)
-    frozen = list(rows(made, NOON, "me"))
-    assert [change.purpose for change in changes(frozen)] == [RESTORE]
+    frozen = list(to_rows(made, NOON, "me"))
+    assert [change.purpose for change in to_changes(frozen)] == [RESTORE]
     configs = DictConfigs({desired().entity: {"producer_byte_rate": "1000"}})
-    applying(configs, journal, "r2", Clock(NOON + 2 * MINUTE)).run(made.plan_id, changes(frozen))
+    applying(configs, journal, "r2", Clock(NOON + 2 * MINUTE)).run(made.plan_id, to_changes(frozen))
     assert configs.configs[desired().entity] == {"producer_byte_rate": "9000"}
     assert journal.ledger.owned == {}
 
@@ -93,9 +93,7 @@ def test_a_halt_is_recorded_once_and_lasts_until_the_cluster_is_well() -> None:
     assert (journal.ledger.halts, recorded(Plan((), ()), journal.ledger, 40)) == ({}, [])
 
 
-@pytest.mark.parametrize(
-    ("minutes", "is_watched"), [(1, True), (59, True), (61, False)], ids=["soon", "late", "over"]
-)
+@cases(("minutes", "is_watched"), ("soon", 1, True), ("late", 59, True), ("over", 61, False))
 def test_a_run_is_watched_for_a_while(minutes: float, is_watched: bool) -> None:
     trial = halt.trial(written().ledger, "c1", NOON + minutes * MINUTE, HOUR)
     assert (trial is not None) is is_watched

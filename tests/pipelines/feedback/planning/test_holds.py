@@ -178,7 +178,7 @@ def test_no_plan_changes_what_others_set_last_in_any_order(acts: list[str]) -> N
         clock.now += 5 * MINUTE
         value = configs.configs.get(entity, {}).get(key)
         if act == "plan":
-            row = desired(config_value=str(1000 + number), prior_value=value)
+            row = desired(config_value=f"{1_000 * 1.2**number:.0f}", prior_value=value)
             seen = {KEY: SeenConfig(value, clock.now)}
             policy = PlanPolicy(
                 lease_s=3600,

@@ -3,8 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
@@ -123,44 +121,36 @@ def manager(**others: Any) -> dict[str, Any]:
     return row | {"last_seen": NOON - timedelta(hours=1)} | others
 
 
-@pytest.mark.parametrize(
+@cases(
     ("row", "types"),
-    [
-        (manager(), {"topic", "user"}),
-        (manager(kind="admin_client"), {"topic", "user"}),
-        (manager(kind="other"), {"topic", "user"}),
-        (manager(kind="other", recent_entities=4), set()),
-        (manager(kind="terraform", recent_entities=1), {"topic", "user"}),
-        (manager(kind="other", principal="User:person"), set()),
-        (manager(kind="terraform", principal="User:person"), {"topic", "user"}),
-        (manager(kind="quotaflow"), set()),
-        (manager(last_seen=NOON - timedelta(days=2)), set()),
-        (manager(kind="topicctl", entity_types="replicas"), {"broker", "topic"}),
-        (manager(kind="cruise_control", entity_types=None, last_seen=None), {"broker", "topic"}),
-        (manager(kind="jikkou", entity_types=None), {"user", "topic", "broker"}),
-    ],
-    ids=[
-        "active",
-        "an unknown Java program",
-        "an unknown program",
-        "a person",
-        "a known program",
-        "a person of conf",
+    ("active, and its users are the operator's", manager(), {"topic"}),
+    ("an unknown Java program", manager(kind="admin_client"), {"topic", "user"}),
+    ("an unknown program", manager(kind="other"), {"topic", "user"}),
+    ("a person", manager(kind="other", recent_entities=4), set()),
+    ("a known program", manager(kind="terraform", recent_entities=1), {"topic", "user"}),
+    ("a person of conf", manager(kind="other", principal="User:person"), set()),
+    (
         "a program with that login",
-        "tolerated",
-        "long ago",
-        "who moves replicas",
+        manager(kind="terraform", principal="User:person"),
+        {"topic", "user"},
+    ),
+    ("tolerated", manager(kind="quotaflow"), set()),
+    ("long ago", manager(last_seen=NOON - timedelta(days=2)), set()),
+    ("who moves replicas", manager(kind="topicctl", entity_types="replicas"), {"broker", "topic"}),
+    (
         "a trace",
-        "an unknown trace",
-    ],
+        manager(kind="cruise_control", entity_types=None, last_seen=None),
+        {"broker", "topic"},
+    ),
+    ("an unknown trace", manager(kind="jikkou", entity_types=None), {"user", "topic", "broker"}),
 )
 def test_a_manager_s_entities_are_its_own(row: dict[str, Any], types: set[str]) -> None:
     tolerated = PlanSection().tolerated_managers
     managers = other_writers.managers(FakeTables([row]), NOON, tolerated, operators=["User:person"])
-    assert set(managers) == types
+    assert set(managers.by_type) == types
 
 
 def test_a_manager_is_named_with_what_shows_it() -> None:
-    assert other_writers.managers(FakeTables([manager()]), NOON, [])["user"] == (
+    assert other_writers.managers(FakeTables([manager()]), NOON, []).by_type["topic"] == (
         "strimzi (User:op (strimzi-1), ALTER_CLIENT_QUOTAS, last seen 2026-11-21 11:00:00 UTC)"
     )

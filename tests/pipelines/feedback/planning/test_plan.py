@@ -160,7 +160,7 @@ def test_a_subscription_is_taken_back_whole() -> None:
     assert changes[0].command.endswith("--delete-config interval.ms,match,metrics")
 
 
-@pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "changed"])
+@cases("is_removed", ("removed", True), ("changed", False))
 def test_a_resource_that_our_ledger_does_not_have_stays(is_removed: bool) -> None:
     """An operator, or a second deployment, may choose the same name."""
     rows = [
@@ -217,13 +217,6 @@ def test_a_subscription_with_a_value_that_may_not_be_written_is_held_whole(
     assert made.changes == ()
     assert len(made.blocked) == len(rows)
     assert all(why in blocked.reason for blocked in made.blocked)
-
-
-def test_what_would_harm_a_client_is_held() -> None:
-    made = plan(
-        subscription(), NOW, PlanPolicy(harm=lambda _: "librdkafka 2.5.0 would crash"), PLAIN
-    )
-    assert {blocked.reason for blocked in made.blocked} == {"librdkafka 2.5.0 would crash"}
 
 
 RATE, LIST = (f"leader.replication.throttled.{what}" for what in ("rate", "replicas"))

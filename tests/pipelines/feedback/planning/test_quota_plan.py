@@ -11,10 +11,9 @@ from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
-from quotaflow.pipelines.feedback.planning import plan_rows
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
-from quotaflow.pipelines.feedback.runs import context
+from quotaflow.pipelines.feedback.runs import context, frozen_plans
 from quotaflow.pipelines.reasons import limits
 from quotaflow.pipelines.reasons.wording import sentences
 from quotaflow.udfs.rules import limit
@@ -30,7 +29,7 @@ PLAIN = Connection("b:9092")
 WEEK = timedelta(days=7)
 USED = {"usage_p99": 1e6, "history_s": WEEK.total_seconds()}
 SETTLE = timedelta(minutes=30)
-BOUNDS = PlanPolicy(hysteresis=0.1, limits=LimitBounds(settle=SETTLE), min_history=WEEK)
+BOUNDS = PlanPolicy(limits=LimitBounds(settle=SETTLE), min_history=WEEK)
 EVERY = timedelta(minutes=10)
 
 
@@ -159,7 +158,7 @@ class Loop:
             policy = replace(bounds, inputs_at={**inputs, **bounds.inputs_at})
             self.last_plan = plan(rows, now, policy, PLAIN, self.journal.ledger)
             # What is frozen for approval is the same as what is not.
-            frozen = plan_rows.changes(plan_rows.rows(self.last_plan, now, "me"))
+            frozen = frozen_plans.to_changes(frozen_plans.to_rows(self.last_plan, now, "me"))
             writer = applying(self.configs, self.journal, f"r{self.cycles}", Clock(now))
             writer.run("p", frozen)
             written = [change for change in frozen if change.command]

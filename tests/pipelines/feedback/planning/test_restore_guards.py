@@ -106,7 +106,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("everything", [False, True], ids=["expired", "all"])
+@cases("everything", ("expired", False), ("all", True))
 @pytest.mark.parametrize(("record", "why"), FORGED)
 def test_what_a_plan_may_not_write_is_refused_and_costs_nobody_else(
     scene: Scene, record: Record, why: str, everything: bool

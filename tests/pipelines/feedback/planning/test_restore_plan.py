@@ -12,6 +12,7 @@ from quotaflow.pipelines.feedback.planning import other_writers, restore_plan
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ..fake_configs import Clock, DictConfigs, FakeTables, ListJournal, applying, desired
 
@@ -79,14 +80,16 @@ def test_a_lease_holds_until_its_end() -> None:
     assert len(restore_plan.expired(ledger, NOON, include_all=True)) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("now", "by", "why"),
-    [
-        ({KEY: "7"}, None, "it is 7 now, and we wrote 1000"),
-        ({}, EVE, "it is not set now, and we wrote 1000, set by User:eve"),
-        ({KEY: "1000"}, EVE, "it is as we wrote it, set by User:eve since"),
-    ],
-    ids=["another value", "removed", "the same, but meant by somebody else"],
+    ("another value", {KEY: "7"}, None, "it is 7 now, and we wrote 1000"),
+    ("removed", {}, EVE, "it is not set now, and we wrote 1000, set by User:eve"),
+    (
+        "the same, but meant by somebody else",
+        {KEY: "1000"},
+        EVE,
+        "it is as we wrote it, set by User:eve since",
+    ),
 )
 def test_somebody_else_s_later_change_stays(
     now: dict[str, str], by: restore_plan.LaterWriter | None, why: str
@@ -105,15 +108,12 @@ def test_who_does_not_answer_waits() -> None:
     assert (restore.changes, restore.yielded, restore.unanswered) == ((), (), ((MALLORY, KEY),))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "since", "operation", "operand"),
-    [
-        (None, "0:1,1:2", "DELETE", None),
-        ("7:7", "7:7,0:1,1:2", "SUBTRACT", "0:1,1:2"),
-        (None, "0:1,1:2,8:8", "SUBTRACT", "0:1,1:2"),
-        ("7:7", "7:7,1:2", "SUBTRACT", "1:2"),
-    ],
-    ids=["all are ours", "others before", "others since", "one was removed already"],
+    ("all are ours", None, "0:1,1:2", "DELETE", None),
+    ("others before", "7:7", "7:7,0:1,1:2", "SUBTRACT", "0:1,1:2"),
+    ("others since", None, "0:1,1:2,8:8", "SUBTRACT", "0:1,1:2"),
+    ("one was removed already", "7:7", "7:7,1:2", "SUBTRACT", "1:2"),
 )
 def test_of_a_list_our_entries_go_and_others_stay(
     before: str | None, since: str, operation: str, operand: str | None
@@ -128,17 +128,14 @@ def test_of_a_list_our_entries_go_and_others_stay(
     assert (change.operation.name, change.operation.operand) == (operation, operand)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("operation", "operand", "taken"),
-    [
-        ("SET", "0:1,1:2,8:8", None),
-        ("SET", "1:2,8:8", "0:1"),
-        ("SET", None, None),
-        ("APPEND", "8:8", "0:1,1:2"),
-        ("APPEND", "0:1,8:8", "1:2"),
-        ("SUBTRACT", "9:9", "0:1,1:2"),
-    ],
-    ids=["all named", "one named", "not shown", "others' added", "one is theirs too", "theirs go"],
+    ("all named", "SET", "0:1,1:2,8:8", None),
+    ("one named", "SET", "1:2,8:8", "0:1"),
+    ("not shown", "SET", None, None),
+    ("others' added", "APPEND", "8:8", "0:1,1:2"),
+    ("one is theirs too", "APPEND", "0:1,8:8", "1:2"),
+    ("theirs go", "SUBTRACT", "9:9", "0:1,1:2"),
 )
 def test_entries_that_somebody_else_named_since_are_theirs(
     operation: str, operand: str | None, taken: str | None

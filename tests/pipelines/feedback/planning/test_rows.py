@@ -7,9 +7,9 @@ from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.journal import to_record, to_row
-from quotaflow.pipelines.feedback.planning import plan_rows
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
+from quotaflow.pipelines.feedback.runs import frozen_plans
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 
 from ....delta_tables import NOON
@@ -31,8 +31,8 @@ def planned(*rows: DesiredConfig) -> Plan:
 @pytest.mark.parametrize("row", ROWS)
 def test_a_plan_thawed_is_the_plan_frozen(row: DesiredConfig) -> None:
     made = planned(row)
-    kept = pa.Table.from_pylist(list(plan_rows.rows(made, NOON, "me")), schema=PLANS.arrow)
-    thawed = Plan(plan_rows.changes(kept.to_pylist()), ())
+    kept = pa.Table.from_pylist(list(frozen_plans.to_rows(made, NOON, "me")), schema=PLANS.arrow)
+    thawed = Plan(frozen_plans.to_changes(kept.to_pylist()), ())
     assert thawed.plan_id == made.plan_id
     (before,), (after,) = made.changes, thawed.changes
     assert (after.value, after.operation, after.lease_s) == (
@@ -49,8 +49,8 @@ def test_a_plan_thawed_is_the_plan_frozen(row: DesiredConfig) -> None:
 
 def test_changes_come_back_in_their_order() -> None:
     made = planned(*ROWS)
-    rows = list(plan_rows.rows(made, NOON, "me"))
-    assert Plan(plan_rows.changes(reversed(rows)), ()).plan_id == made.plan_id
+    rows = list(frozen_plans.to_rows(made, NOON, "me"))
+    assert Plan(frozen_plans.to_changes(reversed(rows)), ()).plan_id == made.plan_id
 
 
 @pytest.mark.parametrize("row", ROWS)

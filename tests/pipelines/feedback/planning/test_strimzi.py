@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
 import yaml
 
 from quotaflow.pipelines.feedback.configs.change import Plan
@@ -12,6 +11,7 @@ from quotaflow.pipelines.feedback.planning import other_writers, strimzi
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ..fake_configs import FakeTables, desired
 
@@ -64,24 +64,26 @@ def test_without_the_operator_quotas_are_changes() -> None:
     assert (len(made.changes), made.fragments) == (1, ())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("others", "is_operator"),
-    [
-        ({}, True),
-        ({"kind": "other", "client_id": "my-cluster-user-operator"}, True),
-        ({"kind": "admin_client", "principal": "User:CN=c-entity-user-operator,O=x"}, True),
-        ({"kind": "admin_client", "client_id": "adminclient-1"}, False),
-        ({"entity_types": "topic"}, False),
-        ({"entity_types": None, "last_seen": None}, True),
-        ({"last_seen": NOON - timedelta(days=2)}, False),
-    ],
-    ids=["by kind", "by client id", "by principal", "a person", "of topics", "a trace", "long ago"],
+    ("by kind", {}, True),
+    ("by client id", {"kind": "other", "client_id": "my-cluster-user-operator"}, True),
+    (
+        "by principal",
+        {"kind": "admin_client", "principal": "User:CN=c-entity-user-operator,O=x"},
+        True,
+    ),
+    ("a person", {"kind": "admin_client", "client_id": "adminclient-1"}, False),
+    ("of topics", {"entity_types": "topic"}, False),
+    ("a trace", {"entity_types": None, "last_seen": None}, True),
+    ("long ago", {"last_seen": NOON - timedelta(days=2)}, False),
 )
 def test_the_user_operator_is_recognized(others: dict[str, Any], is_operator: bool) -> None:
     row = {"kind": "strimzi", "principal": "User:op", "client_id": "op", "entity_types": "user"}
     row |= {"evidence_code": "requests", "evidence": "ALTER_CLIENT_QUOTAS", "last_seen": NOON}
+    row |= {"recent_entities": 40}
     tables: Any = FakeTables([row | others])
-    assert (other_writers.user_operator(tables, NOON, "true") is not None) is is_operator
+    assert (other_writers.managers(tables, NOON, []).user_operator is not None) is is_operator
 
 
 def test_fragments_of_nothing_are_nothing() -> None:

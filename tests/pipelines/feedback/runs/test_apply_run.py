@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback.configs.change import RENEW, SET
+from quotaflow.pipelines.feedback.configs.change import RENEW, SET, FrozenPlan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.outcome import ALREADY_SET
@@ -13,7 +13,6 @@ from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
 from quotaflow.pipelines.feedback.runs.apply_run import still_fitting
-from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 

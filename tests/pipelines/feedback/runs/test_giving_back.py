@@ -14,7 +14,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback.ledger import deployment
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
-from quotaflow.pipelines.feedback.runs import adopt_run, context, panic_run, restore_run
+from quotaflow.pipelines.feedback.runs import adopt_run, context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -94,13 +94,13 @@ def test_panic_gives_back_with_the_tables_gone(conf: Conf, opened: Opened) -> No
     apply(conf, "eve", "zoe")
     stop_file.path(conf.plan, conf.warehouse).touch()
     shutil.rmtree(conf.warehouse.folder)
-    (shown,) = panic_run.preview(context.from_conf(conf))
+    (shown,) = restore_run.preview_panic(context.from_conf(conf))
     assert len(shown.plan.changes) == 2
-    (done,) = panic_run.restore(context.from_conf(conf), lambda: None)
+    (done,) = restore_run.restore_panic(context.from_conf(conf), lambda: None)
     assert {outcome.step for outcome in done.outcomes} == {DONE}
     assert [*configs.configs.values()] == [{}, {}]
     assert not conf.warehouse.folder.exists()
-    assert panic_run.preview(context.from_conf(conf))[0].plan.changes == ()
+    assert restore_run.preview_panic(context.from_conf(conf))[0].plan.changes == ()
 
 
 def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Opened) -> None:
@@ -108,8 +108,10 @@ def test_panic_gives_back_what_another_deployment_leased(conf: Conf, opened: Ope
     opened(configs)
     apply(conf, "eve")
     renamed = conf.model_copy(update={"feedback": config.FeedbackSection(deployment="new")})
-    assert [each.plan.changes for each in panic_run.preview(context.from_conf(renamed))] == [()]
-    done = panic_run.restore(context.from_conf(renamed), lambda: None, all_deployments=True)
+    assert [
+        each.plan.changes for each in restore_run.preview_panic(context.from_conf(renamed))
+    ] == [()]
+    done = restore_run.restore_panic(context.from_conf(renamed), lambda: None, all_deployments=True)
     assert [len(each.outcomes) for each in done] == [0, 1]
     assert [*configs.configs.values()] == [{}]
     with exclusive_section.acquired(context.from_conf(conf).writes, print) as section:

@@ -8,13 +8,12 @@ import pytest
 from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback.configs.change import SET, Operation, Plan
+from quotaflow.pipelines.feedback.configs.change import SET, FrozenPlan, Operation, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning import preflight
 from quotaflow.pipelines.feedback.planning.preflight import Preflight
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.feedback.runs import apply_run, context
-from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.subscription_safety import LiveClient
@@ -170,20 +169,16 @@ def test_a_client_keeps_a_resource_for_itself_alone(scene: Scene) -> None:
     assert scene.journal.ledger.owned == {}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("lives", "resources"),
-    [
-        ((), None),
-        ((LiveClient(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),), None),
-        ((OLD,), {}),
-        ((OLD,), {"corp": {"metrics": "org.apache.kafka.producer."}}),
-    ],
-    ids=[
-        "a client that left",
+    ("a client that left", (), None),
+    (
         "a fixed client",
-        "no other subscription",
-        "another resource is enough",
-    ],
+        (LiveClient(Client(ID, "p", "librdkafka", "2.10.1", "h"), "producer"),),
+        None,
+    ),
+    ("no other subscription", (OLD,), {}),
+    ("another resource is enough", (OLD,), {"corp": {"metrics": "org.apache.kafka.producer."}}),
 )
 def test_a_resource_that_harms_nobody_goes(
     scene: Scene, lives: tuple[LiveClient, ...], resources: dict[str, dict[str, str]] | None

@@ -100,17 +100,14 @@ def test_a_second_time_it_is_so_already_and_written_once() -> None:
     assert configs.writes == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("before", "row", "after"),
-    [
-        ({LIST: "0:1"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,1:2"}),
-        ({LIST: "0:1,7:7"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,7:7,1:2"}),
-        ({}, of_topic("1:2", None), {LIST: "1:2"}),
-        ({LIST: "0:1,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1"}),
-        ({LIST: "0:1,7:7,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1,7:7"}),
-        ({LIST: "0:1"}, of_topic(None, "0:1"), {}),
-    ],
-    ids=["added", "added beside others'", "the first", "taken away", "others stay", "the last"],
+    ("added", {LIST: "0:1"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,1:2"}),
+    ("added beside others'", {LIST: "0:1,7:7"}, of_topic("0:1,1:2", "0:1"), {LIST: "0:1,7:7,1:2"}),
+    ("the first", {}, of_topic("1:2", None), {LIST: "1:2"}),
+    ("taken away", {LIST: "0:1,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1"}),
+    ("others stay", {LIST: "0:1,7:7,1:2"}, of_topic("0:1", "0:1,1:2"), {LIST: "0:1,7:7"}),
+    ("the last", {LIST: "0:1"}, of_topic(None, "0:1"), {}),
 )
 def test_entries_of_others_stay(
     before: dict[str, str], row: DesiredConfig, after: dict[str, str]
@@ -121,16 +118,19 @@ def test_entries_of_others_stay(
     assert configs.configs[TOPIC] == after
 
 
-@pytest.mark.parametrize(
+@cases(
     ("configs", "row", "step", "why"),
-    [
-        (DictConfigs({MALLORY: {KEY: "5"}}), desired(), MOVED, "it is 5 now"),
-        (DictConfigs(refuses={MALLORY: "42 no"}), desired(), REFUSED, "42 no"),
-        (DictConfigs(away={MALLORY}), desired(), UNDONE, "not reached: [Error 7]"),
-        (DictConfigs({TOPIC: {LIST: "*"}}), of_topic("0:1", None), MOVED, "it is *"),
-        (DictConfigs({TOPIC: {LIST: "0:1"}}), of_topic(None, "0:1,1:1"), MOVED, "it is 0:1 now"),
-    ],
-    ids=["moved", "refused", "away", "all replicas", "a list that moved"],
+    ("moved", DictConfigs({MALLORY: {KEY: "5"}}), desired(), MOVED, "it is 5 now"),
+    ("refused", DictConfigs(refuses={MALLORY: "42 no"}), desired(), REFUSED, "42 no"),
+    ("away", DictConfigs(away={MALLORY}), desired(), UNDONE, "not reached: [Error 7]"),
+    ("all replicas", DictConfigs({TOPIC: {LIST: "*"}}), of_topic("0:1", None), MOVED, "it is *"),
+    (
+        "a list that moved",
+        DictConfigs({TOPIC: {LIST: "0:1"}}),
+        of_topic(None, "0:1,1:1"),
+        MOVED,
+        "it is 0:1 now",
+    ),
 )
 def test_what_cannot_be_written_is_told_and_costs_nobody_else(
     configs: DictConfigs, row: DesiredConfig, step: str, why: str

@@ -13,7 +13,7 @@ from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
-from quotaflow.pipelines.feedback.writing import exclusive_section, permission
+from quotaflow.pipelines.feedback.writing import exclusive_section, write_conf
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 
@@ -53,7 +53,7 @@ def test_a_command_that_writes_ends_before_it_asks_a_broker(
     key.chmod(0o600)
     place = [f"warehouse.path={tmp_path}", f"feedback.signing_keys=[file:{key}]", FORBIDDEN]
     assert execute([*words, *(word for each in place for word in ("--set", each))]) == 1
-    assert permission.REFUSED in capsys.readouterr().err
+    assert write_conf.REFUSED in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("may_write", [True, False])
@@ -65,7 +65,7 @@ def test_no_request_that_alters_the_cluster_is_sent(may_write: bool) -> None:
         raise InterruptedError
 
     conf = config.load(overrides=[f"feedback.may_write={str(may_write).lower()}"])
-    configs = LiveConfigs(ClusterState(permission.guarded(conf.feedback, send)))
+    configs = LiveConfigs(ClusterState(context.from_conf(conf).writes.guarded(send)))
     changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
     with pytest.raises(InterruptedError):
         configs.refusal(changes)
