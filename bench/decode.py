@@ -1,6 +1,6 @@
 """How fast payloads become points on one core: quotaflow beside other decoders.
 
-`python bench/decode.py [--json] [--rounds N]`. The contenders alternate within one run, and each
+`python bench/decode.py [--rounds N]`. The contenders alternate within one run, and each
 reports its best pass over a batch, in points per second of CPU time, so that other load on the
 machine counts little.
 """
@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -161,14 +160,9 @@ def show(rates: Rates) -> Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="points per second as JSON")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each contender")
     options = parser.parse_args()
-    rates = measure(options.rounds)
-    if options.json:
-        json.dump(rates, sys.stdout, indent=2)
-    else:
-        Console().print(show(rates))
+    Console().print(show(measure(options.rounds)))
 
 
 if __name__ == "__main__":

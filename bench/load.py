@@ -1,6 +1,6 @@
 """The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
 
-`python bench/load.py [--json] [--part backlog|live|clients] [--lines N] [--clients N] [--per-s N]
+`python bench/load.py [--part backlog|live|clients] [--lines N] [--clients N] [--per-s N]
 [--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines of `load_lines` are in, or come to, the
 request-log topic of a one-broker cluster. `quotaflow run` is the command itself in its own process,
 with the default conf except for `--set` and, live, the settings of docs/scaling.md for thousands of
@@ -14,15 +14,13 @@ the peak memory of the command's processes together.
 """
 
 import argparse
-import json
 import signal
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -201,7 +199,6 @@ def _set(values: Iterable[str]) -> list[str]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="figures as JSON")
     parser.add_argument("--part", choices=("backlog", "live", "clients"), help="one part alone")
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the backlog")
     parser.add_argument("--clients", type=int, default=200, help="clients")
@@ -214,23 +211,17 @@ def main() -> None:
     # If a shell's & made this process ignore Ctrl-C, the command would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parts = [options.part] if options.part else ["backlog", "clients", "live"]
-    console, figures = Console(width=150), dict[str, object]()
+    console = Console(width=150)
     for part in parts:
         if part == "live":
             pace = options.per_s, options.minutes, options.clients, options.every
-            lived = live(*pace, [*_set(FOR_MANY), *overrides])
-            figures[part] = asdict(lived)
-            table = show_live(lived)
+            table = show_live(live(*pace, [*_set(FOR_MANY), *overrides]))
         else:
             times = CURVE if part == "clients" else (1,)
             lines = options.lines // (5 if part == "clients" else 1)
             drained = [drain(lines, options.clients * more, overrides) for more in times]
-            figures[part] = [asdict(one) for one in drained]
             table = show_drained(drained, part)
-        if not options.json:
-            console.print(table)
-    if options.json:
-        json.dump(figures, sys.stdout, indent=2)
+        console.print(table)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,14 @@
 """What the request log costs a broker: CPU for each request, and p99 of produce and fetch.
 
-`python bench/observe.py [--json] [--rates 200,800,2400] [--seconds N] [--rounds N]`. One broker is
+`python bench/observe.py [--rates 200,800,2400] [--seconds N] [--rounds N]`. One broker is
 observed, another one has the log topic. The logging of the observed broker changes while it runs,
 so that all settings are of one warm JVM; they take turns. The shipper is rsyslog of Debian: its
 column is empty where the packages cannot be had.
 """
 
 import argparse
-import json
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -132,16 +130,12 @@ def show(rows: list[dict[str, object]]) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--rates", default="200,800,2400")
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     rows = measured([int(each) for each in args.rates.split(",")], args.seconds, args.rounds)
-    if args.json:
-        json.dump(rows, sys.stdout)
-    else:
-        show(rows)
+    show(rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Request-log lines on two cores: without a sink, into all tables, and by a Python JSON loop.
 
-`python bench/parse.py [--json] [--lines N]`. Lines of a real cluster are in a Parquet file, so that
+`python bench/parse.py [--lines N]`. Lines of a real cluster are in a Parquet file, so that
 each way starts from a scan; lines per second of wall time and microseconds of CPU time of the
 process tree per line, the best of the runs of each.
 """
@@ -8,7 +8,6 @@ process tree per line, the best of the runs of each.
 import argparse
 import json
 import math
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -199,15 +198,10 @@ def show(rates: Rates) -> Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="lines per second as JSON")
     parser.add_argument("--lines", type=int, default=400_000, help="lines per run")
     parser.add_argument("--turns", type=int, default=3, help="runs of each way")
     options = parser.parse_args()
-    rates = measure(options.lines, options.turns)
-    if options.json:
-        json.dump(rates, sys.stdout, indent=2)
-    else:
-        Console().print(show(rates))
+    Console().print(show(measure(options.lines, options.turns)))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
 """What all results on requests and fetches cost, over a demo's facts and many times them.
 
-`python bench/results.py [--json] [--warehouse FOLDER] [--times N] [--rounds N]`, after `make demo`.
+`python bench/results.py [--warehouse FOLDER] [--times N] [--rounds N]`, after `make demo`.
 Each round computes all rows and replaces them. The first round is in a JVM that has just started.
 With `--times` the facts are there N times, each copy three minutes after the one before. CPU
 seconds of this process, its JVM and its Python workers.
 """
 
 import argparse
-import json
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -106,15 +104,11 @@ def measure(demo: Path, times: int, rounds: int) -> list[dict[str, float]]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--warehouse", type=Path, default=config.home() / "warehouse")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     measured = measure(given.warehouse.resolve(), given.times, given.rounds)
-    if given.json:
-        json.dump(measured, sys.stdout, indent=2)
-        return
     table = Table("round", "job", "facts", "rows", "CPU s", "s", "us of CPU per fact")
     for row in measured:
         cost = f"{row['cpu_s'] / row['facts'] * 1e6:.2f}"

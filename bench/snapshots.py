@@ -1,11 +1,10 @@
 """`quotaflow snapshot` of a real cluster with many topics: the first one, and one without changes.
 
-`python bench/snapshots.py [--json] [--topics N] [--replicas N]`. Three brokers and the command
+`python bench/snapshots.py [--topics N] [--replicas N]`. Three brokers and the command
 run on this machine; wall and CPU time of the whole command, starting Python included.
 """
 
 import argparse
-import json
 import os
 import resource
 import subprocess
@@ -67,14 +66,10 @@ def measure(topics: int, replicas: int) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--topics", type=int, default=1_000)
     parser.add_argument("--replicas", type=int, default=1, help="of each partition")
     given = parser.parse_args()
     runs = measure(given.topics, given.replicas)
-    if given.json:
-        print(json.dumps(runs))
-        return
     title = f"snapshot, {given.topics:,} topics x {PARTITIONS} partitions x {given.replicas}"
     table = Table("", "seconds", "goal", "CPU seconds", title=title)
     for run, took in runs.items():

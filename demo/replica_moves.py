@@ -1,7 +1,5 @@
 """Moves of a topic's one partition by the protocol, and their throttles (KIP-73)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -62,15 +60,6 @@ def set_list(admin: KafkaAdminClient, side: str, topic: str, brokers: list[int] 
     key = f"{side}.replication.throttled.replicas"
     value = None if brokers is None else ",".join(f"0:{broker}" for broker in brokers)
     _set(admin, _TOPIC, topic, key, value)
-
-
-@contextmanager
-def unthrottled(admin: KafkaAdminClient, throttled: Throttled) -> Iterator[None]:
-    """After the block, even a failed one, no throttle of it is set."""
-    try:
-        yield
-    finally:
-        throttled.set(admin, None)
 
 
 def move(admin: KafkaAdminClient, topic: str, target: list[int], *, ask: int) -> None:

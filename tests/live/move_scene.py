@@ -7,13 +7,13 @@ minute later that one still does; and long after nothing moves.
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from kafka import KafkaAdminClient
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.replica_moves import Throttled, move, replicas, unthrottled
+from quotaflow.demo.replica_moves import Throttled, move, replicas
 from quotaflow.pipelines.config import Conf
 
 from .cluster_actions import Acts
@@ -40,7 +40,8 @@ def played(cluster: LocalCluster, conf: Conf) -> Iterator[Roles]:
     roles = Roles.of_cluster(cluster)
     acts = Acts(cluster, conf, first_minutes_ago=MINUTES_LATER + 4)
     throttled = Throttled(LEFT, roles.home, roles.other)
-    with cluster.admin() as admin, unthrottled(admin, throttled):
+    with cluster.admin() as admin, ExitStack() as after:
+        after.callback(throttled.set, admin, None)
         with down(cluster, roles.away):
             with acts.act(sections=()):
                 fill(cluster, admin, LEFT, roles.home)
