@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from quotaflow.pipelines.config import HealthSection
-from quotaflow.pipelines.monitoring.own_metric import (
+from quotaflow.pipelines.monitoring.own_metrics import (
+    OWN_METRICS,
     PREFIX,
     STAT,
     Chart,
     OwnMetric,
     with_bounds,
 )
-from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 
 Json = dict[str, Any]
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}

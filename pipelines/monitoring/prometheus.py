@@ -21,8 +21,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.job_health import JobHealth
-from quotaflow.pipelines.monitoring.own_metric import PREFIX, OwnMetric
-from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
+from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, PREFIX, OwnMetric
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -6,7 +6,7 @@ import yaml
 
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import own_metrics, runbook
-from quotaflow.pipelines.monitoring.own_metric import Alert
+from quotaflow.pipelines.monitoring.own_metrics import Alert
 
 _HEAD = """\
 # Alerts on quotaflow's own metrics, made by `quotaflow metrics --rules`. Bounds are those of conf.

@@ -4,8 +4,7 @@ import re
 
 from quotaflow.pipelines.config import HealthSection
 from quotaflow.pipelines.monitoring import own_metrics
-from quotaflow.pipelines.monitoring.own_metric import Alert, OwnMetric
-from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
+from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, Alert, OwnMetric
 
 PAGE = "docs/reference/runbook.md"
 _WORDS = {"value": "N", "quotaflow_job": "X", "table": "a table", "reason": "the reason"}
