@@ -14,7 +14,7 @@ Shown = tuple[str, Sequence[str]]
 
 
 def _shown(given: Mapping[str, Any]) -> Shown:
-    """`sql` stands for that command with a query, and `options` for what follows the query."""
+    """`sql` has the query of that command, and `options` what follows the query."""
     query = ["sql", given["sql"], *given.get("options", ())] if "sql" in given else None
     return given["says"], query or given["command"]
 
