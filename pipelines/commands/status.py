@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,27 +12,21 @@ from rich.text import Text
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.monitoring.health import HealthReport
+from quotaflow.pipelines.monitoring.job_health import JobHealth
 from quotaflow.pipelines.terminal import grid, output, progress, texts, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.monitoring.health import HealthReport
-    from quotaflow.pipelines.monitoring.job_health import JobHealth
 
 _WATCH_S = 5
 _COLUMNS = [
     *("job", "triggered", "batch", "took", "rows_per_s", "behind", "newest_event", "rows_1h"),
     *("late_1h", "quarantined_1h", "state"),
 ]
-
-_FIELDS = (
-    *("job", "last_trigger", "last_batch", "duration_ms", "batch_id", "rows_per_s"),
-    *("newest_event", "behind_offsets", "behind_bytes", "behind_s", "rows_in", "rows_late"),
-    *("rows_quarantined", "state_rows", "state_bytes", "problems", "silent_s"),
-)
-"""Fields of JobHealth, which imports pyarrow."""
+_FIELDS = [field.name for field in fields(JobHealth)]
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +58,7 @@ def status(
     if layout.as_json and layout.columns is None:
         output.lines([values.json_line(_plain(report))])
     elif layout != Layout():
-        output.write([_plain_job(job) for job in report.jobs], _FIELDS, layout)
+        output.write([_as_json(asdict(job)) for job in report.jobs], _FIELDS, layout)
     else:
         output.lines(_lines(report))
     if not report.is_well:
@@ -79,19 +73,19 @@ def _watch(settings: "Conf") -> None:
             time.sleep(_WATCH_S)
 
 
-def _text(report: "HealthReport") -> "Text":
+def _text(report: HealthReport) -> Text:
     shown = Text.from_ansi("\n".join([f"{report.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(report)]))
     shown.no_wrap = True
     return shown
 
 
-def _lines(report: "HealthReport") -> Iterator[str]:
+def _lines(report: HealthReport) -> Iterator[str]:
     if report.jobs:
         yield from grid.lines([_row(job, report.at) for job in report.jobs], _COLUMNS)
     yield from map(values.visible, _summary(report))
 
 
-def _summary(report: "HealthReport") -> Iterator[str]:
+def _summary(report: HealthReport) -> Iterator[str]:
     """The lines below the table of jobs."""
     yield ""
     yield f"writes now      {report.lock_holder or 'nobody'}"
@@ -114,17 +108,17 @@ def _summary(report: "HealthReport") -> Iterator[str]:
         yield "nothing is past a bound" if silent else "all is well"
 
 
-def _plan(report: "HealthReport") -> str:
+def _plan(report: HealthReport) -> str:
     if not report.pending_changes:
         return "none"
     return f"{counted(report.pending_changes, 'change')}: quotaflow apply {report.plan_id}"
 
 
-def _checks(report: "HealthReport") -> str:
+def _checks(report: HealthReport) -> str:
     return ", ".join(f"{n} {severity}" for severity, n in report.failed_checks.items()) or "none"
 
 
-def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
+def _row(job: JobHealth, now: datetime) -> dict[str, Any]:
     return {
         "job": job.job,
         "triggered": _ago(job.last_trigger, now),
@@ -140,7 +134,7 @@ def _row(job: "JobHealth", now: datetime) -> dict[str, Any]:
     }
 
 
-def _behind(job: "JobHealth") -> str | None:
+def _behind(job: JobHealth) -> str | None:
     if job.behind_s is None:
         return None
     if not job.behind_s:
@@ -154,15 +148,10 @@ def _ago(moment: datetime | None, now: datetime) -> str | None:
     return f"{texts.age(moment, now)} ago" if moment else None
 
 
-def _plain(report: "HealthReport") -> dict[str, Any]:
+def _plain(report: HealthReport) -> dict[str, Any]:
     """The report as JSON's own types."""
     whole: dict[str, Any] = _as_json(asdict(report))
     return whole | {"is_well": report.is_well}
-
-
-def _plain_job(job: "JobHealth") -> dict[str, Any]:
-    plain: dict[str, Any] = _as_json(asdict(job))
-    return plain
 
 
 def _as_json(value: Any) -> Any:
