@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.areas.clusters import clusters
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection
 from quotaflow.pipelines.report.report import report
 from quotaflow.pipelines.serve.access import Access
@@ -90,11 +91,11 @@ def main() -> None:
     conf = config.load(overrides=[f"warehouse.path={place}"])
     conf = conf.model_copy(update={"cluster": _CLUSTER})
     reader = Reader(Warehouse(conf.warehouse))
-    ((cluster_id, newest),) = scope.clusters(reader).items()
+    ((cluster_id, newest),) = clusters(reader).items()
     now = newest + _MINUTE
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browser(Path(folder)) as shown:
-        made = scope.Scope(reader, cluster_id, newest - _DAY, newest, now, conf)
+        made = Scope(reader, cluster_id, newest - _DAY, newest, now, conf)
         file = Path(folder) / "report.html"
         file.write_text(report(made), encoding="utf-8")
         for picture in _OF_FILE:

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quotaflow.pipelines.areas.question import filled
+from quotaflow.pipelines.areas.question import any_of, filled
 from quotaflow.pipelines.areas.scope import DAY, About, Scope
-from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, any_of, resolve
+from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, resolve
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster

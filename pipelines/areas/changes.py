@@ -1,10 +1,10 @@
 """What changed lately: configs and quotas of a name, its topics, and all brokers."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, Problem, moment
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import counted
 
@@ -36,9 +36,6 @@ _BY_IT = (
     "AND {is_principal} GROUP BY principal ORDER BY principal"
     " LIMIT {limit}"
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
 
 ENDS = Question(
@@ -100,7 +97,7 @@ LEASE_OVER = Problem(code="lease_over", severity=SOON)
 WAITING = Problem(code="change_waits", severity=SOON)
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Alterations that can concern it, the newest first, and how many it made itself."""
     for row in scope.rows(_ALTERED):
         yield _altered(row)

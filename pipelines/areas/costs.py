@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
     from quotaflow.pipelines.config.cluster import Team
 
 _IN_TIME = "cluster_id = {cluster} AND hour >= date_trunc('hour', {since})"
@@ -92,7 +92,7 @@ class Costs:
     topics: list[Row]
 
 
-def costs_of(scope: "Scope") -> Costs:
+def costs_of(scope: Scope) -> Costs:
     """The costs of a scope; a table that was never made has no rows."""
     owners = scope.conf.teams
     rows = _with_all_tables(scope).rows(
@@ -105,12 +105,12 @@ def costs_of(scope: "Scope") -> Costs:
     return Costs(total, teams, [row for row in rows if not row["is_team"]])
 
 
-def costs_of_name(scope: "Scope", condition: str) -> list[Row]:
+def costs_of_name(scope: Scope, condition: str) -> list[Row]:
     """The amount and the cost of each item of rows for which a condition is true."""
     return _with_all_tables(scope).rows(_OF_NAME, condition=condition)
 
 
-def _with_all_tables(scope: "Scope") -> "Scope":
+def _with_all_tables(scope: Scope) -> Scope:
     from quotaflow.pipelines.warehouse import views  # noqa: PLC0415  imports pyarrow
 
     reader = scope.reader

@@ -1,11 +1,11 @@
 """Limits of fetches (KIP-74): settings of a client that do not fit what it reads."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
 from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
@@ -17,9 +17,6 @@ SETTINGS = Question(
     "SELECT * FROM fetch_advice WHERE {of_cluster} AND {is_client}",
     "bytes_per_s DESC, advice, principal, client_id",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 """Settings of fetches to change."""
 # What bounds an answer, the best case first.
 BOUNDS = {
@@ -88,7 +85,7 @@ FETCH_SETTING = RowProblem(
 PROBLEMS = (FETCH_SETTING,)
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Settings to change with their price, and what ended answers before all data was read."""
     if not scope.is_recent:
         yield last_day("fetch_advice")

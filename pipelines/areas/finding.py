@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import UNKNOWN as NOT_KNOWN
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
 NOW, SOON, SOMETIME = 1, 2, 3
 """Severities of a problem: clients or data suffer; a limit is near or a state is wrong; an
@@ -110,7 +108,7 @@ class Finding:
         return None if self.problem is None else self.problem.severity
 
 
-def in_cluster(scope: "Scope", problems: Iterable[RowProblem]) -> Iterator[Finding]:
+def in_cluster(scope: Scope, problems: Iterable[RowProblem]) -> Iterator[Finding]:
     """What is wrong in a cluster: one finding of each kind that has rows.
 
     A kind whose tables were never made has none.

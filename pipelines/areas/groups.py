@@ -1,11 +1,11 @@
 """Groups that lag: how far, and the causes with their evidence."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem, amount, last_day
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import noun
@@ -46,9 +46,6 @@ GROUP BY cluster_id, group_id, topic
 """,
     "lag DESC NULLS LAST, group_id, topic",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 """How far groups are behind, by topic."""
 
 
@@ -85,7 +82,7 @@ PROBLEMS = (FALLS_BEHIND, BEHIND)
 _BY_TREND = {"growing": FALLS_BEHIND, "steady": BEHIND, "went_back": BEHIND, "unknown": BEHIND}
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Each cause of each group that is named, that reads a named topic, or has the client.
 
     A group that catches up is no problem.

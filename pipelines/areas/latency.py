@@ -1,10 +1,10 @@
 """Latency as clients measure it: what part of it the broker and its quotas take."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import Finding, client_text
 from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 
 NAME = "latency"
@@ -20,11 +20,8 @@ _LATENCY = (
     " LIMIT {limit}"
 )
 
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
-
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """The slowest minute of each client and API, split where that is possible."""
     for row in scope.rows(_LATENCY):
         yield Finding(

@@ -1,11 +1,11 @@
 """New producer ids (KIP-936): who is over the quota, what caused them, and what brokers keep."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 
 NAME = "producer_ids"
@@ -17,9 +17,6 @@ _BURSTS = Question(
     "AND {within:started_at:ended_at}",
     "is_accused DESC, ids DESC, started_at",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 _OVER = """
 SELECT rates.*, coalesce(bursts.is_explained, false) AS is_explained
 FROM (
@@ -158,7 +155,7 @@ OVER = RowProblem(
 PROBLEMS = (ACCUSED, OVER)
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Principals over their quota, and bursts with their cause, which can be a deploy."""
     bursts = scope.ask(_BURSTS)[:_MAX_BURSTS]
     for row in scope.ask(_OVER_QUOTA):

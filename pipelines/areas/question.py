@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quotaflow.pipelines.warehouse.sql_literals import literal
+
 _PART = re.compile(r"\{(\w+)(?::(\w+))?(?::(\w+))?\}")
 WITHIN, IN_DAY = "within", "in_day"
 """Conditions on times."""
@@ -87,3 +89,8 @@ def filled(
         return place[0] if first else parts.get(name, place[0])
 
     return _PART.sub(part, sql)
+
+
+def any_of(column: str, names: Sequence[str]) -> str:
+    """The SQL condition that a column is one of the names."""
+    return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"

@@ -1,7 +1,6 @@
 """Client quotas: whom they throttled, what is near its limit, what limits a name, who shares it."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import (
     NOTHING,
@@ -15,13 +14,11 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
 NAME = "quotas"
 TABLES = ("quota_usage", "client_quotas")
@@ -158,7 +155,7 @@ PROBLEMS = (THROTTLED, NEAR)
 _SNAPSHOT = "SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """What throttled it, each limit that binds it, what is set for it, or that nothing is."""
     rows = scope.rows(_LIMITS)
     for row in rows:
@@ -169,7 +166,7 @@ def findings(scope: "Scope") -> Iterator[Finding]:
         yield _set(row)
 
 
-def _nothing(scope: "Scope", rows: Sequence[Row]) -> Finding:
+def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
     text = "Nothing throttled it in this time."
     if all(row["quota"] is None for row in rows):
         is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
@@ -181,7 +178,7 @@ def _nothing(scope: "Scope", rows: Sequence[Row]) -> Finding:
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
 
-def _limit(scope: "Scope", row: Row) -> Finding:
+def _limit(scope: Scope, row: Row) -> Finding:
     set_for = None if row["quota"] is None else entity_text(quota_entity(row))
     sentences = [_throttled(row)] if row["all_throttled_requests"] else []
     sentences += [_shares(row)] if row["all_share_requests"] else []
@@ -247,7 +244,7 @@ def _shares(row: Row) -> str:
     )
 
 
-def _bound(scope: "Scope", row: Row) -> Iterator[str]:
+def _bound(scope: Scope, row: Row) -> Iterator[str]:
     share = row["quota_bucket_usage"] / row["quota"]
     about = _about(row)
     yield (
@@ -284,7 +281,7 @@ def _limits_it(row: Row) -> bool:
     return is_near or bool(row["mostly_throttled_by"] == row["quota_type"])
 
 
-def _next_step(scope: "Scope", row: Row) -> str | None:
+def _next_step(scope: Scope, row: Row) -> str | None:
     from quotaflow.pipelines.feedback.configs.kafka_configs import (  # noqa: PLC0415  pydantic
         Connection,
         quota_command,
@@ -317,7 +314,7 @@ def _when(row: Row) -> str:
     return f"in the {unit} from {row['event_time']:%H:%M} UTC"
 
 
-def _shared(scope: "Scope", row: Row) -> Iterator[str]:
+def _shared(scope: Scope, row: Row) -> Iterator[str]:
     names = ("quota_type", "event_time", "broker_id", "quota_level", "quota_bucket_user")
     literals = {name: literal(row[name]) for name in (*names, "quota_bucket_client_id")}
     sharers = scope.rows(_SHARERS, **literals)

@@ -1,11 +1,11 @@
 """Reads across racks (KIP-392), and what producers send to other racks (KIP-1123)."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 
 NAME = "racks"
@@ -38,9 +38,6 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
 """,
     "client_rack, broker_rack",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 """What consumers read in the last day, by rack."""
 _ALL_SAVED = "sum(saved_bytes_per_hour) OVER (PARTITION BY cluster_id) AS all_saved"
 STEPS = Question(
@@ -113,7 +110,7 @@ NO_STEP = RowProblem(
 PROBLEMS = (RACK_STEP, PRODUCER_STEP, NO_STEP)
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """In which rack each consumer is and reads, and each step that keeps bytes in a rack."""
     if not scope.is_recent:
         yield last_day(", ".join(TABLES))

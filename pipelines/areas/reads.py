@@ -1,11 +1,11 @@
 """Reads that go wrong (KIP-392): faults, loops, resets, and followers that lag."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 
 NAME = "read_problems"
@@ -36,9 +36,6 @@ READ_FAILS = RowProblem(
         f"`quotaflow why NAME` says more, first of {texts.listed(rows[0]['client_id'])}."
     ),
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {
     "uncommitted_answers": "past the high watermark",
@@ -57,7 +54,7 @@ _COUNTS = {
 }
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(

@@ -1,7 +1,6 @@
 """Reads from remote storage (KIP-405): how much, what waits, and what would spare them."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import (
@@ -13,6 +12,7 @@ from quotaflow.pipelines.areas.finding import (
     last_day,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -33,9 +33,6 @@ _STEPS = Question(
     "FROM remote_read_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
     "bytes_per_hour DESC NULLS LAST, advice, client_id, topic",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 REMOTE_READ = RowProblem(
     code="remote_reads",
     severity=SOMETIME,
@@ -52,7 +49,7 @@ PROBLEMS = (REMOTE_READ,)
 _SECOND_MS = 1e3
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """What each client read there on the last day, and each step that spares such reads."""
     for row in scope.rows(_READS):
         yield Finding(text=_read(row), evidence_table="remote_reads_by_hour", evidence=row)

@@ -1,7 +1,6 @@
 """Replication: moves, throttles, replicas out of sync, and brokers whose clients wait."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import (
     NOW,
@@ -13,6 +12,7 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted, noun
 
@@ -38,9 +38,6 @@ _MOVES_OF_NAME = (
     "('done', 'cancelled') OR coalesce(joined_time, requested_time) >= {day}) "
     "GROUP BY topic, state ORDER BY topic, state LIMIT {limit}"
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 _THROTTLES = (
     "SELECT topic, side, broker_id, max(rate) AS rate, max(event_time) AS event_time, "
     "max(rate_set_by) AS rate_set_by, CAST(sum(stalled_fetches) AS BIGINT) AS stalled_fetches "
@@ -239,7 +236,7 @@ OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
 """What snapshots alone show: a request log says more."""
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Moves of its topics, what holds them back, and brokers that are slow for their clients."""
     for row in scope.rows(_MOVES_OF_NAME):
         yield _move(row)

@@ -1,24 +1,27 @@
 """What an area may ask: the rows of one cluster from a time on, all or those of one name."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from quotaflow.pipelines.areas.question import IN_DAY, NO_NAME, WITHIN, Question, Row, filled
-from quotaflow.pipelines.areas.subject import Subject, any_of
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError, nearest
-from quotaflow.pipelines.jobs.fillers import filler
-from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.python_times import rows_of
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.areas.question import (
+    IN_DAY,
+    NO_NAME,
+    WITHIN,
+    Question,
+    Row,
+    any_of,
+    filled,
+)
+from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas.levels import ADMIN_API, IN_WORDS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
-from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
-from quotaflow.udfs.counted import counted
+from quotaflow.schemas.levels import ADMIN_API, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.udfs.rules.principal_name import bare
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.subject import Subject
+    from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.warehouse.reader import Reader
 
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
@@ -29,16 +32,6 @@ MAX_POINTS = 120
 DAY, MARGIN = timedelta(days=1), timedelta(hours=1)
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
-# A snapshot may be newer than the clients' events, which a report is about.
-_CLUSTERS = """
-SELECT
-    cluster_id,
-    coalesce(max(CASE WHEN job <> 'snapshot' THEN event_time END), max(event_time)) AS newest
-FROM pipeline_progress
-WHERE cluster_id IS NOT NULL
-GROUP BY cluster_id
-ORDER BY newest DESC
-"""
 _WEIGHTED = """
 SELECT 1 FROM requests
 WHERE cluster_id = {cluster} AND event_time >= {since} AND weight > 1 LIMIT 1
@@ -57,7 +50,7 @@ class About:
     that its clients used on the last day.
     """
 
-    subject: Subject
+    subject: "Subject"
     principals: tuple[str, ...]
     topics: tuple[str, ...] = ()
     is_recent: bool = True
@@ -93,12 +86,12 @@ class Scope:
     cluster. `conf` has the policy of plans.
     """
 
-    reader: Reader
+    reader: "Reader"
     cluster_id: str | None
     since: datetime
     until: datetime
     now: datetime
-    conf: Conf
+    conf: "Conf"
     about: About | None = None
     _answers: dict[str, list[Row]] = field(
         default_factory=dict, init=False, compare=False, repr=False
@@ -126,9 +119,7 @@ class Scope:
         """
         query = self.filled(sql, **parts)
         if query not in self._answers:
-            with engine_errors(query):
-                batches = self.reader.query(query, self._views_since)
-                self._answers[query] = rows_of(batches.read_all())
+            self._answers[query] = self.reader.rows(query, self._views_since)
         return self._answers[query]
 
     def filled(self, sql: str, **parts: str) -> str:
@@ -200,6 +191,8 @@ class Scope:
 
     def extent(self, table: str) -> tuple[datetime | None, datetime | None]:
         """The first and last time of a table's rows; None if there are none."""
+        from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
+
         time = TABLES[table].time
         (row,) = self.rows(_EXTENT.format(time=time, table=table))
         return row["first"], row["last"]
@@ -224,61 +217,17 @@ class Scope:
         first, last = self.since.timestamp(), self.until.timestamp() - step_s
         return [row for row in rows if first <= row["second"] <= last]
 
-    def nothing(self, table: str) -> str:
-        """Why a table has no rows in this report, and the command that would add some."""
-        if self.reader.is_made(table):
-            time = TABLES[table].time
-            sql = f"SELECT max({time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
-            last = self.rows(sql)[0]["last"]
-            if last is not None:
-                return f"{table} has no rows since {texts.moment(self.since)} UTC, where this " + (
-                    f"report begins; its newest is of {texts.moment(last)}: name it with --since."
-                )
-        level = TABLES[table].level
-        needs = "" if level == ADMIN_API else f" from {IN_WORDS[level]}"
-        return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
-
     @property
     def level(self) -> str:
         """The highest level of which these tables have rows of the cluster in this time."""
         if self.has_log:
             return SAMPLED_LOG if self.rows(_WEIGHTED) else WHOLE_LOG
-        return TELEMETRY if self._has_rows(TELEMETRY_PUSHES.name) else ADMIN_API
+        return TELEMETRY if self._has_rows("telemetry_pushes") else ADMIN_API
 
     @property
     def has_log(self) -> bool:
         """Whether a request log says what happened in this time: else no row means nothing."""
-        return self._has_rows(REQUESTS.name)
+        return self._has_rows("requests")
 
     def _has_rows(self, table: str) -> bool:
         return self.reader.is_made(table) and self.extent(table)[1] is not None
-
-
-def clusters(reader: Reader) -> Mapping[str, datetime]:
-    """The clusters of a warehouse, each with the time of its newest event.
-
-    Raises NeverMadeError if the warehouse has no table at all.
-    """
-    try:
-        return {row["cluster_id"]: row["newest"] for row in reader.rows(_CLUSTERS)}
-    except NeverMadeError:
-        if any(map(reader.is_made, TABLES)):
-            return {}
-        raise
-
-
-def choose_cluster(cluster_ids: Mapping[str, datetime], cluster_id: str | None) -> str:
-    """The given cluster, or the only one; empty if the tables have none yet.
-
-    Raises ConfigError for an unknown cluster, and if there are several and none was given.
-    """
-    if cluster_id is not None:
-        if cluster_id not in cluster_ids:
-            raise ConfigError(f"no cluster {cluster_id}{nearest(cluster_id, list(cluster_ids))}")
-        return cluster_id
-    if len(cluster_ids) > 1:
-        raise ConfigError(
-            f"the tables have {counted(len(cluster_ids), 'cluster')}: choose one with --cluster: "
-            + (", ".join(cluster_ids))
-        )
-    return next(iter(cluster_ids), "")

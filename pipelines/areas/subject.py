@@ -1,11 +1,12 @@
 """What a name means: a principal, a client, a group, a transactional id, a topic or an address."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from quotaflow.pipelines.areas.question import any_of
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -226,11 +227,6 @@ def _host(name: str) -> str:
         return text[1:].partition("]")[0]
     host, colon, port = text.partition(":")
     return host if colon and port.isdigit() and "." in host else text
-
-
-def any_of(column: str, names: Sequence[str]) -> str:
-    """The SQL condition that a column is one of the names."""
-    return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"
 
 
 def _unknown(lookup: _Lookup) -> str:

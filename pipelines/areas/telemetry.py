@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import (
@@ -16,6 +15,7 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import internal
@@ -28,9 +28,6 @@ TABLES = (
     "telemetry_rejections",
     "clients_without_telemetry",
 )
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
 STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
 """States of client instances (client_coverage)."""
@@ -178,7 +175,7 @@ _STATES = {
 }
 
 
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Alerts, instances that stopped, refused pushes, and clients that push nothing."""
     for row in scope.ask(_ALERTS_OF_TIME):
         yield _alert(row, scope)
@@ -202,7 +199,7 @@ def findings(scope: "Scope") -> Iterator[Finding]:
         )
 
 
-def _alert(row: Row, scope: "Scope") -> Finding:
+def _alert(row: Row, scope: Scope) -> Finding:
     was_open = row["is_open"] or row["closed_at"] >= scope.until
     unit = f" {row['unit']}" if row["unit"] else ""
     ended = "is open" if row["is_open"] else f"ended after {amount(row['duration_ms'])} ms"

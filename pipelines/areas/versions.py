@@ -1,10 +1,10 @@
 """Libraries and versions of clients, and errors that brokers answered them."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import Finding, client_text
 from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
 
 NAME = "clients"
@@ -34,11 +34,8 @@ _ERRORS = (
     " LIMIT {limit}"
 )
 
-if TYPE_CHECKING:
-    from quotaflow.pipelines.areas.scope import Scope
 
-
-def findings(scope: "Scope") -> Iterator[Finding]:
+def findings(scope: Scope) -> Iterator[Finding]:
     """Who it is, by library and version, and the errors that its requests got."""
     rows = scope.rows(_CLIENTS)
     versions: dict[str, set[str]] = {}

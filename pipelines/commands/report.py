@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.areas.clusters import newest_event
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.report.report import report as render_report
@@ -66,13 +67,9 @@ def report(
     settings = options.conf_of_tables(conf, overrides)
     reader, now = browsing.open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
-        newest_events = scope.clusters(reader)
-        # While the tables have no cluster, the one that conf pins is not there either.
-        cluster_id = scope.choose_cluster(
-            newest_events, cluster or (settings.kafka.cluster_id if newest_events else None)
-        )
-        start, until = covered(since, newest_events.get(cluster_id, now), now)
-        text = render_report(scope.Scope(reader, cluster_id, start, until, now, settings))
+        cluster_id, newest = newest_event(reader, cluster, settings.kafka.cluster_id, now)
+        start, until = covered(since, newest, now)
+        text = render_report(Scope(reader, cluster_id, start, until, now, settings))
     if out == _STDOUT:
         output.lines([text])
         return

@@ -1,6 +1,6 @@
 """The first screen of a report: what is wrong now, what changed, what it costs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -55,7 +55,7 @@ class _Measure:
     table: str
     value: str
     witness: str
-    show: str
+    show: Callable[[float], str]
     command: str
 
 
@@ -65,7 +65,7 @@ _MEASURES = (
         "traffic",
         "CASE WHEN direction = 'produced' THEN bytes END",
         "traffic",
-        "size",
+        texts.size,
         "show top_talkers",
     ),
     _Measure(
@@ -73,7 +73,7 @@ _MEASURES = (
         "traffic",
         "CASE WHEN direction = 'consumed' THEN bytes END",
         "traffic",
-        "size",
+        texts.size,
         "show top_talkers",
     ),
     _Measure(
@@ -81,7 +81,7 @@ _MEASURES = (
         "quota_usage",
         "CASE WHEN throttled_requests > 0 THEN throttle_time_ms END",
         "traffic",
-        "duration",
+        texts.duration,
         "show throttled_clients",
     ),
     _Measure(
@@ -89,7 +89,7 @@ _MEASURES = (
         "producer_id_rates",
         "CASE WHEN kind = 'allocation' THEN new_ids END",
         "traffic",
-        "number",
+        texts.number,
         "show producer_id_offenders",
     ),
     _Measure(
@@ -97,7 +97,7 @@ _MEASURES = (
         "config_alterations",
         "CASE WHEN error_code = 0 THEN 1 END",
         "traffic",
-        "number",
+        texts.number,
         "show config_alterations",
     ),
     _Measure(
@@ -105,7 +105,7 @@ _MEASURES = (
         "metric_alert_events",
         "CASE WHEN state = 'opened' THEN 1 END",
         "telemetry_pushes",
-        "number",
+        texts.number,
         "show metric_alerts",
     ),
 )
@@ -206,7 +206,7 @@ def _witnesses(scope: Scope) -> list[str]:
 
 def _has_earlier(scope: Scope, table: str, start: datetime) -> bool:
     """Whether rows are older than the period before, so that the whole period can be compared."""
-    return bool(scope.rows(_filled(EARLIER, table=table, before=literal(start))))
+    return bool(scope.rows(EARLIER, table=table, before=literal(start)))
 
 
 def _compared(
@@ -216,19 +216,8 @@ def _compared(
     for measure in _MEASURES:
         if measure.witness not in seen or not scope.reader.is_made(measure.table):
             continue
-        sql = _filled(BOTH, table=measure.table, value=measure.value, before=literal(start))
-        yield measure, scope.rows(sql)[0], seen[measure.witness]
-
-
-def _filled(sql: str, **parts: str) -> str:
-    for name, text in parts.items():
-        sql = sql.replace(f"{{{name}}}", text)
-    return sql
-
-
-def _shown(measure: _Measure, value: float) -> str:
-    show = {"size": texts.size, "duration": texts.duration, "number": texts.number}
-    return show[measure.show](value)
+        parts = {"table": measure.table, "value": measure.value, "before": literal(start)}
+        yield measure, scope.rows(BOTH, **parts)[0], seen[measure.witness]
 
 
 def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> Iterator[str]:
@@ -236,7 +225,7 @@ def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> 
     before = _before(scope)
     is_any_seen = any(is_seen for _, _, is_seen in compared)
     for measure, row, is_seen in compared:
-        start = f"{measure.words} {_shown(measure, row['now'])}"
+        start = f"{measure.words} {measure.show(row['now'])}"
         if is_seen:
             yield f"{start}, {_against(measure, row, before)}."
         else:
@@ -253,7 +242,7 @@ def _against(measure: _Measure, row: Row, before: str) -> str:
     if abs(change) < _SAME:
         return f"the same as {before}"
     direction = "more" if change > 0 else "less"
-    return f"{abs(change):,.0%} {direction} than {before} ({_shown(measure, then)})"
+    return f"{abs(change):,.0%} {direction} than {before} ({measure.show(then)})"
 
 
 def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:

@@ -24,6 +24,7 @@ from quotaflow.pipelines.report.section import (
     ReportSection,
     grid,
     moment,
+    nothing,
     number,
     section_of,
     text,
@@ -68,7 +69,7 @@ def section(scope: Scope) -> ReportSection:
     """Jobs by rows read, written and not used."""
     flows, reasons = _flows(scope), scope.ask(UNUSED)
     if not flows:
-        return ReportSection(sentences=(scope.nothing(_TABLE),))
+        return ReportSection(sentences=(nothing(scope, _TABLE),))
     ages = _ages(scope, flows)
     return ReportSection(
         time_range=texts.time_range(*scope.extent(_TABLE)),

@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.section import (
     GridColumn,
     ReportSection,
     grid,
+    nothing,
     number,
     section_of,
     text,
@@ -61,9 +62,9 @@ def _heap(rows: Sequence[Row]) -> Grid:
 def _of_snapshots(scope: Scope) -> ReportSection:
     """What ids cost brokers. Who took them only a request log shows."""
     rows = scope.ask_if_made(HEAP)
-    missing = scope.nothing(_USES)
+    missing = nothing(scope, _USES)
     if not rows:
-        return ReportSection(sentences=(scope.nothing(_TABLE),))
+        return ReportSection(sentences=(nothing(scope, _TABLE),))
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
     entries = sum(row["entries"] for row in rows)
     sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."

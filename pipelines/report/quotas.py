@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.section import (
     GridColumn,
     ReportSection,
     grid,
+    nothing,
     number,
     section_of,
     text,
@@ -73,7 +74,7 @@ def section(scope: Scope) -> ReportSection:
     """Quota buckets by how full they were, and clients by their throttle time."""
     first, last = scope.extent(_TABLE) if scope.reader.is_made(_TABLE) else (None, None)
     if last is None:
-        return snapshots.quotas(scope, scope.nothing(_TABLE))
+        return snapshots.quotas(scope, nothing(scope, _TABLE))
     buckets, throttled = scope.ask(HEADROOM), scope.ask(THROTTLED.question)
     advised = scope.ask(RAISES)
     return ReportSection(

@@ -25,6 +25,7 @@ from quotaflow.pipelines.report.section import (
     ReportSection,
     grid,
     moment,
+    nothing,
     number,
     section_of,
     text,
@@ -93,7 +94,7 @@ ALTERED = (
 def section(scope: Scope) -> ReportSection:
     """Current throttles, moves, and the steps of both."""
     if not scope.has_log:
-        return snapshots.replication(scope, scope.nothing(_THROTTLES))
+        return snapshots.replication(scope, nothing(scope, _THROTTLES))
     checks, moves = scope.ask(THROTTLE_WRONG.question), scope.ask(MOVES)
     steps = scope.rows(TIMELINE.counted_rows, limit=str(_MAX_EVENTS))
     rates = _rates(scope)

@@ -10,7 +10,10 @@ from quotaflow.pipelines.areas.finding import Finding, RowProblem, in_cluster
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import OF_ALL, Row
 from quotaflow.pipelines.areas.scope import MAX_ROWS, Scope
+from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.terminal import texts
+from quotaflow.schemas.levels import ADMIN_API, IN_WORDS
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 NUMBER, TIME = "number", "time"
@@ -91,6 +94,21 @@ class ReportSection:
         return ", ".join(counted(n, noun) for n, noun in counts if n)
 
 
+def nothing(scope: Scope, table: str) -> str:
+    """Why a table has no rows in this report, and the command that would add some."""
+    declared = TABLES[table]
+    if scope.reader.is_made(table):
+        sql = f"SELECT max({declared.time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
+        last = scope.rows(sql)[0]["last"]
+        if last is not None:
+            return (
+                f"{table} has no rows since {texts.moment(scope.since)} UTC, where this report "
+                f"begins; its newest is of {texts.moment(last)}: name it with --since."
+            )
+    needs = "" if declared.level == ADMIN_API else f" from {IN_WORDS[declared.level]}"
+    return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
+
+
 Fill = Callable[[Scope], ReportSection]
 """Makes a section, or what it has beside its title and the problems of its areas."""
 
@@ -108,7 +126,7 @@ def section_of(
         def section(scope: Scope) -> ReportSection:
             alarms = tuple(in_cluster(scope, problems))
             if table and scope.extent(table)[1] is None:
-                return ReportSection(title, sentences=(scope.nothing(table),), alarms=alarms)
+                return ReportSection(title, sentences=(nothing(scope, table),), alarms=alarms)
             made = fill(scope)
             return replace(made, title=title, alarms=(*alarms, *made.alarms))
 

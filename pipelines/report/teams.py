@@ -15,6 +15,7 @@ from quotaflow.pipelines.report.section import (
     GridColumn,
     ReportSection,
     grid,
+    nothing,
     section_of,
 )
 from quotaflow.pipelines.terminal import texts
@@ -31,7 +32,7 @@ def section(scope: Scope) -> ReportSection:
     """Teams and topics by what they cost, else by the bytes that clients moved."""
     costs = costs_of(scope)
     if costs.total["last_hour"] is None:
-        return ReportSection(sentences=(scope.nothing(_TRAFFIC),))
+        return ReportSection(sentences=(nothing(scope, _TRAFFIC),))
     teams, known_s = costs.teams, costs.total["known_s"]
     return ReportSection(
         time_range=texts.time_range(

@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.section import (
     ReportSection,
     grid,
     moment,
+    nothing,
     number,
     section_of,
     text,
@@ -66,7 +67,7 @@ def section(scope: Scope) -> ReportSection:
     kinds = scope.rows_if_made(SOFTWARE)
     alerts, without = scope.ask_if_made(ALERTS), scope.ask_if_made(WITHOUT)
     if not kinds and not without:
-        return ReportSection(sentences=(scope.nothing(_TABLE),))
+        return ReportSection(sentences=(nothing(scope, _TABLE),))
     silent = scope.ask(SILENT)
     open_alerts = alerts[0]["open_alerts"] if alerts else 0
     seen = [row[name] for row in kinds for name in ("first_seen", "last_seen")]
@@ -100,7 +101,7 @@ def _left_out(scope: Scope, alerts: Sequence[Row]) -> Iterator[str]:
     if not scope.has_log:
         yield (
             "What clients were asked to push, and which never asked: "
-            f"{scope.nothing(_SUBSCRIPTIONS)}"
+            f"{nothing(scope, _SUBSCRIPTIONS)}"
         )
 
 

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from quotaflow.pipelines.areas import pages
 from quotaflow.pipelines.areas.costs import costs_of_name
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
-from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.question import Row, any_of
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.areas.subject import any_of
 from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.section import (

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.areas.clusters import newest_event
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QueryError
@@ -87,13 +87,8 @@ class ServedTables:
         """
         assert self._reader is not None
         now = self.now()
-        newest_events = scope.clusters(self._reader)
-        # While the tables have no cluster, the one that conf pins is not there either.
-        cluster_id = scope.choose_cluster(
-            newest_events,
-            self.cluster_id or (self.conf.kafka.cluster_id if newest_events else None),
-        )
-        until = min(newest_events.get(cluster_id, now), now)
+        pinned = self.conf.kafka.cluster_id
+        cluster_id, until = newest_event(self._reader, self.cluster_id, pinned, now)
         return Scope(self._reader, cluster_id, until - self.since, until, now, self.conf)
 
     def stop(self) -> None:

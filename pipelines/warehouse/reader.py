@@ -161,10 +161,10 @@ class Reader:
             database.open(query.names, query.bounds)
             return database.read(sql, query.bounds)
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        """All rows of a query that limits their number; raises as `query`."""
+    def rows(self, sql: str, since: datetime | None = None) -> list[dict[str, Any]]:
+        """All rows of a query that limits their number: with arguments and errors of `query`."""
         with engine_errors(sql):
-            return rows_of(self.query(sql).read_all())
+            return rows_of(self.query(sql, since).read_all())
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
         """The same rows as Arrow, in columns of these names and types."""

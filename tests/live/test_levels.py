@@ -9,7 +9,8 @@ import pytest
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.replica_moves import Throttled, move, replicas, set_rate
 from quotaflow.pipelines import config
-from quotaflow.pipelines.areas import scope
+from quotaflow.pipelines.areas.clusters import clusters
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor import doctor
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
@@ -103,8 +104,8 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
     tables = open_tables(admin_api)
     assert planning.make(context.of_plans(admin_api), tables, datetime.now(UTC)) is not None
     reader, now = Reader(Warehouse(admin_api.warehouse)), datetime.now(UTC)
-    (cluster_id,) = scope.clusters(reader)
-    of_cluster = scope.Scope(reader, cluster_id, now - timedelta(days=1), now, now, admin_api)
+    (cluster_id,) = clusters(reader)
+    of_cluster = Scope(reader, cluster_id, now - timedelta(days=1), now, now, admin_api)
     by_title = {section.title: section for section in sections(of_cluster)}
     assert "the Admin API alone" in by_title["Overview"].sentences[0]
     assert len(by_title["Replication throttles and moves"].grids) == 2

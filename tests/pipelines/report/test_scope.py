@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from quotaflow.pipelines.areas.scope import MAX_POINTS, choose_cluster, clusters
+from quotaflow.pipelines.areas.clusters import choose_cluster, clusters
+from quotaflow.pipelines.areas.scope import MAX_POINTS
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
