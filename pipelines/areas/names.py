@@ -8,26 +8,12 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
-PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = (
-    "principal",
-    "client",
-    "group",
-    "topic",
-    "broker",
-    "move",
-)
+KINDS = "principal", "client", "group", "topic", "broker", "move"
 """Kinds of names that have a page each."""
+PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE = KINDS
 MAX_NAMES = 25
 """Names of a kind on a page."""
 
-_HEADS = {
-    PRINCIPAL: "Principals",
-    CLIENT: "Clients",
-    GROUP: "Groups",
-    TOPIC: "Topics",
-    BROKER: "Brokers",
-    MOVE: "Moves",
-}
 _OF_TABLE = "SELECT {column} AS name FROM {table} WHERE {{of_cluster}}"
 _MOVE = "concat(topic, '-', CAST(partition AS STRING))"
 _SOURCES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -61,10 +47,14 @@ class NameMatches:
     """
 
     kind: str
-    head: str
     names: tuple[tuple[str, str], ...] = ()
     of_all: int = 0
     problem: str = ""
+
+    @property
+    def head(self) -> str:
+        """The kind in the plural."""
+        return f"{self.kind.capitalize()}s"
 
 
 def find(scope: Scope, text: str) -> Sequence[NameMatches]:
@@ -75,13 +65,13 @@ def find(scope: Scope, text: str) -> Sequence[NameMatches]:
 def _of_kind(scope: Scope, kind: str, text: str) -> NameMatches:
     union = " UNION ".join(_queries(scope, kind))
     if not union:
-        return NameMatches(kind, _HEADS[kind])
+        return NameMatches(kind)
     try:
         rows = scope.rows(_MATCHES.replace("{union}", union), text=literal(text.strip().lower()))
     except (NeverMadeError, QueryError) as error:
-        return NameMatches(kind, _HEADS[kind], problem=texts.listed(error, texts.SENTENCE_CHARS))
+        return NameMatches(kind, problem=texts.listed(error, texts.SENTENCE_CHARS))
     shown = tuple((row["name"], texts.listed(row["name"], 80)) for row in rows)
-    return NameMatches(kind, _HEADS[kind], shown, rows[0]["of_all"] if rows else 0)
+    return NameMatches(kind, shown, rows[0]["of_all"] if rows else 0)
 
 
 def _queries(scope: Scope, kind: str) -> Iterator[str]:

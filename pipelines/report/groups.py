@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.section import (
     ReportSection,
     grid,
     number,
+    seconds,
     section_of,
     text,
 )
@@ -31,19 +32,15 @@ _WHY = (
 )
 
 
-def _duration(s: float | None) -> str:
-    return texts.duration(s and s * 1e3)
-
-
 _BEHIND = (
     text("group", "group_id"),
     text("type", "group_type"),
     text("topic", "topic"),
     number("records left", "lag"),
-    number("the oldest is", "lag_s", _duration),
+    seconds("the oldest is", "lag_s"),
     number("written per s", "records_in_per_s"),
     number("read per s", "records_out_per_s"),
-    number("caught up in", "caught_up_in_s", _duration),
+    seconds("caught up in", "caught_up_in_s"),
     number("partitions", "partitions"),
     number("read by nobody", "unread_partitions"),
 )

@@ -149,6 +149,11 @@ def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> G
     return GridColumn(head, lambda row: show(row[name]), NUMBER)
 
 
+def seconds(head: str, name: str) -> GridColumn:
+    """A column of durations, from seconds."""
+    return number(head, name, lambda s: texts.duration(s and s * 1e3))
+
+
 def moment(head: str, name: str) -> GridColumn:
     """A column of times in UTC."""
     return GridColumn(head, lambda row: texts.moment(row[name]), TIME)

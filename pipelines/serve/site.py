@@ -110,7 +110,7 @@ class QuotaflowSite:
             text = query.get("q", "")[:MAX_NAME_CHARS]
             return self._kept(f"{_FIND}?{text}", lambda scope: self._find(scope, text))
         kind, name = parts.path.removeprefix("/"), query.get("name", "")
-        if kind in subjects.KINDS and path_of(kind, name):
+        if kind in names.KINDS and path_of(kind, name):
             return self._kept(path_of(kind, name), lambda scope: self._subject(scope, kind, name))
         return self._failed(HTTPStatus.NOT_FOUND, "There is no such page: search for a name.")
 

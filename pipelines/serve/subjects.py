@@ -18,9 +18,6 @@ from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
-KINDS = (PRINCIPAL, CLIENT, GROUP, TOPIC, BROKER, MOVE)
-"""Kinds of names with a page."""
-
 _IN_WHY = {PRINCIPAL, CLIENT, GROUP, TOPIC}
 """Those that `quotaflow why` knows."""
 _LOOKBACK = timedelta(minutes=5)

@@ -9,13 +9,12 @@ import pytest
 
 from quotaflow.pipelines.advice import why as answer
 from quotaflow.pipelines.areas import changes, quotas
-from quotaflow.pipelines.areas.names import BROKER, GROUP, MOVE, TOPIC
+from quotaflow.pipelines.areas.names import BROKER, GROUP, KINDS, MOVE, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection
 from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.serve import site as site_module
-from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve import tables as tables_module
 from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowSite
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -77,7 +76,7 @@ def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
     assert "Moves of replicas" in texts(MOVE, f"{HOSTILE}-0").text
 
 
-@pytest.mark.parametrize("kind", subjects.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["nobody", "7", "nobody-0", "٣", "-1", "{cluster}' OR true"])
 def test_an_unknown_name_is_not_found(pages: QuotaflowSite, kind: str, name: str) -> None:
     answer = pages.answer(f"/{kind}?name={quote(name)}")
