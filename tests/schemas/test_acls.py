@@ -24,13 +24,7 @@ def rights(role: str) -> set[tuple[str, str, str]]:
                 ("group", "spark-kafka", "Read"),
             },
         ),
-        (
-            "capture",
-            {
-                ("cluster", "kafka-cluster", "AlterConfigs"),
-                ("topic", "logs", "Read"),
-            },
-        ),
+        ("capture", {("cluster", "kafka-cluster", "AlterConfigs"), ("topic", "logs", "Read")}),
     ],
     ids=["a shipper", "a receiver", "ingest", "capture"],
 )

@@ -43,11 +43,7 @@ def test_what_cannot_be_brought_up_to_date_is_refused_by_name(
 @cases(
     ("properties", "expected"),
     ("the first", {}, "a is of schema version 1.*`quotaflow upkeep`"),
-    (
-        "newer",
-        {SCHEMA_VERSION_PROPERTY: "4"},
-        "a was written by a newer quotaflow",
-    ),
+    ("newer", {SCHEMA_VERSION_PROPERTY: "4"}, "a was written by a newer quotaflow"),
 )
 def test_a_table_that_a_step_has_yet_to_change_is_not_read(
     properties: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch

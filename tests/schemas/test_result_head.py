@@ -99,21 +99,13 @@ def test_a_result_that_fills_the_table_of_another_declares_none() -> None:
             "names": (None, False, False),
             "traffic": (None, False, True),
         },
-        unnamed={
-            "rates": (),
-            "traffic": ("batches IS NOT NULL", "[b.topic_id FOR b IN batches]"),
-        },
+        unnamed={"rates": (), "traffic": ("batches IS NOT NULL", "[b.topic_id FOR b IN batches]")},
     )
 
 
 @cases(
     ("right", "wrong", "error"),
-    (
-        "no bucket",
-        "-- bucket: $window_s\n",
-        "",
-        "the head has no bucket",
-    ),
+    ("no bucket", "-- bucket: $window_s\n", "", "the head has no bucket"),
     (
         "columns without a table",
         "-- unnamed:",
@@ -135,12 +127,7 @@ def test_a_result_that_fills_the_table_of_another_declares_none() -> None:
         "expected 'table' or 'table: ids of SQL where SQL', got: traffic: ids of [b.topic_id FOR "
         "b IN batches]",
     ),
-    (
-        "neither yes nor left out",
-        "rolls_up: yes",
-        "rolls_up: no",
-        "rolls_up 'no' is none of yes",
-    ),
+    ("neither yes nor left out", "rolls_up: yes", "rolls_up: no", "rolls_up 'no' is none of yes"),
 )
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in SEQUENTIAL

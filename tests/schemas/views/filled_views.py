@@ -343,7 +343,7 @@ FILLED: dict[str, list[Row]] = {
     ],
     "fetches": [
         {name: _NAMED[name] for name in ("cluster_id", "event_time")}
-        | {"partitions": [{"topic_id": "t2", "partition": 0, "bytes": 5}]},
+        | {"partitions": [{"topic_id": "t2", "partition": 0, "bytes": 5}]}
     ],
     "topic_names": [
         {"event_date": NOON.date(), "topic": "made between two snapshots", "requests": 2}

@@ -117,9 +117,7 @@ IN_SYNC = {"topic_id": "t1", "topic": None}
     ("it grows again", [(NOW - 900, 1), (NOW - 50, 2)], "2", [0, 0]),
 )
 @pytest.mark.parametrize(
-    "seen",
-    [([], None), (QUIET + answered(0, 20.0), True)],
-    ids=["no requests", "well"],
+    "seen", [([], None), (QUIET + answered(0, 20.0), True)], ids=["no requests", "well"]
 )
 def test_partitions_at_their_least_in_sync_replicas(
     warehouse: Warehouse,

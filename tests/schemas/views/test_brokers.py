@@ -57,11 +57,7 @@ def test_apis_and_hours_are_ranked_apart(warehouse: Warehouse, fill: Fill) -> No
     fetch = "consumer.node.request.latency.avg"
     fill(
         "client_metrics",
-        [
-            latency("a", 1, 5),
-            latency("b", 2, 500, metric=fetch),
-            latency("a", 3, 6, second=3_600),
-        ],
+        [latency("a", 1, 5), latency("b", 2, 500, metric=fetch), latency("a", 3, 6, second=3_600)],
     )
     fill("requests", [])
     assert slowest(warehouse, "hour", "api", "broker_id", "slowest_rank") == [

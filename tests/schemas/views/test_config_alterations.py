@@ -194,7 +194,7 @@ def test_how_many_entities_a_writer_altered_in_its_last_day(warehouse: Warehouse
             limited(day_s + 5, PRODUCED, "5", entity_name="u1"),
             limited(day_s + 6, PRODUCED, "5", entity_name="u1", entity_client_id="a"),
             limited(day_s + 7, "consumer_byte_rate", "5", entity_name="u1", entity_client_id="a"),
-        ],
+        ]
     }
     assert managers(warehouse, content, "alterations", "recent_entities") == [
         ("admin_client", 7, 4)

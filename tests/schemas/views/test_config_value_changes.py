@@ -74,7 +74,7 @@ CASES: dict[str, dict[str, list[Row]]] = {
         "client_quotas": [
             quota(0, "request_percentage", 50.5, user="alice", is_default_client_id=True),
             quota(60, "request_percentage", None, user="alice", is_default_client_id=True),
-        ],
+        ]
     },
 }
 SHOWN = ("changed_at", "known_by", "value_before", "is_before_known", "value_after")

@@ -37,8 +37,7 @@ EXPIRATIONS = {
     ),
     "a pause for which no shorter one is safe": (
         _expiring(
-            *(active(n, 7, wrote_s=wrote) for n, wrote in ((10, -40_000), (390, 300))),
-            **_MANAGED,
+            *(active(n, 7, wrote_s=wrote) for n, wrote in ((10, -40_000), (390, 300))), **_MANAGED
         ),
         [],
     ),

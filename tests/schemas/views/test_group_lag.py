@@ -48,10 +48,7 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(200, 100, None, 600.0, None, "growing")],
     ),
     "it catches up": (
-        scene(
-            *(committed(0, 0), committed(600, 600)),
-            *(ended(0, 1_000), ended(600, 1_200)),
-        ),
+        scene(*(committed(0, 0), committed(600, 600)), *(ended(0, 1_000), ended(600, 1_200))),
         [(1_200, 600, None, None, "older_than_history", "shrinking")],
     ),
     "fetches show an end after the last snapshot": (
@@ -113,10 +110,7 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(None, None, "end_unknown", None, "lag_unknown", "unknown")],
     ),
     "the topic was made again": (
-        scene(
-            *(committed(0, 900), committed(600, 5)),
-            *(ended(0, 1_000), ended(600, 10)),
-        ),
+        scene(*(committed(0, 900), committed(600, 5)), *(ended(0, 1_000), ended(600, 10))),
         [(10, 5, None, None, "older_than_history", "went_back")],
     ),
     "the offset was deleted": (
@@ -150,10 +144,7 @@ def test_lag_and_its_age() -> None:
 
 
 def test_rates_and_when_it_is_caught_up() -> None:
-    tables = scene(
-        *(committed(0, 0), committed(600, 600)),
-        *(ended(0, 1_000), ended(600, 1_200)),
-    )
+    tables = scene(*(committed(0, 0), committed(600, 600)), *(ended(0, 1_000), ended(600, 1_200)))
     rows = by_case({"g": tables}, "SELECT * FROM group_lag")["g"]
     (row,) = picked(rows, "records_in_per_s", "records_out_per_s", "caught_up_in_s")
     assert row == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))

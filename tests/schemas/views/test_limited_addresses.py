@@ -114,15 +114,11 @@ PROGRAMS: dict[str, Offender] = {
         *("address", "other_programs"),
     ),
     "a loop that writes a few batches with each id": (
-        cluster(
-            address_clients=[*history(), *loop(data_requests=360, data_bytes=5_000_000)],
-        ),
+        cluster(address_clients=[*history(), *loop(data_requests=360, data_bytes=5_000_000)]),
         *("address", None),
     ),
     "a loop whose last batches come in the next minute": (
-        cluster(
-            seen(600, **NO_IDS, data_requests=120, data_bytes=5_000_000),
-        ),
+        cluster(seen(600, **NO_IDS, data_requests=120, data_bytes=5_000_000)),
         *("address", None),
     ),
     "names of one producer each, with what these write in three minutes": (
@@ -208,8 +204,7 @@ ADDRESSES: dict[str, Offender] = {
     ),
     "a network of IPv6 that conf protects": (
         at_address(
-            "2001:db8:0:0:0:0:0:7",
-            settings=settings(producer_ids__protected_addresses=_DOCUMENTED),
+            "2001:db8:0:0:0:0:0:7", settings=settings(producer_ids__protected_addresses=_DOCUMENTED)
         ),
         *("address", "protected_address"),
     ),
@@ -295,10 +290,7 @@ FLOORS: dict[str, tuple[dict[str, list[Row]], float]] = {
         listed(_at_once(-60, 30), _at_once(0, 40, principal="User:carol")),
         7.0,
     ),
-    "another program of the user": (
-        listed(busy(0, 100, 90_000, other_connections=25)),
-        3.0,
-    ),
+    "another program of the user": (listed(busy(0, 100, 90_000, other_connections=25)), 3.0),
     # Whoever offends could choose any client id for idle connections.
     "idle connections of the offender's user": (
         listed(seen(0, **CALM | {"other_connections": 5_000})),

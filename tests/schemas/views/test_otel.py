@@ -64,10 +64,7 @@ def test_a_gauge_in_the_second_shape(warehouse: Warehouse, fill: Fill) -> None:
         "exponential_histogram": None,
         "summary": None,
         "metadata": None,
-        "resource": {
-            "attributes": [("service.name", "o'b\\")],
-            "dropped_attributes_count": 0,
-        },
+        "resource": {"attributes": [("service.name", "o'b\\")], "dropped_attributes_count": 0},
         "resource_schema_url": None,
         "instrumentation_scope": {
             "name": "s",
@@ -143,11 +140,7 @@ def test_a_sum_names_its_temporality_as_the_enum(
 )
 @pytest.mark.parametrize("view", ["otel_metrics", "otel_metrics_v1"])
 def test_only_the_struct_of_its_kind_is_there(
-    warehouse: Warehouse,
-    fill: Fill,
-    view: str,
-    columns: dict[str, Any],
-    expected: dict[str, Any],
+    warehouse: Warehouse, fill: Fill, view: str, columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     fill("client_metrics", [gauge(1, "x", 0.0, **HISTOGRAM, **columns)])
     row, kind = one(warehouse, view), columns["kind"]

@@ -9,10 +9,7 @@ BLAMED = {
     "nobody waits": (waits((), *taken(700)), None),
     "its ids are of another broker": (waits((7, 8, 9), *taken(700, broker_id=1)), None),
     "its ids are of other minutes": (waits((7, 8, 9), *taken(700, range(7))), None),
-    "clients waited before it began": (
-        waits((1, 2, 3), *taken(700, range(4, 10)), began=4),
-        None,
-    ),
+    "clients waited before it began": (waits((1, 2, 3), *taken(700, range(4, 10)), began=4), None),
     "they waited before, and its ids did no harm yet": (
         waits((1, 2, 3), *taken(700), began=4),
         None,
@@ -21,9 +18,7 @@ BLAMED = {
     "two slow minutes, of which one shows": (waits((8, 9), *taken(700)), None),
     "nearly all ids there are of others": (
         waits(
-            (7, 8, 9),
-            *taken(700),
-            *taken(7_000, principal="User:dora", client_address="10.0.9.9"),
+            (7, 8, 9), *taken(700), *taken(7_000, principal="User:dora", client_address="10.0.9.9")
         ),
         None,
     ),

@@ -90,10 +90,7 @@ OFFENDERS: dict[str, Offender] = {
         cluster(address_clients=[*history(), seen(540)]),
         *("address", "offence_too_short"),
     ),
-    "no harm: the heap fits": (
-        cluster(active_producers=heap(5)),
-        *("address", "no_harm"),
-    ),
+    "no harm: the heap fits": (cluster(active_producers=heap(5)), *("address", "no_harm")),
     "no harm: a large heap": (
         cluster(settings=settings(producer_ids__broker_heap_bytes=32 * 2**30)),
         *("address", "no_harm"),
@@ -122,10 +119,7 @@ OFFENDERS: dict[str, Offender] = {
     ),
     "a kept connection of many client ids": (
         cluster(
-            address_clients=[
-                *history(),
-                *loop(allocating_connections=1, client_pattern="loop-*"),
-            ]
+            address_clients=[*history(), *loop(allocating_connections=1, client_pattern="loop-*")]
         ),
         *("client_quota", "many_client_ids"),
     ),
@@ -185,8 +179,7 @@ PLANNED = {
     ),
     "a user, where the cluster takes it": (
         cluster(
-            *loop(client_address="10.0.0.6"),
-            settings=settings(probe__producer_ids_rate="accepted"),
+            *loop(client_address="10.0.0.6"), settings=settings(probe__producer_ids_rate="accepted")
         ),
         [("user", "erin", None, "producer_ids_rate", "1.0", None, "producer_ids_fill_heap")],
     ),

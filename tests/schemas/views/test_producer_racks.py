@@ -83,12 +83,7 @@ ADVICE: dict[str, tuple[list[Row], list[Row], list[Row], list[str]]] = {
         [],
     ),
     "no replica is there": ([sent(9, **BY_ADDRESS)], LED_THERE[:1], [], []),
-    "a tenth at most": (
-        [sent(1, **BY_ADDRESS), sent(9, "az-b", **BY_ADDRESS)],
-        LED_THERE,
-        [],
-        [],
-    ),
+    "a tenth at most": ([sent(1, **BY_ADDRESS), sent(9, "az-b", **BY_ADDRESS)], LED_THERE, [], []),
     "the rack is not known": ([sent(9)], LED_THERE, [], []),
 }
 

@@ -39,10 +39,7 @@ CASES: dict[str, tuple[list[Row], list[tuple[Any, ...]]]] = {
             *(free(n, 5e6, broker_id=2) for n in (0, 11)),
             free(0, 9e6, broker_id=3),
         ],
-        [
-            ("alice", None, BYTES, 3, 9e6, 9e6, 1),
-            ("alice", "orders", BYTES, 3, 9e6, 9e6, 1),
-        ],
+        [("alice", None, BYTES, 3, 9e6, 9e6, 1), ("alice", "orders", BYTES, 3, 9e6, 9e6, 1)],
     ),
     "p99 and median of its windows": (
         [free(11 * n, float(n + 1)) for n in range(200)],

@@ -190,11 +190,7 @@ ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {
         limited(60, KEY, "100", error_code=29),
         "raise",
     ),
-    "a snapshot found it new": (
-        "client_quotas",
-        quota(60, KEY, 100.0, user="alice"),
-        "wait",
-    ),
+    "a snapshot found it new": ("client_quotas", quota(60, KEY, 100.0, user="alice"), "wait"),
     "a snapshot found it, and the log shows when it was set": (
         "client_quotas",
         quota(60, KEY, 100.0, user="alice", set_at=at(-60)),

@@ -28,10 +28,7 @@ def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Wareho
             crossed(0, 5, client_rack=None, cross_rack_bytes=None),
         ],
         "preferred_replicas": [choice(0, GIB), choice(60, GIB, avoidable_bytes=0)],
-        "settings": [
-            setting("prices.cross_rack_per_gib", 0.5),
-            setting("prices.currency", "EUR"),
-        ],
+        "settings": [setting("prices.cross_rack_per_gib", 0.5), setting("prices.currency", "EUR")],
     }
     sql = "SELECT * FROM rack_traffic_by_hour ORDER BY hour, flow, bytes"
     names = ("flow", "bytes", "cross_rack_bytes", "avoidable_bytes", "cross_rack_cost")

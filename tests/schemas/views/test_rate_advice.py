@@ -22,10 +22,7 @@ from .view_tables import make_tables, picked, rows
 MB = 1e6
 LONG_S = 10_000.0
 LIMITED = {"leader_throttled_bytes": 6_000, "follower_throttled_bytes": 6_000}
-EVERY = [
-    throttled(NOW, listed="wildcard"),
-    throttled(NOW - 60, listed="wildcard", partition=1),
-]
+EVERY = [throttled(NOW, listed="wildcard"), throttled(NOW - 60, listed="wildcard", partition=1)]
 TRUTH: list[tuple[Demand, CurrentRate | None]] = [
     (Demand(100 * MB, 40 * MB, 5 * MB), None),
     (Demand(100 * MB, 96 * MB, 3.8 * MB), None),
@@ -129,10 +126,7 @@ FLOORS: dict[str, tuple[list[Row], tuple[float, float]]] = {
         ],
         (75.0, 75.0),
     ),
-    "one that * holds, and that was quiet in the last minute": (
-        [*EVERY, *MOVES[1:]],
-        (75.0, 70.0),
-    ),
+    "one that * holds, and that was quiet in the last minute": ([*EVERY, *MOVES[1:]], (75.0, 70.0)),
     "no longer listed": (
         [throttled(NOW - 60), throttled(NOW, is_configured=False), *MOVES[1:]],
         (0.0, 70.0),

@@ -159,10 +159,7 @@ def test_the_pace_is_that_since_its_throttle_was_altered(
     ("it was in sync once", [reassigned(-9, "in_sync", 3, **PARTITION)], "moving"),
 )
 def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> None:
-    content = {
-        "reassignment_changes": [*REQUESTED, *later],
-        "replica_lag": falling(3, 900, 100),
-    }
+    content = {"reassignment_changes": [*REQUESTED, *later], "replica_lag": falling(3, 900, 100)}
     move = moves_of(warehouse, content)[3]
     assert move["state"] == state
     left = {"done": (0, 0), "cancelled": (None, None)}.get(state, (700, pytest.approx(70_000)))

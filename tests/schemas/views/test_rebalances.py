@@ -176,18 +176,12 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     "consumer: a member that fell silent": (
         both(reached(0, 7, "a", "b"), reached(90, 8, "a"))
         | {"group_members": [alive(90, "a"), alive(20, "b")]},
-        [
-            (7, UNKNOWN, None, None, "no_stop", True),
-            (8, MISSED, "b", None, "no_stop", True),
-        ],
+        [(7, UNKNOWN, None, None, "no_stop", True), (8, MISSED, "b", None, "no_stop", True)],
     ),
     "consumer: a member that is late": (
         both(reached(0, 7, "a", "b"), reached(90, 8, "a"))
         | {"group_members": [alive(90, "a"), alive(89, "b")]},
-        [
-            (7, UNKNOWN, None, None, "no_stop", True),
-            (8, UNKNOWN, None, None, "no_stop", False),
-        ],
+        [(7, UNKNOWN, None, None, "no_stop", True), (8, UNKNOWN, None, None, "no_stop", False)],
     ),
     "consumer: a member that skipped an epoch": (
         both(reached(0, 7, "a", "b"), reached(90, 8, "a"), reached(95, 9, "a", "b"))

@@ -112,10 +112,7 @@ def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced(
             moved(0, 7, topic="clicks"),
             moved(0, 7, topic="orders", direction="consumed"),
         ],
-        "settings": [
-            setting("prices.currency", "EUR"),
-            setting("prices.cross_rack_per_gib", 8.0),
-        ],
+        "settings": [setting("prices.currency", "EUR"), setting("prices.cross_rack_per_gib", 8.0)],
     }
     assert advised(warehouse, content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
 
@@ -189,12 +186,7 @@ def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse
         4: ("az-c", 0, 0, 0, 0),
     }
     what_if = {id_: tuple(row[name] for name in WHAT_IF[1:]) for id_, row in answers.items()}
-    assert what_if == {
-        1: (7, 1, 7, 1),
-        2: (0, 0, 50, 1),
-        3: (100, 2, 50, 1),
-        4: (0, None, 0, None),
-    }
+    assert what_if == {1: (7, 1, 7, 1), 2: (0, 0, 50, 1), 3: (100, 2, 50, 1), 4: (0, None, 0, None)}
 
 
 def test_load_counts_a_broker_that_is_gone(warehouse: Warehouse) -> None:

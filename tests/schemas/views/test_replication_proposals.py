@@ -33,18 +33,8 @@ RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
         None,
     ),
     "too low: that is urgent": ({"rate": 5e5}, MANAGED, ("2000000", "500000", 5), None),
-    "unasked for": (
-        {},
-        [CAPACITY],
-        ("4000000", "2000000", 25),
-        "not_managed",
-    ),
-    "nobody knows the capacity": (
-        {},
-        MANAGED[1:],
-        (None, "2000000", 25),
-        "capacity_unknown",
-    ),
+    "unasked for": ({}, [CAPACITY], ("4000000", "2000000", 25), "not_managed"),
+    "nobody knows the capacity": ({}, MANAGED[1:], (None, "2000000", 25), "capacity_unknown"),
     "too little is left": (
         {},
         [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]],
@@ -57,12 +47,7 @@ RATES: dict[str, tuple[Row, list[Row], tuple[Any, ...], str | None]] = {
         ("2000000", "2000000", 25),
         "changed_recently",
     ),
-    "no list": (
-        {"listed": "unlisted"},
-        MANAGED,
-        ("4000000", "2000000", 25),
-        "rate_without_list",
-    ),
+    "no list": ({"listed": "unlisted"}, MANAGED, ("4000000", "2000000", 25), "rate_without_list"),
 }
 NOTHING: dict[str, Row] = {
     "nothing is moved or behind": IDLE,

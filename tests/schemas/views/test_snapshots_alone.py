@@ -101,10 +101,7 @@ MOVES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         move(moving(10), size(10, 3, 1_000), snapshots=taken(10)),
         [("caught_up", 1_000, 0, None, None)],
     ),
-    "it ended": (
-        move(moving(10), moving(20, is_removed=True), snapshots=taken(10, 20)),
-        [],
-    ),
+    "it ended": (move(moving(10), moving(20, is_removed=True), snapshots=taken(10, 20)), []),
     "what a move removes": (move(moving(10, role="removing"), snapshots=taken(10)), []),
 }
 
@@ -139,10 +136,7 @@ LIST, RATED = ("stale_list", "t", float(NOW)), ("stale_rate", "1", float(NOW))
 BEHIND = [replica(0, 2, is_in_sync=False)]
 LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     "nothing needs it": (throttle(listing(0), rate(0)), [LIST, RATED]),
-    "a rate of all brokers": (
-        throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG")),
-        [RATED],
-    ),
+    "a rate of all brokers": (throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG")), [RATED]),
     "a static rate throttles nothing": (throttle(rate(0, "STATIC_BROKER_CONFIG")), []),
     "removed since": (throttle(listing(0), listing(60, None)), []),
     "an empty list": (throttle(listing(0, "")), []),
@@ -154,9 +148,7 @@ LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     "a move goes on": (throttle(listing(0), rate(0), moving_replicas=[moving(0)]), []),
     "a move ended just now": (
         throttle(
-            listing(0),
-            rate(0),
-            moving_replicas=[moving(0), moving(NOW - 60, is_removed=True)],
+            listing(0), rate(0), moving_replicas=[moving(0), moving(NOW - 60, is_removed=True)]
         ),
         [],
     ),
@@ -171,10 +163,7 @@ LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
     ),
     "a replica is out of sync": (throttle(listing(0), rate(0), replicas=BEHIND), []),
     "one snapshot": (throttle(listing(NOW), snapshots=taken(NOW)), []),
-    "moves are refused": (
-        throttle(listing(0), snapshots=taken(0, 1_800, NOW, refused=True)),
-        [],
-    ),
+    "moves are refused": (throttle(listing(0), snapshots=taken(0, 1_800, NOW, refused=True)), []),
     "moves are read since just now": (
         throttle(
             listing(0),
@@ -204,10 +193,7 @@ def logged(second: float) -> list[Row]:
 
 TO_REMOVE = ("topic", "t", LISTED, None, "0:1", "leftover_list")
 REMOVALS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
-    "conf does not let plans": (
-        throttle(listing(0)),
-        [(*TO_REMOVE, "leftovers_not_managed")],
-    ),
+    "conf does not let plans": (throttle(listing(0)), [(*TO_REMOVE, "leftovers_not_managed")]),
     "conf lets them": (throttle(listing(0), settings=MANAGED), [(*TO_REMOVE, None)]),
     "a rate": (
         throttle(rate(0), settings=MANAGED),
@@ -225,10 +211,7 @@ REMOVALS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         throttle(listing(0), settings=MANAGED, snapshots=logged(NOW - 172_800)),
         [(*TO_REMOVE, None)],
     ),
-    "a move goes on": (
-        throttle(listing(0), settings=MANAGED, moving_replicas=[moving(0)]),
-        [],
-    ),
+    "a move goes on": (throttle(listing(0), settings=MANAGED, moving_replicas=[moving(0)]), []),
 }
 
 

@@ -24,21 +24,9 @@ def left_over(second: float = NOW, **others: Any) -> Row:
 RATES: dict[str, tuple[Row, list[Row], str | None]] = {
     "set by this login": (BY_US, [OURS], None),
     "conf lists who": ({}, [setting("replication.cleanup.User:admin", "conf")], None),
-    "somebody else set it": (
-        {},
-        [OURS],
-        "set_by_other",
-    ),
-    "nobody knows who did": (
-        {"rate_set_by": None, "rate_set_at": None},
-        [OURS],
-        "set_by_other",
-    ),
-    "a default": (
-        BY_US | {"rate_source": "dynamic_default"},
-        [OURS],
-        "default_of_all_brokers",
-    ),
+    "somebody else set it": ({}, [OURS], "set_by_other"),
+    "nobody knows who did": ({"rate_set_by": None, "rate_set_at": None}, [OURS], "set_by_other"),
+    "a default": (BY_US | {"rate_source": "dynamic_default"}, [OURS], "default_of_all_brokers"),
 }
 ALONE: Row = {"topic": None, "partition": None, "peer_broker_id": None, "listed": "unlisted"}
 
@@ -95,11 +83,7 @@ LISTS: dict[str, tuple[list[Row], str | None, str | None]] = {
         None,
     ),
     "the other was there before": ([by_us(1, "0:1", operation="APPEND")], "1:1", None),
-    "a part of an entry is none": (
-        [by_us(1, "10:1,1:11")],
-        "0:1,1:1",
-        "set_by_other",
-    ),
+    "a part of an entry is none": ([by_us(1, "10:1,1:11")], "0:1,1:1", "set_by_other"),
 }
 
 

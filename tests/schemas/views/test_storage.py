@@ -113,9 +113,7 @@ CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
     ),
     "a price of 0 is a price": (
         tables(
-            *ONE,
-            snapshots=taken(0, HOUR_S),
-            prices=[setting("prices.stored_per_gib_month", 0.0)],
+            *ONE, snapshots=taken(0, HOUR_S), prices=[setting("prices.stored_per_gib_month", 0.0)]
         ),
         [(HOUR_S, GIB, GIB, 0.0)],
     ),
@@ -125,10 +123,7 @@ CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
     ),
     "a replica without a size for a part of an hour": (
         tables(
-            *ONE,
-            replica(0, 2),
-            size(1_800, 2, GIB),
-            snapshots=taken(0, 1_800, HOUR_S, 2 * HOUR_S),
+            *ONE, replica(0, 2), size(1_800, 2, GIB), snapshots=taken(0, 1_800, HOUR_S, 2 * HOUR_S)
         ),
         [(HOUR_S, None, None, None), (HOUR_S, 2 * GIB, 2 * GIB, 2.0)],
     ),

@@ -80,23 +80,13 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     (
         "as much is written for its followers as may pass",
         [throttled(NOW), unlisted(), unlisted(peer_broker_id=3)],
-        {
-            "replication_traffic": [
-                produced(NOW, 1_000_000),
-                produced(NOW, 500_000, partition=1),
-            ]
-        },
+        {"replication_traffic": [produced(NOW, 1_000_000), produced(NOW, 500_000, partition=1)]},
         "rate_not_above_writes",
     ),
     (
         "a little less is",
         [throttled(NOW, side="follower", broker_id=2, peer_broker_id=1), reading(1)],
-        {
-            "replication_traffic": [
-                produced(NOW, 1_000_000),
-                produced(NOW, 999_999, partition=1),
-            ]
-        },
+        {"replication_traffic": [produced(NOW, 1_000_000), produced(NOW, 999_999, partition=1)]},
         None,
     ),
 )

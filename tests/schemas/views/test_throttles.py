@@ -118,10 +118,7 @@ NOW = [replicated(3_600, 1, 2)]
         "a rate with no list",
         [throttled(3_600, **RATE)],
         [],
-        [
-            ("rate_without_list", 3_600.0, "User:admin"),
-            ("stale_rate", 3_600.0, "User:admin"),
-        ],
+        [("rate_without_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
     ),
 )
 def test_what_is_left_over(

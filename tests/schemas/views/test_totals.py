@@ -197,11 +197,7 @@ def test_a_gap_says_how_long_it_is(warehouse: Warehouse, fill: Fill) -> None:
     shuffled=st.randoms(use_true_random=False),
 )
 def test_deltas_and_cumulative_values_of_one_client_agree(
-    warehouse: Warehouse,
-    fill: Fill,
-    increases: list[int],
-    restarts: set[int],
-    shuffled: Random,
+    warehouse: Warehouse, fill: Fill, increases: list[int], restarts: set[int], shuffled: Random
 ) -> None:
     """Wherever the process restarts, only the first cumulative value's own count is unknown."""
     points, value, start, cluster = list[Row](), 0, 0, f"c{next(_NUMBERS)}"
@@ -214,8 +210,7 @@ def test_deltas_and_cumulative_values_of_one_client_agree(
     fill("client_metrics", points)
     sums = "SELECT sum(increase) AS increase, max(total) AS total FROM metric_totals"
     actual = rows(
-        warehouse,
-        f"{sums} WHERE cluster_id = '{cluster}' GROUP BY series_id ORDER BY series_id",
+        warehouse, f"{sums} WHERE cluster_id = '{cluster}' GROUP BY series_id ORDER BY series_id"
     )
     expected = [sum(increases), sum(increases[1:])]
     assert picked(actual, "increase", "total") == [(total, total) for total in expected]

@@ -115,18 +115,12 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(1, "paused", 0.92, None)],
     ),
     # Brokers log no bytes of SHARE_FETCH: records that it acquired show that a member reads.
-    "a share group reads": (
-        share_scene(acquired(1_140, 500)),
-        [(1, "slow_processing", 0.6, None)],
-    ),
+    "a share group reads": (share_scene(acquired(1_140, 500)), [(1, "slow_processing", 0.6, None)]),
     "a share group of which another partition is all read": (
         share_scene(acquired(1_140, 500), read_too=True),
         [(1, "slow_processing", 0.6, None)],
     ),
-    "a share group reads nothing, and heartbeats": (
-        share_scene(),
-        [(1, "not_polling", 0.7, None)],
-    ),
+    "a share group reads nothing, and heartbeats": (share_scene(), [(1, "not_polling", 0.7, None)]),
     "no snapshot of groups": (
         scene(0, 0, 0, groups=[], group_assignments=[], group_members=[]),
         [(1, "unknown", None, None)],
@@ -149,10 +143,7 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(1, "unknown", None, None)],
     ),
     "a throttle that was over an hour ago": (
-        scene(
-            *(0, 500, 900),
-            requests=[row | {"event_time": at(-3_600)} for row in THROTTLES],
-        ),
+        scene(*(0, 500, 900), requests=[row | {"event_time": at(-3_600)} for row in THROTTLES]),
         [(1, "unknown", None, None)],
     ),
     "the application is busy": (
@@ -200,14 +191,8 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         ),
         [(1, "slow_processing", 0.95, None)],
     ),
-    "its offset is past the end": (
-        scene(0, 5_000, 5_000),
-        [(1, "out_of_range", 0.92, None)],
-    ),
-    "it went back": (
-        scene(0, 990, 10),
-        [(1, "out_of_range", 0.56, None)],
-    ),
+    "its offset is past the end": (scene(0, 5_000, 5_000), [(1, "out_of_range", 0.92, None)]),
+    "it went back": (scene(0, 990, 10), [(1, "out_of_range", 0.56, None)]),
 }
 
 

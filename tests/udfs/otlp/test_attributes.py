@@ -40,10 +40,7 @@ def text(value, limits=LIMITS):
         "map as JSON, in the order sent",
         AnyValue(
             kvlist_value=KeyValueList(
-                values=[
-                    KeyValue(key="b", value=AnyValue(bytes_value=b"\xff")),
-                    KeyValue(key="n"),
-                ]
+                values=[KeyValue(key="b", value=AnyValue(bytes_value=b"\xff")), KeyValue(key="n")]
             )
         ),
         '{"b":"/w==","n":null}',

@@ -362,11 +362,7 @@ def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
     (
         "version 3 and below",
         "ADD_PARTITIONS_TO_TXN",
-        {
-            "v3AndBelowTransactionalId": "t",
-            "v3AndBelowProducerId": 6,
-            "v3AndBelowProducerEpoch": 2,
-        },
+        {"v3AndBelowTransactionalId": "t", "v3AndBelowProducerId": 6, "v3AndBelowProducerEpoch": 2},
         {},
         ("t", 6, 2),
     ),

@@ -25,10 +25,7 @@ def text(*parts: bytes | str | tuple[str, int]) -> str:
 V0, V1, V3 = (("h", n) for n in (0, 1, 3))
 NO_DATA, NONE_OWNED, NO_GENERATION = ("i", -1), ("i", 0), ("i", -1)
 SUBSCRIPTIONS = {
-    "java": (
-        "AAMAAAABAAZvcmRlcnMAAAAE/////wAAAAD/////AARhei1i",
-        Subscription(("orders",), "az-b"),
-    ),
+    "java": ("AAMAAAABAAZvcmRlcnMAAAAE/////wAAAAD/////AARhei1i", Subscription(("orders",), "az-b")),
     "librdkafka": ("AAMAAAABAAdleHBvcnRzAAAAAAAAAAD/////AAA=", Subscription(("exports",), None)),
     "topics in another order and twice": (
         text(V0, ("i", 3), "b", "a", "b", NO_DATA),

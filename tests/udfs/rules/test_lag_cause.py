@@ -127,10 +127,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"in_ratio": 4.0, "out_ratio": 1.1} | SLOW,
         ["producers_faster", "slow_processing"],
     ),
-    "more records, and it reads fewer": (
-        {"in_ratio": 4.0, "out_ratio": 0.2},
-        ["producers_faster"],
-    ),
+    "more records, and it reads fewer": ({"in_ratio": 4.0, "out_ratio": 0.2}, ["producers_faster"]),
     "it catches up with what it had read, as fast as it can": (
         SLOW | {"reread_lag_share": 0.9} | RATES,
         ["out_of_range"],

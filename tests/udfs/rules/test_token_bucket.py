@@ -42,8 +42,7 @@ def test_kip_599_waits_twelve_seconds_for_560_of_500():
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 5_000), st.floats(0, 1e6)), max_size=30),
-    st.floats(0.01, 1e6),
+    st.lists(st.tuples(st.integers(0, 5_000), st.floats(0, 1e6)), max_size=30), st.floats(0.01, 1e6)
 )
 def test_spending_never_leaves_more_than_the_burst_nor_less_than_all_spent(steps, quota):
     tokens, now_ms = TokenBucket(quota), START

@@ -44,9 +44,7 @@ def test_innocent_is_who_would_not_have_waited_alone():
 
 
 ARRIVALS = st.dictionaries(
-    st.sampled_from("abcd"),
-    st.lists(st.integers(START, START + 20_000), max_size=40),
-    max_size=4,
+    st.sampled_from("abcd"), st.lists(st.integers(START, START + 20_000), max_size=40), max_size=4
 )
 QUOTAS = st.builds(
     ReplayQuota, st.floats(0.01, 50), st.integers(1, 11), st.sampled_from([100, 1_000])

@@ -85,9 +85,7 @@ CASES: dict[str, tuple[Rows, tuple[Any, ...]]] = {
         (0, 1, 0, 1, 3),
     ),
     "MEMBER_ID_REQUIRED is how a member gets its id": (
-        [
-            request(1, "JOIN_GROUP", {"memberId": ""}, {"memberId": "m"}, error_code=79),
-        ],
+        [request(1, "JOIN_GROUP", {"memberId": ""}, {"memberId": "m"}, error_code=79)],
         (0, 0, 0, 0, None),
     ),
     "joining and leaving are no heartbeats": (
@@ -115,11 +113,7 @@ def test_counts_of_a_member(case: str) -> None:
 def test_every_member_of_one_request_to_leave_has_a_row() -> None:
     columns = ("member_id", "leaves", "errors", "fenced_answers")
     requests = [left(1, ("m1", 0), ("m2", 25)), left(2, ("m3", 0), version=2)]
-    assert members(requests, *columns) == [
-        ("m1", 1, 0, 0),
-        ("m2", 1, 1, 1),
-        ("m3", 1, 0, 0),
-    ]
+    assert members(requests, *columns) == [("m1", 1, 0, 0), ("m2", 1, 1, 1), ("m3", 1, 0, 0)]
 
 
 def test_the_newest_of_a_minute_counts_and_what_it_does_not_name_stays() -> None:

@@ -86,10 +86,7 @@ HINDERED = (
 FIRST, AGAIN = fetch(0, {(0, 9): 1}), fetch(31, {(0, 9): 2}, "n")
 REDELIVERIES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
     "a lock ran out": ([FIRST, AGAIN], [("m", 0, 10, 0), ("n", 10, 0, 0)]),
-    "and the member itself gets them": (
-        [FIRST, fetch(31, {(0, 9): 2})],
-        [("m", 10, 10, 0)],
-    ),
+    "and the member itself gets them": ([FIRST, fetch(31, {(0, 9): 2})], [("m", 10, 10, 0)]),
     "released": (
         [FIRST, acknowledge(3, {(0, 9): [RELEASE]}), AGAIN],
         [("m", 0, 0, 0), ("n", 10, 0, 0)],
@@ -148,10 +145,7 @@ REDELIVERIES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
         [FIRST, AGAIN, fetch(59, {(0, 9): 3}, "m"), acknowledge(40, {(0, 9): [RELEASE]}, "n")],
         [("m", 10, 10, 0), ("n", 10, 0, 0)],
     ),
-    "another group": (
-        [FIRST | {"group_id": "h"}, AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
+    "another group": ([FIRST | {"group_id": "h"}, AGAIN], [("m", 0, 0, 0), ("n", 10, 0, 10)]),
     "lines of a sample may lack the release": (
         [FIRST | {"weight": 2.0}, AGAIN],
         [("m", 0, 0, 0), ("n", 10, 0, 10)],

@@ -48,10 +48,7 @@ def test_an_activation_is_the_first_snapshot_that_has_an_id() -> None:
         active(200, 5),
         active(300, 2),
     ]
-    owners = [
-        *(use(n, "User:alice", 1, n) for n in range(1, 6)),
-        use(3, "User:liar", 0, 3),
-    ]
+    owners = [*(use(n, "User:alice", 1, n) for n in range(1, 6)), use(3, "User:liar", 0, 3)]
     rows = activations(snapshots, owners)
     got = sorted(
         (

@@ -106,10 +106,9 @@ def test_what_was_looked_up(golden: Path) -> None:
     real = [request(120, LIST, json.dumps(line)) for line in requests]
     rows = compute(result_of("offset_lookups"), requests=[*FACTS, *real])
     got = {
-        (
-            (row["event_time"] - NOON) // timedelta(minutes=1),
-            *(row[name] for name in NAMES),
-        ): tuple(row[name] for name in VALUES)
+        ((row["event_time"] - NOON) // timedelta(minutes=1), *(row[name] for name in NAMES)): tuple(
+            row[name] for name in VALUES
+        )
         for row in rows
     }
     assert len(got) == len(rows)

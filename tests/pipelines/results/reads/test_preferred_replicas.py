@@ -63,7 +63,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         THREE | {"configs": [selector(None)]},
         {
             (0, 1): {"expected_replica": 1, "expected_reason": "no_selector"}
-            | {"recommended_replica": 2, "cross_rack_bytes": 70, "avoidable_bytes": 70},
+            | {"recommended_replica": 2, "cross_rack_bytes": 70, "avoidable_bytes": 70}
         },
     ),
     "a selector of somebody's own": (
@@ -71,7 +71,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         THREE | {"configs": [selector("com.example.Nearest")]},
         {
             (0, 1): {"expected_replica": None, "expected_reason": "selector_unknown"}
-            | {"recommended_replica": 2, "eligibility": "known"},
+            | {"recommended_replica": 2, "eligibility": "known"}
         },
     ),
     "an old client by topic name, its rack by its address": (
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
             (0, 1): {"topic_id": "id1", "client_rack": "az-b", "is_rack_inferred": True}
             | {"expected_reason": "no_client_rack", "expected_replica": 1, "api_version": 8}
             | {"eligible_replicas": [2]}
-            | {"recommended_replica": 2, "avoidable_bytes": 70},
+            | {"recommended_replica": 2, "avoidable_bytes": 70}
         },
     ),
     "two followers as near as each other": (
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b")]},
         {
             (0, 1): {"recommended_replica": 3, "eligible_replicas": [2, 3]}
-            | {"eligibility": "offsets_unknown", "avoidable_bytes": 70},
+            | {"eligibility": "offsets_unknown", "avoidable_bytes": 70}
         },
     ),
     "no rack is known": (
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         {
             (0, 1): {"client_rack": None, "is_rack_inferred": False, "cross_rack_bytes": None}
             | {"avoidable_bytes": None, "recommended_reason": "no_client_rack"}
-            | {"eligible_replicas": None},
+            | {"eligible_replicas": None}
         },
     ),
     "as of the minute": (
@@ -151,7 +151,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         {
             (0, 1): {"broker_rack": None, "cross_rack_bytes": None, "avoidable_bytes": None}
             | {"expected_reason": None, "eligibility": "selector_unseen"}
-            | {"recommended_reason": "no_replica_in_rack"},
+            | {"recommended_reason": "no_replica_in_rack"}
         },
     ),
     "a broker nobody saw": (
@@ -159,7 +159,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int], Ro
         THREE | {"brokers": [broker(1, "az-a"), broker(2, "az-b")]},
         {
             (0, 1): {"expected_reason": None, "eligibility": "racks_unknown"}
-            | {"cross_rack_bytes": 70, "avoidable_bytes": None},
+            | {"cross_rack_bytes": 70, "avoidable_bytes": None}
         },
     ),
 }

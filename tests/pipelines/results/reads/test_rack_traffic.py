@@ -61,12 +61,7 @@ def test_bytes_between_racks() -> None:
     )
     columns = ("client_rack", "is_rack_inferred", "broker_id", "requests", "bytes")
     got = [
-        (
-            minute(row),
-            row["flow"],
-            *(row[name] for name in columns),
-            row["cross_rack_bytes"],
-        )
+        (minute(row), row["flow"], *(row[name] for name in columns), row["cross_rack_bytes"])
         for row in rows
     ]
     assert sorted(got, key=str) == sorted(EXPECTED, key=str)

@@ -135,10 +135,7 @@ def made_up_snapshots(dice: random.Random) -> dict[str, list[Row]]:
     ids=lambda result: result.table.name,
 )
 @EXPENSIVE
-@given(
-    seed=st.integers(0, 2**32),
-    cuts=st.lists(st.integers(-1, MINUTES + 1), max_size=3),
-)
+@given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(-1, MINUTES + 1), max_size=3))
 def test_any_split_gives_the_same_table(result: Result, seed: int, cuts: list[int]) -> None:
     dice = random.Random(seed)
     make = made_up_fetch if result.facts.name == "fetches" else made_up_request

@@ -51,11 +51,7 @@ CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
         {10: 70, 70: 70},
     ),
     "moved away and back between two snapshots": (
-        [
-            reassign(10, "orders", [1, 4]),
-            in_sync(20, "id1", 1, 4),
-            reassign(30, "orders", [1, 2]),
-        ],
+        [reassign(10, "orders", [1, 4]), in_sync(20, "id1", 1, 4), reassign(30, "orders", [1, 2])],
         [*BEFORE, replica(600, 2, is_in_sync=False), replica(900, 2)],
         {10: 20, 30: 900},
     ),

@@ -117,10 +117,7 @@ def content(rows: list[Row]) -> list[str]:
 
 @pytest.mark.parametrize("name", RESULTS)
 @EXPENSIVE
-@given(
-    seed=st.integers(0, 2**32),
-    cuts=st.sets(st.integers(0, MINUTES), min_size=1, max_size=3),
-)
+@given(seed=st.integers(0, 2**32), cuts=st.sets(st.integers(0, MINUTES), min_size=1, max_size=3))
 def test_any_split_gives_the_same_rows(name: str, seed: int, cuts: set[int]) -> None:
     dice, result = random.Random(seed), RESULTS[name]
     tables = random_tables(dice)

@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
         },
         {
             (0, *LEADER): {"reason": "static_rate_ignored", "rate": 9.0, "list_set_by": None}
-            | {"in_isr": True, "in_isr_source": "snapshot"},
+            | {"in_isr": True, "in_isr_source": "snapshot"}
         },
     ),
     "moved, and neither log nor snapshot shows lists": (
