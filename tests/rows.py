@@ -65,6 +65,11 @@ def minute_of(second: float) -> datetime:
     return at(second // 60 * 60)
 
 
+def minute(row: Row) -> int:
+    """How many minutes after noon a row of a result is."""
+    return (row["event_time"] - NOON) // timedelta(minutes=1)
+
+
 def row(table: str, time: float | datetime, given: Row, /, **values: Any) -> Row:
     """A row of a table at a time, or so many seconds after noon.
 

@@ -6,7 +6,8 @@ import pytest
 
 from quotaflow.pipelines.results.declared import result_of
 
-from ....delta_tables import NOON
+from ....cases import cases, grouped
+from ....rows import quota, row
 from ....rule_rows import Rows, compute
 from . import golden_groups
 from .share_rows import ACCEPT, ID, REJECT, RELEASE, RENEW, acknowledge, fetch
@@ -77,117 +78,109 @@ def test_records_of_a_minute(case: str) -> None:
 
 
 WHY = ("member_id", "redelivered_records", "lock_timeouts", "unexplained_redeliveries")
-HINDERED = (
-    "member_id",
-    "redelivered_records",
-    "throttled_redeliveries",
-    "unexplained_redeliveries",
-)
+HINDERED = (*WHY[:2], "throttled_redeliveries", "unexplained_redeliveries")
 FIRST, AGAIN = fetch(0, {(0, 9): 1}), fetch(31, {(0, 9): 2}, "n")
-REDELIVERIES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
-    "a lock ran out": ([FIRST, AGAIN], [("m", 0, 10, 0), ("n", 10, 0, 0)]),
-    "and the member itself gets them": ([FIRST, fetch(31, {(0, 9): 2})], [("m", 10, 10, 0)]),
-    "released": (
-        [FIRST, acknowledge(3, {(0, 9): [RELEASE]}), AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 0)],
-    ),
-    "released in part: the others ran out": (
-        [FIRST, acknowledge(3, {(2, 5): [RELEASE]}), AGAIN],
-        [("m", 0, 6, 0), ("n", 10, 0, 0)],
-    ),
-    "released one by one": (
-        [
+Members = tuple[tuple[Any, ...], ...]
+"""Columns of each member's row."""
+REDELIVERIES: dict[Members, dict[str, Rows]] = {
+    (("m", 0, 10, 0), ("n", 10, 0, 0)): {
+        "a lock ran out": [FIRST, AGAIN],
+        "a release that the broker refused is none": [
+            FIRST,
+            acknowledge(30.5, {(0, 9): [RELEASE]}, code=121),
+            AGAIN,
+        ],
+        "the session of another member says nothing": [
+            FIRST,
+            acknowledge(3, {}, "x", epoch=-1),
+            AGAIN,
+        ],
+        "renewed, then it ran out": [
+            FIRST,
+            acknowledge(20, {(0, 9): [RENEW]}),
+            fetch(51, {(0, 9): 2}, "n"),
+        ],
+    },
+    (("m", 0, 0, 0), ("n", 10, 0, 0)): {
+        "released": [FIRST, acknowledge(3, {(0, 9): [RELEASE]}), AGAIN],
+        "released with the session": [FIRST, acknowledge(3, {}, epoch=-1), AGAIN],
+        "released, while the answer to that was late": [
+            FIRST,
+            acknowledge(40, {(0, 9): [RELEASE]}, total_time_ms=20_000.0),
+            AGAIN,
+        ],
+    },
+    (("m", 0, 0, 0), ("n", 10, 0, 10)): {
+        "too early for the lock": [FIRST, fetch(20, {(0, 9): 2}, "n")],
+        "renewed": [FIRST, acknowledge(20, {(0, 9): [RENEW]}), AGAIN],
+        "a delivery in between is in no line": [FIRST, fetch(31, {(0, 9): 3}, "n")],
+        "another group": [FIRST | {"group_id": "h"}, AGAIN],
+        "lines of a sample may lack the release": [FIRST | {"weight": 2.0}, AGAIN],
+    },
+    (("n", 10, 0, 10),): {"the delivery before is in no line": [AGAIN]},
+    (("m", 10, 10, 0),): {"the member itself gets them": [FIRST, fetch(31, {(0, 9): 2})]},
+    (("m", 0, 6, 0), ("n", 10, 0, 0)): {
+        "released in part: the others ran out": [FIRST, acknowledge(3, {(2, 5): [RELEASE]}), AGAIN]
+    },
+    (("m", 0, 0, 0), ("n", 5, 0, 0)): {
+        "released one by one": [
             FIRST,
             acknowledge(3, {(0, 9): [ACCEPT] * 5 + [RELEASE] * 5}),
             fetch(31, {(5, 9): 2}, "n"),
-        ],
-        [("m", 0, 0, 0), ("n", 5, 0, 0)],
-    ),
-    "a release that the broker refused is none": (
-        [FIRST, acknowledge(30.5, {(0, 9): [RELEASE]}, code=121), AGAIN],
-        [("m", 0, 10, 0), ("n", 10, 0, 0)],
-    ),
-    "released with the session": (
-        [FIRST, acknowledge(3, {}, epoch=-1), AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 0)],
-    ),
-    "the session of another member says nothing": (
-        [FIRST, acknowledge(3, {}, "x", epoch=-1), AGAIN],
-        [("m", 0, 10, 0), ("n", 10, 0, 0)],
-    ),
-    "released, while the answer to that was late": (
-        [FIRST, acknowledge(40, {(0, 9): [RELEASE]}, total_time_ms=20_000.0), AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 0)],
-    ),
-    "too early for the lock": (
-        [FIRST, fetch(20, {(0, 9): 2}, "n")],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
-    "renewed": (
-        [FIRST, acknowledge(20, {(0, 9): [RENEW]}), AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
-    "renewed, then it ran out": (
-        [FIRST, acknowledge(20, {(0, 9): [RENEW]}), fetch(51, {(0, 9): 2}, "n")],
-        [("m", 0, 10, 0), ("n", 10, 0, 0)],
-    ),
-    "the delivery before is in no line": ([AGAIN], [("n", 10, 0, 10)]),
-    "a delivery in between is in no line": (
-        [FIRST, fetch(31, {(0, 9): 3}, "n")],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
-    "a part of it": ([FIRST, fetch(31, {(5, 14): 2}, "n")], [("m", 0, 5, 0), ("n", 10, 0, 5)]),
-    "of two ranges": (
-        [fetch(0, {(0, 4): 1}), fetch(0.5, {(5, 9): 1}, "x"), AGAIN],
-        [("m", 0, 5, 0), ("n", 10, 0, 0), ("x", 0, 5, 0)],
-    ),
-    "twice": (
-        [FIRST, AGAIN, fetch(59, {(0, 9): 3}, "m"), acknowledge(40, {(0, 9): [RELEASE]}, "n")],
-        [("m", 10, 10, 0), ("n", 10, 0, 0)],
-    ),
-    "another group": ([FIRST | {"group_id": "h"}, AGAIN], [("m", 0, 0, 0), ("n", 10, 0, 10)]),
-    "lines of a sample may lack the release": (
-        [FIRST | {"weight": 2.0}, AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
+        ]
+    },
+    (("m", 0, 5, 0), ("n", 10, 0, 5)): {"a part of it": [FIRST, fetch(31, {(5, 14): 2}, "n")]},
+    (("m", 0, 5, 0), ("n", 10, 0, 0), ("x", 0, 5, 0)): {
+        "of two ranges": [fetch(0, {(0, 4): 1}), fetch(0.5, {(5, 9): 1}, "x"), AGAIN]
+    },
+    (("m", 10, 10, 0), ("n", 10, 0, 0)): {
+        "twice": [
+            *(FIRST, AGAIN, fetch(59, {(0, 9): 3}, "m")),
+            acknowledge(40, {(0, 9): [RELEASE]}, "n"),
+        ]
+    },
 }
 
 
-@pytest.mark.parametrize("case", REDELIVERIES)
-def test_why_records_come_again(case: str) -> None:
-    requests, expected = REDELIVERIES[case]
-    assert rows_of(requests, *WHY) == expected
+@cases(("requests", "expected"), *grouped(REDELIVERIES))
+def test_why_records_come_again(requests: Rows, expected: Members) -> None:
+    assert rows_of(requests, *WHY) == [*expected]
 
 
-LIMITED: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
-    "its delivery before was in a throttled answer": ([fetch(0), AGAIN], [("n", 10, 10, 0)]),
-    "to another member": ([fetch(0, member="x"), AGAIN], [("n", 10, 10, 0)]),
-    "that of another group": ([fetch(0, group_id="h"), AGAIN], [("n", 10, 0, 10)]),
-    "at another broker": ([fetch(0, broker_id=2), AGAIN], [("n", 10, 0, 10)]),
-    "too short ago for the lock": ([fetch(20), AGAIN], [("n", 10, 0, 10)]),
-    "after one that a client got": (
-        [FIRST, fetch(1), fetch(59, {(0, 9): 3}, "n")],
-        [("m", 0, 0, 0), ("n", 10, 10, 0)],
-    ),
-    "before one that a client got": (
-        [fetch(0), fetch(1, {(0, 9): 1}), fetch(59, {(0, 9): 3}, "n")],
-        [("m", 0, 0, 0), ("n", 10, 0, 10)],
-    ),
-    "of a record whose lock ran out": (
-        [FIRST, fetch(0.5), AGAIN],
-        [("m", 0, 0, 0), ("n", 10, 0, 0)],
-    ),
+LIMITED: dict[Members, dict[str, Rows]] = {
+    (("n", 10, 10, 0),): {
+        "its delivery before was in a throttled answer": [fetch(0), AGAIN],
+        "to another member": [fetch(0, member="x"), AGAIN],
+    },
+    (("n", 10, 0, 10),): {
+        "that of another group": [fetch(0, group_id="h"), AGAIN],
+        "at another broker": [fetch(0, broker_id=2), AGAIN],
+        "too short ago for the lock": [fetch(20), AGAIN],
+    },
+    (("m", 0, 0, 0), ("n", 10, 10, 0)): {
+        "after one that a client got": [FIRST, fetch(1), fetch(59, {(0, 9): 3}, "n")]
+    },
+    (("m", 0, 0, 0), ("n", 10, 0, 10)): {
+        "before one that a client got": [
+            *(fetch(0), fetch(1, {(0, 9): 1})),
+            fetch(59, {(0, 9): 3}, "n"),
+        ]
+    },
+    (("m", 0, 0, 0), ("n", 10, 0, 0)): {
+        "of a record whose lock ran out": [FIRST, fetch(0.5), AGAIN]
+    },
 }
 
 
-@pytest.mark.parametrize("case", LIMITED)
-def test_a_throttled_answer_is_a_delivery_that_no_client_sees(case: str) -> None:
-    requests, expected = LIMITED[case]
+@cases(("requests", "expected"), *grouped(LIMITED))
+def test_a_throttled_answer_is_a_delivery_that_no_client_sees(
+    requests: Rows, expected: Members
+) -> None:
     slowed = [
         row if "acquiredRecords" in row["body"] else row | {"throttle_time_ms": 900.0}
         for row in requests
     ]
-    assert rows_of(slowed, *HINDERED) == expected
+    assert rows_of(slowed, *HINDERED) == [*expected]
 
 
 def test_a_delivery_of_more_than_ten_minutes_ago_is_not_looked_for() -> None:
@@ -205,10 +198,8 @@ def test_whole_requests_are_counted_once_with_what_the_quota_leaves() -> None:
         acknowledge(4, {(0, 9): [ACCEPT]}),
         acknowledge(5, {}, "kept not") | {"body": None},
     ]
-    quota = {"cluster_id": "c1", "event_time": NOON, "user": "bob", "is_default_user": False}
-    quota |= {"is_default_client_id": False, "is_default_ip": False, "is_removed": False}
-    quota |= {"config_key": "consumer_byte_rate", "quota": 20_000.0}
-    rows = compute(RESULT, requests=requests, client_quotas=[quota])
+    of_bob = quota(0, "consumer_byte_rate", 20_000.0, user="bob")
+    rows = compute(RESULT, requests=requests, client_quotas=[of_bob])
     names = ("member_id", "fetches", "acknowledges", "throttled_requests", "throttle_time_ms")
     names += ("max_throttle_time_ms", "errors", "error_code", "quota_bytes", "max_bytes")
     whole = [tuple(row[name] for name in names) for row in rows if row["partition"] is None]
@@ -220,9 +211,9 @@ def test_whole_requests_are_counted_once_with_what_the_quota_leaves() -> None:
 
 
 def test_topics_get_their_names() -> None:
-    named = {"cluster_id": "c1", "topic_id": ID, "topic": "t", "event_time": NOON}
     requests = [fetch(1, {(0, 0): 1})]
-    assert rows_of(requests, "topic", topics=[named | {"is_removed": False}]) == [("t",)]
+    named = row("topics", 0, {}, topic_id=ID, topic="t")
+    assert rows_of(requests, "topic", topics=[named]) == [("t",)]
     assert rows_of(requests, "topic") == [(None,)]
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED
 
+from ....rows import Row, row
+
 RATE_PERIOD_S = 11
 START = datetime.fromtimestamp(1_795_262_403, UTC)  # a multiple of 11 s since the epoch
 KINDS = ["producer_byte_rate", "consumer_byte_rate", "request_percentage"]
 APIS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
-Row = dict[str, Any]
 Context = dict[str, list[Row]]
 
 
@@ -21,18 +22,8 @@ def at(second: float) -> datetime:
 
 def request(second: float, api: str, **others: Any) -> Row:
     """A request of alice that broker 1 completed."""
-    row = {
-        "cluster_id": "c",
-        "broker_id": 1,
-        "principal": "User:alice",
-        "client_id": "orders",
-        "event_time": at(second),
-        "record_time": at(second),
-        "api": api,
-        "local_time_ms": 0.0,
-        "throttle_time_ms": 0.0,
-    }
-    return row | others
+    times = {"local_time_ms": 0.0, "throttle_time_ms": 0.0, "cluster_id": "c"}
+    return row("requests", at(second), times | others, api=api)
 
 
 def of_bytes(*sizes: int) -> Row:
@@ -42,17 +33,14 @@ def of_bytes(*sizes: int) -> Row:
 
 def quota(second: float, key: str, value: float | None, **entity: Any) -> Row:
     """A row of client_quotas; no value: removed."""
-    row = {
-        "cluster_id": "c",
-        "event_time": at(second),
-        "is_default_user": False,
-        "is_default_client_id": False,
-        "is_default_ip": False,
-        "config_key": key,
-        "quota": value,
-        "is_removed": value is None,
-    }
-    return row | entity
+    nobody = {f"is_default_{part}": False for part in ("user", "client_id", "ip")}
+    given = {"cluster_id": "c", "is_removed": value is None} | nobody | entity
+    return row("client_quotas", at(second), given, config_key=key, quota=value)
+
+
+def seen(table: str, second: float, **given: Any) -> Row:
+    """What a snapshot saw."""
+    return row(table, at(second), given, cluster_id="c")
 
 
 # Clusters, and how many of the most specific levels have no quota.

@@ -16,6 +16,7 @@ from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.quota import EXEMPT_APIS, QuotaEntity
 
+from ....cases import cases
 from ....examples import EXPENSIVE
 from ....oracle.rules.quota import EffectiveQuota, effective
 from ....rule_rows import compute, compute_in_parts
@@ -31,6 +32,7 @@ from .quota_rows import (
     of_bytes,
     quota,
     request,
+    seen,
 )
 
 RESULT = result_of("quota_usage")
@@ -97,14 +99,8 @@ def expected(facts: list[Row], quotas: list[Row]) -> dict[tuple[Any, ...], Row]:
         row["quota"] = limit.quota if limit else None
         row["quota_bucket_user"] = limit.quota_bucket_user if limit else user
         row["quota_bucket_client_id"] = limit.quota_bucket_client_id if limit else client_id
-        row["bucket"] = (
-            time,
-            cluster_id,
-            broker,
-            kind,
-            row["quota_bucket_user"],
-            row["quota_bucket_client_id"],
-        )
+        owner = (row["quota_bucket_user"], row["quota_bucket_client_id"])
+        row["bucket"] = (time, cluster_id, broker, kind, *owner)
         shared[row["bucket"]] += row["usage"]
     for row in rows.values():
         row["quota_bucket_usage"] = shared[row.pop("bucket")]
@@ -138,17 +134,13 @@ def test_sql_says_what_the_rules_say() -> None:
     for client, row in got.items():
         numbers = {name: x for name, x in rules[client].items() if isinstance(x, float)}
         from_sql = {name: row[name] for name in rules[client]}
-        if from_sql | numbers != rules[client] or {
-            n: from_sql[n] for n in numbers
-        } != pytest.approx(numbers):
+        of_sql = {name: from_sql[name] for name in numbers}
+        if from_sql | numbers != rules[client] or of_sql != pytest.approx(numbers):
             differing.append((client, from_sql, rules[client]))
     assert differing == []
     changed = {client_window for client_window, row in got.items() if row["is_quota_changed"]}
-    assert {
-        client_window
-        for client_window in got
-        if limit_at_start(quotas, client_window) != limit_of(got[client_window])
-    } <= changed
+    started_otherwise = {of for of in got if limit_at_start(quotas, of) != limit_of(got[of])}
+    assert started_otherwise <= changed
     assert len(changed) < len(got) / 2
     assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
     assert sum(row["request_count"] for row in rows) == len(facts)
@@ -212,32 +204,23 @@ MUTATIONS = [
 ]
 
 
-def topic(second: float, name: str, count: int) -> Row:
-    about = {"cluster_id": "c", "event_time": at(second), "topic": name, "topic_id": name}
-    return about | {"partition_count": count, "is_removed": False}
-
-
-def broker(second: float, broker_id: int, *, is_controller: bool) -> Row:
-    row = {"cluster_id": "c", "event_time": at(second), "broker_id": broker_id}
-    return row | {"is_controller": is_controller, "is_removed": False}
-
-
 MUTATED: Context = {
-    "topics": [topic(5, "a", 3), topic(20, "a", 10), topic(40, "a", 99)],
+    "topics": [
+        seen("topics", second, topic="a", topic_id="a", partition_count=count)
+        for second, count in ((5, 3), (20, 10), (40, 99))
+    ],
     "brokers": [
-        broker(11, 3, is_controller=True),
-        broker(11, 2, is_controller=False),
-        broker(30, 3, is_controller=False),
-        broker(30, 2, is_controller=True),
+        seen("brokers", second, broker_id=broker_id, is_controller=broker_id == controller)
+        for second, controller in ((11, 3), (30, 2))
+        for broker_id in (3, 2)
     ],
     "client_quotas": [quota(-5, "controller_mutation_rate", 1.0, user="alice")],
 }
 
 
 def config(second: float, broker_id: int, key: str, value: str | None) -> Row:
-    about = {"cluster_id": "c", "entity_type": "broker", "entity_name": str(broker_id)}
-    change = {"config_key": key, "config_value": value, "is_removed": False}
-    return about | change | {"event_time": at(second)}
+    entity = {"entity_type": "broker", "entity_name": str(broker_id)}
+    return seen("configs", second, **entity, config_key=key, config_value=value)
 
 
 CALLBACK = "client.quota.callback.class"
@@ -337,35 +320,26 @@ def test_a_callback_class_enforces_the_quotas_of_its_broker() -> None:
     ]
 
 
-CHARGED_ANYWAY = [
-    pytest.param({"error_code": 31}, id="refused for missing rights"),
-    pytest.param({"throttle_time_ms": 5.0}, id="throttled"),
-]
-
-
 @pytest.mark.parametrize("api", EXEMPT_APIS)
 def test_what_brokers_exempt_counts_against_no_quota(api: str) -> None:
     facts = [request(1, api, local_time_ms=900.0, error_code=error) for error in (None, 0, 7)]
     assert computed(facts, {}) == []
 
 
-@pytest.mark.parametrize("others", CHARGED_ANYWAY)
+@cases(
+    "others",
+    ("refused for missing rights", {"error_code": 31}),
+    ("throttled", {"throttle_time_ms": 5.0}),
+)
 def test_an_exempt_request_that_a_broker_charges_counts(others: Row) -> None:
     (row,) = computed([request(1, "WRITE_TXN_MARKERS", local_time_ms=110.0, **others)], {})
     assert (row["quota_type"], row["usage"]) == ("request_percentage", 1.0)
 
 
 def test_what_counts_against_client_quotas() -> None:
-    names = (
-        "client_id",
-        "usage",
-        "quota_bucket_user",
-        "quota_bucket_client_id",
-        "quota",
-        "is_over",
-    )
+    names = ("client_id", "usage", "quota_bucket_user", "quota_bucket_client_id", "quota")
     usage = computed(COUNTED, {})
-    assert picked(usage, "producer_byte_rate", *names) == [
+    assert picked(usage, "producer_byte_rate", *names, "is_over") == [
         ("", 0.0, "alice", "", None, False),
         ("orders", 100.0, "alice", "orders", None, False),
     ]

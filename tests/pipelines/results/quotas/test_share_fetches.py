@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.results.declared import result_of
 
+from ....cases import cases, grouped
 from ....rule_rows import compute
 from .quota_rows import Row, of_bytes, quota, request
 
@@ -24,52 +23,37 @@ def usage(facts: list[Row], *quotas: Row) -> list[Row]:
     return [row for row in rows if row["quota_type"] == BYTES]
 
 
-# Requests, quotas, and the quota that likely throttled them.
-CAUSES: dict[str, tuple[list[Row], list[Row], str | None]] = {
-    "40 s are no throttle of request time": (
-        [shared(1, 39_999.0, local_time_ms=500.0)],
-        [BYTE_QUOTA, TIME_QUOTA],
-        BYTES,
-    ),
-    "40 s by a quota that nothing knows": (
-        [shared(1, 39_999.0, local_time_ms=500.0)],
-        [TIME_QUOTA],
-        None,
-    ),
-    "a short one while request time is left": (
-        [shared(1, 300.0, local_time_ms=50.0)],
-        [BYTE_QUOTA, TIME_QUOTA],
-        BYTES,
-    ),
-    "a short one with request time used up": (
-        [shared(1, 300.0, local_time_ms=111.0)],
-        [BYTE_QUOTA, TIME_QUOTA],
-        TIME,
-    ),
-    "a short one without a quota of bytes": ([shared(1, 300.0)], [TIME_QUOTA], TIME),
-    "a fetch that shares the bucket": (
-        [shared(1), request(2, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
-        [BYTE_QUOTA, TIME_QUOTA],
-        BYTES,
-    ),
-    "a fetch a window after it": (
-        [shared(1), request(12, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
-        [BYTE_QUOTA, TIME_QUOTA],
-        BYTES,
-    ),
-    "a fetch two windows after it": (
-        [shared(1), request(23, "FETCH", throttle_time_ms=9.0, local_time_ms=50.0, **of_bytes(5))],
-        [BYTE_QUOTA, TIME_QUOTA],
-        TIME,
-    ),
+FETCHED: Row = {"throttle_time_ms": 9.0, "local_time_ms": 50.0, **of_bytes(5)}
+BOTH = [BYTE_QUOTA, TIME_QUOTA]
+# Requests and quotas, by the quota that likely throttled them.
+CAUSES: dict[str | None, dict[str, tuple[list[Row], list[Row]]]] = {
+    BYTES: {
+        "40 s are no throttle of request time": ([shared(1, 39_999.0, local_time_ms=500.0)], BOTH),
+        "a short one while request time is left": ([shared(1, 300.0, local_time_ms=50.0)], BOTH),
+        "a fetch that shares the bucket": ([shared(1), request(2, "FETCH", **FETCHED)], BOTH),
+        "a fetch a window after it": ([shared(1), request(12, "FETCH", **FETCHED)], BOTH),
+    },
+    TIME: {
+        "a short one with request time used up": ([shared(1, 300.0, local_time_ms=111.0)], BOTH),
+        "a short one without a quota of bytes": ([shared(1, 300.0)], [TIME_QUOTA]),
+        "a fetch two windows after it": ([shared(1), request(23, "FETCH", **FETCHED)], BOTH),
+    },
+    None: {
+        "40 s by a quota that nothing knows": (
+            [shared(1, 39_999.0, local_time_ms=500.0)],
+            [TIME_QUOTA],
+        )
+    },
 }
 
 
-@pytest.mark.parametrize("case", CAUSES)
-def test_what_throttled_a_share_consumer(case: str) -> None:
-    facts, quotas, expected = CAUSES[case]
+@cases(("given", "cause"), *grouped(CAUSES))
+def test_what_throttled_a_share_consumer(
+    given: tuple[list[Row], list[Row]], cause: str | None
+) -> None:
+    facts, quotas = given
     newest = max(usage(facts, *quotas), key=lambda row: row["event_time"])
-    assert (newest["throttled_by"], newest["throttled_requests"]) == (expected, 1)
+    assert (newest["throttled_by"], newest["throttled_requests"]) == (cause, 1)
 
 
 def test_usage_of_a_bucket_with_share_requests_is_a_lower_bound() -> None:

@@ -1,14 +1,12 @@
 """Rows of fetches and of snapshots, by hand."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from quotaflow.pipelines.incremental.result import Result
 
-from ....delta_tables import NOON
 from ....rows import Row, at
 from ....rule_rows import compute
 
@@ -17,11 +15,6 @@ if TYPE_CHECKING:
 
 BEFORE = -600
 RACKS = {"10.2.0.0/16": "az-b"}
-
-
-def minute(row: Row) -> int:
-    """How many minutes after noon a row of a result is."""
-    return (row["event_time"] - NOON) // timedelta(minutes=1)
 
 
 def answered(size: int | None, **others: Any) -> Row:

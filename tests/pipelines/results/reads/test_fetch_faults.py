@@ -5,8 +5,8 @@ import pytest
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.udfs.rules import fetch_fault as rule
 
-from ....rows import Row
-from .replica_rows import BEFORE, answered, computed, fetch, minute, replica, seen
+from ....rows import Row, minute
+from .replica_rows import BEFORE, answered, computed, fetch, replica, seen
 
 THREE = {
     "topics": [seen(BEFORE, topic_id="id1", topic="orders")],

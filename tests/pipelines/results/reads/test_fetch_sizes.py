@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ....cases import cases, grouped
 from ....examples import EXPENSIVE
 from ....rows import LIMITERS, Row, at
 from ....rule_rows import Rows, compute, compute_in_parts
@@ -66,50 +67,50 @@ TOPIC_ROWS = [
     seen(BEFORE, cluster_id="d", topic_id="id1", topic="another"),
 ]
 BOB = {"principal": "User:bob", "max_bytes": 50_000}
-LIMITED: dict[str, tuple[str, Row]] = {
-    "exactly max_bytes": (
-        "max_bytes",
-        fetch(1, answered(4_000, limit=4_500), answered(1_000, 1, limit=4_500)),
-    ),
-    "exactly the broker's limit": ("broker_cap", fetch(3, answered(2_000, limit=9_000))),
-    "exactly Kafka's default of that": (
-        "broker_cap",
-        fetch(1, answered(55 * MIB, limit=99 * MIB), max_bytes=99 * MIB),
-    ),
-    "exactly what a quota lets through at once": (
-        "quota_window",
-        fetch(4, answered(9_000, limit=10_000), **BOB),
-    ),
-    "as much, by a follower": (
-        "drained",
-        fetch(4, answered(9_000, limit=10_000), **BOB, replica_id=2),
-    ),
-    "a partition's limit": ("partition_max_bytes", fetch(5, answered(1_000), answered(20, 1))),
-    "more than a partition's limit": ("first_batch", fetch(6, answered(1_200))),
-    "more than max_bytes": ("first_batch", fetch(6, answered(5_001, limit=None))),
-    "more than max_bytes, not the partition's": (
-        "first_batch",
-        fetch(6, answered(6_000, limit=9_000)),
-    ),
-    "less than each": ("drained", fetch(7, answered(999))),
-    "as bob's quota, by a client without one": (
-        "drained",
-        fetch(7, answered(9_000, limit=10_000), max_bytes=50_000),
-    ),
-    "no limit of the partition known": ("drained", fetch(7, answered(2_001, limit=None))),
-    "no partitions": ("wait_timeout", fetch(8)),
-    "no bytes": ("wait_timeout", fetch(8, answered(0))),
-    "partitions not known": ("wait_timeout", fetch(8, partitions=None, response_bytes=None)),
-    "empty, with a throttle time": ("throttled", fetch(9, throttle_time_ms=3.0)),
-    "named another replica": (
-        "redirected",
-        fetch(10, answered(0, preferred_read_replica=2), answered(0, 1, preferred_read_replica=3)),
-    ),
-    "an error of the answer": ("error", fetch(11, error_code=71)),
-    "an error of a partition": (
-        "error",
-        fetch(11, answered(0, error_code=6), throttle_time_ms=3.0),
-    ),
+LIMITED: dict[str, dict[str, Row]] = {
+    "max_bytes": {
+        "exactly max_bytes": fetch(1, answered(4_000, limit=4_500), answered(1_000, 1, limit=4_500))
+    },
+    "broker_cap": {
+        "exactly the broker's limit": fetch(3, answered(2_000, limit=9_000)),
+        "exactly Kafka's default of that": fetch(
+            1, answered(55 * MIB, limit=99 * MIB), max_bytes=99 * MIB
+        ),
+    },
+    "quota_window": {
+        "exactly what a quota lets through at once": fetch(4, answered(9_000, limit=10_000), **BOB)
+    },
+    "partition_max_bytes": {"a partition's limit": fetch(5, answered(1_000), answered(20, 1))},
+    "first_batch": {
+        "more than a partition's limit": fetch(6, answered(1_200)),
+        "more than max_bytes": fetch(6, answered(5_001, limit=None)),
+        "more than max_bytes, not the partition's": fetch(6, answered(6_000, limit=9_000)),
+    },
+    "drained": {
+        "less than each": fetch(7, answered(999)),
+        "as much as bob's quota, by a follower": fetch(
+            4, answered(9_000, limit=10_000), **BOB, replica_id=2
+        ),
+        "as much as bob's quota, by a client without one": fetch(
+            7, answered(9_000, limit=10_000), max_bytes=50_000
+        ),
+        "no limit of the partition known": fetch(7, answered(2_001, limit=None)),
+    },
+    "wait_timeout": {
+        "no partitions": fetch(8),
+        "no bytes": fetch(8, answered(0)),
+        "partitions not known": fetch(8, partitions=None, response_bytes=None),
+    },
+    "throttled": {"empty, with a throttle time": fetch(9, throttle_time_ms=3.0)},
+    "redirected": {
+        "named another replica": fetch(
+            10, answered(0, preferred_read_replica=2), answered(0, 1, preferred_read_replica=3)
+        )
+    },
+    "error": {
+        "an error of the answer": fetch(11, error_code=71),
+        "an error of a partition": fetch(11, answered(0, error_code=6), throttle_time_ms=3.0),
+    },
 }
 CONTEXT = {"configs": CONFIG_ROWS, "client_quotas": QUOTAS, "topics": TOPIC_ROWS}
 
@@ -121,8 +122,8 @@ def computed(fetches: Rows) -> dict[tuple[int, int | None], Row]:
     return rows
 
 
-@pytest.mark.parametrize(("limiter", "answer"), LIMITED.values(), ids=LIMITED)
-def test_the_size_of_an_answer_shows_its_limiter(limiter: str, answer: Row) -> None:
+@cases(("answer", "limiter"), *grouped(LIMITED))
+def test_the_size_of_an_answer_shows_its_limiter(answer: Row, limiter: str) -> None:
     (row,) = computed([answer]).values()
     assert {name: row[f"{name}_fetches"] for name in LIMITERS if row[f"{name}_fetches"]} == {
         limiter: 1
@@ -131,23 +132,17 @@ def test_the_size_of_an_answer_shows_its_limiter(limiter: str, answer: Row) -> N
 
 
 def test_every_limiter_has_a_case() -> None:
-    assert {limiter for limiter, _ in LIMITED.values()} == set(LIMITERS)
+    assert LIMITED.keys() == set(LIMITERS)
 
 
+NO_SESSION = {"session_partitions": None, "session_max_bytes": None}
 STARVING = [
     fetch(1, answered(5_000, limit=9_000), starved=left_out(1, 2)),
     fetch(1, answered(5_000, limit=9_000), starved=left_out(1)),
     fetch(1, answered(5_001, 2, limit=9_000)),
     fetch(1, answered(10, limit=9_000), answered(1, 1, limit=9_000), starved=None),
     fetch(2, answered(6_001, topic="by name", topic_id=None), answered(6_000, topic_id="id2")),
-    fetch(
-        1,
-        answered(7_000, limit=9_000),
-        replica_id=2,
-        max_bytes=10**7,
-        session_partitions=None,
-        session_max_bytes=None,
-    ),
+    fetch(1, answered(7_000, limit=9_000), replica_id=2, max_bytes=10**7, **NO_SESSION),
 ]
 
 
@@ -187,32 +182,32 @@ def test_partitions_that_are_left_out_show() -> None:
     assert (follower["fairness"], follower["oversized_batches"]) == (1.0, 0)
 
 
-BOUNDS: dict[str, tuple[list[Row], int | None]] = {
-    "the whole answer": ([fetch(1, answered(10))], 5_000),
-    "three partitions of 1,000 bytes": ([fetch(1, answered(10), session_max_bytes=3_000)], 3_000),
-    "an empty answer of the same session": (
-        [
+BOUNDS: dict[int | None, dict[str, list[Row]]] = {
+    5_000: {"the whole answer": [fetch(1, answered(10))]},
+    3_000: {
+        "three partitions of 1,000 bytes": [fetch(1, answered(10), session_max_bytes=3_000)],
+        "an empty answer of the same session": [
             fetch(1, answered(10), session_max_bytes=3_000),
             fetch(1, second=2, session_max_bytes=3_000),
         ],
-        3_000,
-    ),
-    "the session grows": (
-        [
+    },
+    4_000: {
+        "the session grows": [
             fetch(1, answered(10), session_max_bytes=3_000),
             fetch(1, answered(10), second=2, session_max_bytes=4_000),
+        ]
+    },
+    None: {
+        "the partitions of one fetch are not known": [
+            fetch(1, answered(10)),
+            fetch(1, answered(10), second=2, session_max_bytes=None),
         ],
-        4_000,
-    ),
-    "the partitions of one fetch are not known": (
-        [fetch(1, answered(10)), fetch(1, answered(10), second=2, session_max_bytes=None)],
-        None,
-    ),
-    "the limit of the whole answer is not known": ([fetch(1, answered(10), max_bytes=None)], None),
+        "the limit of the whole answer is not known": [fetch(1, answered(10), max_bytes=None)],
+    },
 }
 
 
-@pytest.mark.parametrize(("fetches", "bound"), BOUNDS.values(), ids=BOUNDS)
+@cases(("fetches", "bound"), *grouped(BOUNDS))
 def test_an_answer_is_bounded_by_the_limits_of_its_session(
     fetches: list[Row], bound: int | None
 ) -> None:

@@ -6,19 +6,8 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results.declared import result_of
 
 from ....oracle.rules.replica import RACK_AWARE
-from ....rows import Row
-from .replica_rows import (
-    BEFORE,
-    RACKS,
-    answered,
-    broker,
-    computed,
-    fetch,
-    minute,
-    replica,
-    seen,
-    selector,
-)
+from ....rows import Row, minute
+from .replica_rows import BEFORE, RACKS, answered, broker, computed, fetch, replica, seen, selector
 
 TOPIC = seen(BEFORE, topic_id="id1", topic="orders")
 THREE = {

@@ -5,8 +5,8 @@ from typing import Any
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results.declared import result_of
 
-from ....rows import Row, at
-from .replica_rows import RACKS, broker, computed, minute
+from ....rows import Row, at, minute
+from .replica_rows import RACKS, broker, computed
 
 BROKER_ROWS = [broker(1, "az-a"), broker(2, "az-b"), broker(3, None, 300)]
 

@@ -17,9 +17,9 @@ from quotaflow.udfs.fetch_sessions import Limits, follow_sessions
 
 from ....cases import cases
 from ....record_batches import parsed
-from ....rows import Row, at
+from ....rows import Row, at, minute
 from ....rule_rows import database
-from .replica_rows import BEFORE, answered, computed, fetch, minute, seen
+from .replica_rows import BEFORE, answered, computed, fetch, seen
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 LIMITS = Limits(idle_us=3_600_000_000, now_us=2 * 10**15)

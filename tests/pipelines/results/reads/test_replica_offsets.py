@@ -3,8 +3,8 @@
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ....rows import Row
-from .replica_rows import BEFORE, answered, computed, fetch, minute, seen
+from ....rows import Row, minute
+from .replica_rows import BEFORE, answered, computed, fetch, seen
 
 ANSWERED = {"log_start_offset": 5, "high_watermark": 100}
 FOLLOWER = {"replica_id": 2, "principal": "User:broker"}
