@@ -85,74 +85,44 @@ def test_a_lookback_is_the_stored_setting_where_there_is_one() -> None:
     assert lookback.length({"quotas.advice_days": 1.5}) == timedelta(hours=36)
 
 
-@cases(
-    ("right", "wrong", "error"),
-    (
-        "another kind",
-        "kind: answer",
-        "kind: answers",
-        "kind 'answers' is none of answer (did you mean answer?)",
-    ),
-    (
-        "an area that is none",
-        "area: quotas",
-        "area: quota",
+WRONG = {
+    ("kind: answer", "kind: answers"): "kind 'answers' is none of answer (did you mean answer?)",
+    ("area: quotas", "area: quota"): (
         "area 'quota' is none of requests, producer_ids, quotas, racks, groups, replication, "
-        "telemetry, configs, cluster, pipeline (did you mean quotas?)",
+        "telemetry, configs, cluster, pipeline (did you mean quotas?)"
     ),
-    ("no time", "-- time: since\n", "", "the head has no time"),
+    ("-- time: since\n", ""): "the head has no time",
+    ("36 h", "36 hours"): "expected a number and one of s, min, h, d, got: 36 hours",
     (
-        "a time of another unit",
-        "36 h",
-        "36 hours",
-        "expected a number and one of s, min, h, d, got: 36 hours",
-    ),
-    (
-        "a lookback without its table",
         "usage: 36 h",
         "usage 36 h",
-        "expected 'table: time' or 'table: time, setting * time', got: usage 36 h",
-    ),
+    ): "expected 'table: time' or 'table: time, setting * time', got: usage 36 h",
     (
-        "lookbacks in the line of the field",
         "-- lookbacks:\n",
         "-- lookbacks: usage: 1 h\n",
-        "lookbacks begin in the line below, got: usage: 1 h",
-    ),
-    (
-        "a column without a type",
-        "since TIMESTAMP:",
-        "since:",
+    ): "lookbacks begin in the line below, got: usage: 1 h",
+    ("since TIMESTAMP:", "since:"): (
         "expected 'column TYPE: meaning' or 'from table: columns', got: since: start of its first "
-        "window: the oldest one",
+        "window: the oldest one"
     ),
-    (
-        "a type that no table has",
-        "TIMESTAMP",
-        "DATETIME",
+    ("TIMESTAMP", "DATETIME"): (
         "column since: DATETIME is no type: STRING, BINARY, BOOLEAN, INT, BIGINT, DOUBLE, DATE, "
-        "TIMESTAMP, ARRAY, MAP or STRUCT",
+        "TIMESTAMP, ARRAY, MAP or STRUCT"
     ),
     (
-        "a type that is cut",
         "STRING, of:",
         "STRING; of:",
-        "column evidence: a type ends before '; of: MAP<STRING, DOUBLE>>>: the numbers'",
-    ),
-    (
-        "a type of too few types",
-        "MAP<STRING, DOUBLE>",
-        "MAP<STRING>",
-        "column evidence: expected , in a type, got >",
-    ),
-    (
-        "a column without a meaning",
-        "TIMESTAMP: start",
-        "TIMESTAMP start",
+    ): "column evidence: a type ends before '; of: MAP<STRING, DOUBLE>>>: the numbers'",
+    ("MAP<STRING, DOUBLE>", "MAP<STRING>"): "column evidence: expected , in a type, got >",
+    ("TIMESTAMP: start", "TIMESTAMP start"): (
         "expected 'column TYPE: meaning', got: since TIMESTAMP start of its first window: the "
-        "oldest one",
+        "oldest one"
     ),
-)
+}
+"""What is replaced in the head, by what, and the error."""
+
+
+@cases(("right", "wrong", "error"), *((error, *edit, error) for edit, error in WRONG.items()))
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in HEAD
     with pytest.raises(HeadError) as raised:

@@ -103,32 +103,27 @@ def test_a_result_that_fills_the_table_of_another_declares_none() -> None:
     )
 
 
-@cases(
-    ("right", "wrong", "error"),
-    ("no bucket", "-- bucket: $window_s\n", "", "the head has no bucket"),
-    (
-        "columns without a table",
-        "-- unnamed:",
-        "-- columns:",
+WRONG = {
+    ("-- bucket: $window_s\n", ""): "the head has no bucket",
+    ("-- unnamed:", "-- columns:"): (
         "expected a field (kind, fills, facts, relevant, scope, bucket, lookback, lookahead, "
         "carry, carry_key, warm_up, split_by, runs_forward, rolls_up, lookups, unnamed) or a line "
-        "indented by two spaces, got: columns:",
+        "indented by two spaces, got: columns:"
     ),
     (
-        "a lookup that does not say what it changes",
         "names: changes nothing",
         "names: nothing",
-        "expected 'table: changes nothing' or 'table: from SQL', got: names: nothing",
-    ),
-    (
-        "ids without their rows",
-        " where batches IS NOT NULL",
-        "",
+    ): "expected 'table: changes nothing' or 'table: from SQL', got: names: nothing",
+    (" where batches IS NOT NULL", ""): (
         "expected 'table' or 'table: ids of SQL where SQL', got: traffic: ids of [b.topic_id FOR "
-        "b IN batches]",
+        "b IN batches]"
     ),
-    ("neither yes nor left out", "rolls_up: yes", "rolls_up: no", "rolls_up 'no' is none of yes"),
-)
+    ("rolls_up: yes", "rolls_up: no"): "rolls_up 'no' is none of yes",
+}
+"""What is replaced in the head, by what, and the error."""
+
+
+@cases(("right", "wrong", "error"), *((error, *edit, error) for edit, error in WRONG.items()))
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in SEQUENTIAL
     with pytest.raises(HeadError) as raised:

@@ -78,115 +78,69 @@ def test_a_view_names_the_tables_that_it_needs_whole() -> None:
     assert (view(text).history, view(HEAD).history) == (frozenset({"brokers"}), frozenset())
 
 
-@cases(
-    ("right", "wrong", "error"),
+WRONG = {
     (
-        "a kind that is none",
         "kind: staging",
         "kind: stagin",
-        "kind 'stagin' is none of staging, intermediate, mart (did you mean staging?)",
-    ),
-    ("no kind", "-- kind: staging\n", "", "the head has no kind"),
-    (
-        "a level that is none",
-        "level: telemetry",
-        "level: telemtry",
+    ): "kind 'stagin' is none of staging, intermediate, mart (did you mean staging?)",
+    ("-- kind: staging\n", ""): "the head has no kind",
+    ("level: telemetry", "level: telemtry"): (
         "level 'telemtry' is none of admin_api, telemetry, sampled_log, whole_log (did you "
-        "mean telemetry?)",
+        "mean telemetry?)"
     ),
+    ("-- kind: staging\n", "-- kind: staging\n-- kind: mart\n"): "the head has kind twice",
     (
-        "a field twice",
-        "-- kind: staging\n",
-        "-- kind: staging\n-- kind: mart\n",
-        "the head has kind twice",
-    ),
-    (
-        "fields in another order",
         "-- kind: staging\n-- grain: one row per broker\n",
         "-- grain: one row per broker\n-- kind: staging\n",
-        "fields are in this order: kind, grain, area, level, description, empty, history, columns",
-    ),
-    (
-        "another field",
-        "-- kind",
-        "-- sort: of\n-- kind",
+    ): "fields are in this order: kind, grain, area, level, description, empty, history, columns",
+    ("-- kind", "-- sort: of\n-- kind"): (
         "expected a field (kind, grain, area, level, description, empty, history, columns) or "
-        "a line indented by two spaces, got: sort: of",
+        "a line indented by two spaces, got: sort: of"
     ),
-    (
-        "a line that is not indented",
-        "--   Fenced",
-        "-- Fenced",
+    ("--   Fenced", "-- Fenced"): (
         "expected a field (kind, grain, area, level, description, empty, history, columns) or "
-        "a line indented by two spaces, got: Fenced ones too.",
+        "a line indented by two spaces, got: Fenced ones too."
     ),
+    ("-- kind", "--   Brokers.\n-- kind"): "the head begins with an indented line: Brokers.",
     (
-        "an indented line first",
-        "-- kind",
-        "--   Brokers.\n-- kind",
-        "the head begins with an indented line: Brokers.",
-    ),
-    (
-        "a grain that is a sentence",
         "one row per broker",
         "One row per broker.",
-        "grain is 'one row per ...' without a full stop, got 'One row per broker.'",
-    ),
+    ): "grain is 'one row per ...' without a full stop, got 'One row per broker.'",
     (
-        "a description that is no sentence",
         "Fenced ones too.",
         "Fenced ones too",
-        "description is one or more sentences, got 'Where each broker is. Fenced ones too'",
-    ),
+    ): "description is one or more sentences, got 'Where each broker is. Fenced ones too'",
     (
-        "a column twice",
         "--   from brokers: rack",
         "--   from brokers: rack, broker_id",
-        "column broker_id is described twice",
-    ),
+    ): "column broker_id is described twice",
     (
-        "a column that its source lacks",
         "--   from brokers: rack",
         "--   from brokers: racks",
-        "brokers describes no column 'racks' (did you mean rack?)",
-    ),
+    ): "brokers describes no column 'racks' (did you mean rack?)",
+    ("--   from brokers: rack", "--   from brokers: rack,"): "brokers describes no column ''",
     (
-        "a comma too many",
-        "--   from brokers: rack",
-        "--   from brokers: rack,",
-        "brokers describes no column ''",
-    ),
-    (
-        "a source that the query does not read",
         "--   from brokers: rack",
         "--   from broker: rack",
-        "the query does not read broker (did you mean brokers?)",
-    ),
+    ): "the query does not read broker (did you mean brokers?)",
     (
-        "history that the query does not read",
         "-- columns:",
         "-- history: requests\n-- columns:",
-        "history: the query does not read requests",
-    ),
+    ): "history: the query does not read requests",
     (
-        "a column without a meaning",
         "--   from brokers: rack",
         "--   rack",
-        "expected 'column: meaning' or 'from table: columns', got: rack",
-    ),
+    ): "expected 'column: meaning' or 'from table: columns', got: rack",
+    ("-- columns:", "-- columns: rack"): "columns begin in the line below, got: rack",
     (
-        "columns in the line of the field",
-        "-- columns:",
-        "-- columns: rack",
-        "columns begin in the line below, got: rack",
-    ),
-    (
-        "no columns",
         HEAD[HEAD.index("-- columns") :],
         "-- columns:\n",
-        "columns is empty: describe every column of the query",
-    ),
-)
+    ): "columns is empty: describe every column of the query",
+}
+"""What is replaced in the head, by what, and the error."""
+
+
+@cases(("right", "wrong", "error"), *((error, *edit, error) for edit, error in WRONG.items()))
 def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> None:
     assert right in HEAD
     with pytest.raises(HeadError) as raised:
