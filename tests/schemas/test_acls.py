@@ -4,6 +4,8 @@ import pytest
 
 from quotaflow.schemas import acls
 
+from ..cases import cases
+
 TOPICS = {"request_log_topic": "logs", "receiver_topic": "pushes", "otlp_topic": None}
 
 
@@ -11,22 +13,20 @@ def rights(role: str) -> set[tuple[str, str, str]]:
     return {(a.resource_type, a.name, a.operation) for a in acls.needed(role, TOPICS)}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("role", "expected"),
-    [
-        ("shipper", {("topic", "logs", "Write")}),
-        ("receiver", {("topic", "pushes", "Write")}),
-        (
-            "run",
-            {
-                ("topic", "logs", "Read"),
-                ("topic", "pushes", "Read"),
-                ("group", "spark-kafka", "Read"),
-            },
-        ),
-        ("capture", {("cluster", "kafka-cluster", "AlterConfigs"), ("topic", "logs", "Read")}),
-    ],
-    ids=["a shipper", "a receiver", "ingest", "capture"],
+    ("a shipper", "shipper", {("topic", "logs", "Write")}),
+    ("a receiver", "receiver", {("topic", "pushes", "Write")}),
+    (
+        "ingest",
+        "run",
+        {("topic", "logs", "Read"), ("topic", "pushes", "Read"), ("group", "spark-kafka", "Read")},
+    ),
+    (
+        "capture",
+        "capture",
+        {("cluster", "kafka-cluster", "AlterConfigs"), ("topic", "logs", "Read")},
+    ),
 )
 def test_a_role_has_the_topics_of_conf_and_nothing_of_a_way_in_that_is_off(
     role: str, expected: set[tuple[str, str, str]]

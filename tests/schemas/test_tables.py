@@ -11,6 +11,8 @@ from quotaflow.schemas import tables
 from quotaflow.schemas.table import Table, sql_type
 from quotaflow.schemas.tables.catalog import ANSWERS, RESULTS, TABLES
 
+from ..cases import cases
+
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 INDEXED_COLUMNS = 32
 
@@ -67,17 +69,15 @@ def test_times_are_utc_and_booleans_read_as_such(table: Table) -> None:
             assert column.type.tz == "UTC"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrow", "text"),
-    [
-        (pa.list_(pa.string()), "ARRAY<STRING>"),
-        (pa.map_(pa.string(), pa.int64()), "MAP<STRING, BIGINT>"),
-        (
-            pa.list_(pa.struct([pa.field("a", pa.int32()), pa.field("b", pa.list_(pa.float64()))])),
-            "ARRAY<STRUCT<a: INT, b: ARRAY<DOUBLE>>>",
-        ),
-    ],
-    ids=["array", "map", "nested"],
+    ("array", pa.list_(pa.string()), "ARRAY<STRING>"),
+    ("map", pa.map_(pa.string(), pa.int64()), "MAP<STRING, BIGINT>"),
+    (
+        "nested",
+        pa.list_(pa.struct([pa.field("a", pa.int32()), pa.field("b", pa.list_(pa.float64()))])),
+        "ARRAY<STRUCT<a: INT, b: ARRAY<DOUBLE>>>",
+    ),
 )
 def test_nested_types_are_spelled_as_spark_does(arrow: pa.DataType, text: str) -> None:
     assert sql_type(arrow) == text

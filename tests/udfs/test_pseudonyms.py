@@ -15,6 +15,7 @@ from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, compress, decompress
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms
 
+from ..cases import cases
 from .otlp.otlp_made import attribute, gauge, payload, point
 
 HIDDEN = Pseudonyms(b"k" * 32, "k1")
@@ -95,15 +96,12 @@ def points(data: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("data", "reason", "expected"),
-    [
-        (b"\xff ann-laptop", "not_otlp", (None, "not_otlp")),
-        (None, None, (None, None)),
-        (b"", None, (b"", None)),
-        (b"\xff ann-laptop", None, (None, pseudonyms.UNHIDDEN)),
-    ],
-    ids=["unreadable", "none", "empty", "readable to another reader alone"],
+    ("unreadable", b"\xff ann-laptop", "not_otlp", (None, "not_otlp")),
+    ("none", None, None, (None, None)),
+    ("empty", b"", None, (b"", None)),
+    ("readable to another reader alone", b"\xff ann-laptop", None, (None, pseudonyms.UNHIDDEN)),
 )
 def test_what_cannot_be_searched_is_not_kept(
     data: bytes | None, reason: str | None, expected: tuple[bytes | None, str | None]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.facts import telemetry_pushes
@@ -15,6 +14,7 @@ from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
+from ...cases import cases
 from ...record_batches import RECORD_TIME
 from ...record_batches import record_batch as batch_of
 
@@ -49,7 +49,7 @@ def points(
     )
 
 
-@pytest.mark.parametrize("hidden", [None, Pseudonyms(b"k" * 32, "k1")], ids=["plain", "pseudonyms"])
+@cases("hidden", ("plain", None), ("pseudonyms", Pseudonyms(b"k" * 32, "k1")))
 def test_a_real_collector_gives_the_receivers_points(
     golden: Path, hidden: Pseudonyms | None
 ) -> None:

@@ -4,12 +4,11 @@ import gzip
 import json
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.udfs.facts.requests import RequestLog
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ...cases import cases
 from ...record_batches import RECORD_TIME, record_batch
 from ..request_log.test_hostile_lines import GOOD, LINE, MS, encoded
 
@@ -37,7 +36,7 @@ def heads(values: list[bytes]) -> list[bytes | None]:
     return [by_offset.get(offset) for offset in range(len(values))]
 
 
-@pytest.mark.parametrize("line", [SCRAM, SASL], ids=["SCRAM", "SASL"])
+@cases("line", ("SCRAM", SCRAM), ("SASL", SASL))
 def test_no_part_of_a_credential_is_kept_wherever_a_line_is_torn(line: bytes) -> None:
     tears = range(1, len(line))
     torn = [part for at in tears for part in (line[:at], line[at:], line[at:] + LINE)]
@@ -45,7 +44,7 @@ def test_no_part_of_a_credential_is_kept_wherever_a_line_is_torn(line: bytes) ->
     assert not [head for head in kept if any(part in head for part in (b"TUFE", b"UkQ="))]
 
 
-@pytest.mark.parametrize("line", [SCRAM, SASL], ids=["SCRAM", "SASL"])
+@cases("line", ("SCRAM", SCRAM), ("SASL", SASL))
 def test_nor_in_a_wrapper(line: bytes) -> None:
     parts = [part for at in range(1, len(line), 3) for part in (line[:at], line[at:])]
     wrapped = [
@@ -61,10 +60,12 @@ def test_what_is_no_line_of_brokers_is_not_kept_either() -> None:
     assert heads([b"hello", SCRAM.decode().encode("utf-16")]) == [None, None]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [LINE + LINE, LINE[:-3], LINE + b"}", b"[x] DEBUG Completed request:" + encoded(GOOD)[:-9]],
-    ids=["two lines", "the beginning of one", "a bracket too many", "Kafka's layout, torn"],
+    ("two lines", LINE + LINE),
+    ("the beginning of one", LINE[:-3]),
+    ("a bracket too many", LINE + b"}"),
+    ("Kafka's layout, torn", b"[x] DEBUG Completed request:" + encoded(GOOD)[:-9]),
 )
 def test_a_head_behind_a_whole_header_is_kept(text: bytes) -> None:
     assert heads([text]) == [text[:4_096]]

@@ -11,6 +11,7 @@ from quotaflow.udfs.otlp import remembered
 from quotaflow.udfs.otlp.attribute_sets import UNREAD, AttributeSets, repeated
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ...cases import cases
 from .otlp_made import attribute
 
 LIMITS = Limits()
@@ -40,7 +41,7 @@ def made(chance, count):
     return sorted(sets, key=len)
 
 
-@pytest.mark.parametrize("limits", [LIMITS, TIGHT], ids=["limits", "tight limits"])
+@cases("limits", ("limits", LIMITS), ("tight limits", TIGHT))
 @pytest.mark.parametrize("seed", range(6))
 def test_together_as_one_by_one(seed, limits):
     sets, read = AttributeSets(limits), {}

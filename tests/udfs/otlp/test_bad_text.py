@@ -46,7 +46,7 @@ BAD_METRICS = {
 }
 
 
-@pytest.mark.parametrize("times", [1, 40], ids=["by protobuf", "by layout"])
+@cases("times", ("by protobuf", 1), ("by layout", 40))
 @pytest.mark.parametrize("bad", BAD_METRICS.values(), ids=BAD_METRICS)
 def test_one_string_of_a_metric_costs_that_metric(bad, times):
     good = [gauge(point(as_int=n), name=f"good{n}") for n in (1, 2)]

@@ -7,7 +7,6 @@ import math
 from datetime import UTC, datetime
 
 import pyarrow as pa
-import pytest
 from google.protobuf.wrappers_pb2 import BytesValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 
@@ -94,7 +93,7 @@ def test_no_payloads_have_no_status():
     assert list(otlp.decode(*nothing, LIMITS)) == []
 
 
-@pytest.mark.parametrize("times", [1, 5], ids=["by protobuf", "by layout"])
+@cases("times", ("by protobuf", 1), ("by layout", 5))
 @cases(
     ("sent", "expected"),
     ("a double", {"as_double": 0.5}, {"value": 0.5, "value_int": None}),
@@ -131,7 +130,7 @@ def test_unit_and_whether_the_catalogue_has_the_name(name, unit, expected):
     assert (row["unit"], row["in_catalogue"]) == expected
 
 
-@pytest.mark.parametrize("times", [1, 5], ids=["by protobuf", "by layout"])
+@cases("times", ("by protobuf", 1), ("by layout", 5))
 def test_duplicates_inside_a_payload_appear_once(times):
     metric = gauge(point(as_int=1))
     later = gauge(point(as_int=1, time_unix_nano=NOW_NS + 1_000))
@@ -240,7 +239,7 @@ def test_limit_on_text_repeated_in_rows():
     assert reasons(data) == [None]
 
 
-@pytest.mark.parametrize("times", [1, 5], ids=["by protobuf", "by layout"])
+@cases("times", ("by protobuf", 1), ("by layout", 5))
 def test_too_long_and_too_many_are_cut_and_marked(times):
     attributes = [attribute(str(i), string_value="longer than that") for i in range(5)]
     data = payload(gauge(point(attributes=attributes), name="a long name", unit="a long unit"))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from quotaflow.udfs.otlp import decode, foreign
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ...cases import cases
 from . import otlp_made, otlp_messages, otlp_twin
 from .otlp_made import attribute, gauge, point
 
@@ -49,7 +50,7 @@ def assert_same(payloads, limits=LIMITS):
         assert otlp_twin.comparable(list(result)) == otlp_twin.comparable(list(expected))
 
 
-@pytest.mark.parametrize("times", [1, 5], ids=["one by one", "by layout"])
+@cases("times", ("one by one", 1), ("by layout", 5))
 def test_real_payloads(samples, times):
     assert_same(samples * times)
 
@@ -86,7 +87,7 @@ def damaged(payload, chance):
     return bytes(data[: chance.choice([None, None, chance.randrange(len(data) + 1)])])
 
 
-@pytest.mark.parametrize("limits", [LIMITS, TIGHT], ids=["limits", "tight limits"])
+@cases("limits", ("limits", LIMITS), ("tight limits", TIGHT))
 @pytest.mark.parametrize("seed", range(4))
 def test_many_clients_with_attributes_of_their_own(seed, limits):
     chance = random.Random(seed)

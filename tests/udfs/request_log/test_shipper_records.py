@@ -14,6 +14,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.udfs.request_log.wrappers import MOST_LINES
 
+from ...cases import cases
 from ...record_batches import parsed
 from .test_hostile_lines import GOOD
 from .test_wrappers import AT, ISO, LINE, MS, STOCK, S
@@ -58,117 +59,71 @@ def as_value(node: Any) -> dict[str, Any]:
     return {kind[type(node)]: str(node) if type(node) is int else node}
 
 
-@pytest.mark.parametrize(
-    ("record", "form", "broker_id"),
-    [
-        pytest.param(
-            {"@timestamp": ISO, "@version": "1", "message": COMPLETED, "logger_name": LOGGER,
-             "source_host": "kafka-3"}, "logstash", 3, id="logstash of log4j2",
-        ),
-        pytest.param(
-            {"@timestamp": ISO, "ecs.version": "1.2.0", "log.level": "DEBUG", "message": COMPLETED,
-             "log.logger": LOGGER}, "ECS layout", None, id="ECS",
-        ),
-        pytest.param(
-            {"instant": LOG4J_INSTANT, "loggerName": LOGGER, "message": COMPLETED},
-            "log4j JSON layout", None, id="JsonLayout",
-        ),
-        pytest.param(
-            {"timeMillis": MS, "loggerName": LOGGER, "message": COMPLETED},
-            "log4j JSON layout", None, id="JsonLayout of log4j 2.8",
-        ),
-        pytest.param(
-            {"version": "1.1", "host": "kafka-3", "short_message": COMPLETED,
-             "timestamp": S + 0.134, "level": 7, "_logger": LOGGER}, "GELF", 3, id="GELF",
-        ),
-        pytest.param(
-            {"@timestamp": S + 0.134, "log": STOCK, "kubernetes": POD},
-            "fluentd or Fluent Bit", 3, id="Fluent Bit on Kubernetes",
-        ),
-        pytest.param(
-            {"log": json.dumps(ENVELOPE), "stream": "stdout", "kubernetes": POD},
-            "fluentd or Fluent Bit", 7, id="our layout on a console",
-        ),
-        pytest.param(
-            {"@timestamp": S + 0.134, "log": "x", "log_processed": ENVELOPE | {"broker": 3}},
-            "fluentd or Fluent Bit", 3, id="a filter that has read the JSON",
-        ),
-        pytest.param(
-            {"message": STOCK, "time": "2026-11-20 10:00:00.134 +0000", "docker": {}},
-            "fluentd or Fluent Bit", None, id="fluentd",
-        ),
-        pytest.param(
-            {"@timestamp": ISO, "@metadata": {"beat": "filebeat"}, "message": STOCK,
-             "fields": {"broker_id": 3}, "host": {"name": "kafka-5"}}, "Filebeat", 3, id="Filebeat",
-        ),
-        pytest.param(
-            {"@timestamp": ISO, "agent": {"type": "filebeat"}, "input": {}, "message": STOCK,
-             "kubernetes": {"pod": {"name": "kafka-3"}}, "host": {"name": "worker-9"}},
-            "Filebeat", 3, id="Filebeat on Kubernetes",
-        ),
-        pytest.param(
-            {"@timestamp": ISO, "message": STOCK, "event": {"original": STOCK}, "@version": "1"},
-            "logstash", None, id="Logstash, which keeps the line twice",
-        ),
-        pytest.param(
-            {"file": "/log", "host": "kafka-3", "message": STOCK, "source_type": "file",
-             "timestamp": ISO}, "Vector", 3, id="Vector",
-        ),
-        pytest.param(otlp(STOCK, k8s_pod_name="kafka-3"), "OTLP logs", 3, id="OTLP"),
-        pytest.param(otlp(STOCK, host_name="worker-9"), "OTLP logs", None, id="OTLP of a host"),
-        pytest.param(
-            otlp(as_value(ENVELOPE | {"broker": 3})), "OTLP logs", 3, id="OTLP with a map"
-        ),
-        pytest.param(
-            {"resource_logs": [{"scope_logs": [{"log_records": [
-                {"time_unix_nano": f"{MS}000000", "body": {"string_value": STOCK}}]}]}]},
-            "OTLP logs", None, id="OTLP with names of protobuf",
-        ),
-        pytest.param(
-            {"log": f"{STOCK}\n", "stream": "stdout", "time": "2026-11-20T10:00:00.134000001Z"},
-            "docker", None, id="docker",
-        ),
-        pytest.param(
-            {"messageType": "DATA_MESSAGE", "logGroup": "kafka", "logStream": "kafka-3",
-             "logEvents": [{"id": "1", "timestamp": MS, "message": STOCK}]},
-            "CloudWatch", 3, id="CloudWatch",
-        ),
-        pytest.param(
-            {"time": S + 0.134, "host": "kafka-3", "sourcetype": "kafka", "event": STOCK},
-            "Splunk HEC", 3, id="Splunk",
-        ),
-        pytest.param(
-            {"time": S + 0.134, "source": "kafka", "event": {"line": STOCK},
-             "fields": {"pod": "kafka-3"}}, "Splunk HEC", 3, id="Splunk with an object",
-        ),
-        pytest.param(
-            {"logName": "projects/p/logs/stdout", "textPayload": STOCK, "timestamp": ISO,
-             "resource": {"labels": {"pod_name": "kafka-3"}, "type": "k8s_container"}},
-            "Google Cloud", 3, id="Google Cloud",
-        ),
-        pytest.param(
-            {"logName": "projects/p/logs/stdout", "timestamp": "2026-11-20T10:00:07Z",
-             "jsonPayload": {"ts": float(MS), "broker": 3.0, "r": GOOD}},
-            "Google Cloud", 3, id="Google Cloud, which reads JSON",
-        ),
-        pytest.param(
-            {"message": STOCK, "ddsource": "kafka", "hostname": "worker-9", "timestamp": MS,
-             "ddtags": "env:prod,pod_name:kafka-3"}, "Datadog", 3, id="Datadog",
-        ),
-        pytest.param(
-            {"MESSAGE": STOCK, "__REALTIME_TIMESTAMP": str(MS * 1_000), "_HOSTNAME": "kafka-3"},
-            "journald", 3, id="journald",
-        ),
-        pytest.param(
-            {"schema": {"type": "string"}, "payload": json.dumps(ENVELOPE)},
-            "Kafka Connect", 7, id="Kafka Connect",
-        ),
-        pytest.param(
-            [{"message": STOCK, "ddsource": "kafka", "timestamp": MS}],
-            "Datadog", None, id="a list",
-        ),
-        pytest.param(json.dumps(ENVELOPE), "JSON string", 7, id="a string"),
-    ],
+@cases(
+    ("form", "broker_id", "record"),
+    ("logstash of log4j2", "logstash", 3,
+     {"@timestamp": ISO, "@version": "1", "message": COMPLETED, "logger_name": LOGGER,
+      "source_host": "kafka-3"}),
+    ("ECS", "ECS layout", None,
+     {"@timestamp": ISO, "ecs.version": "1.2.0", "log.level": "DEBUG", "message": COMPLETED,
+      "log.logger": LOGGER}),
+    ("JsonLayout", "log4j JSON layout", None,
+     {"instant": LOG4J_INSTANT, "loggerName": LOGGER, "message": COMPLETED}),
+    ("JsonLayout of log4j 2.8", "log4j JSON layout", None,
+     {"timeMillis": MS, "loggerName": LOGGER, "message": COMPLETED}),
+    ("GELF", "GELF", 3,
+     {"version": "1.1", "host": "kafka-3", "short_message": COMPLETED,
+      "timestamp": S + 0.134, "level": 7, "_logger": LOGGER}),
+    ("Fluent Bit on Kubernetes", "fluentd or Fluent Bit", 3,
+     {"@timestamp": S + 0.134, "log": STOCK, "kubernetes": POD}),
+    ("our layout on a console", "fluentd or Fluent Bit", 7,
+     {"log": json.dumps(ENVELOPE), "stream": "stdout", "kubernetes": POD}),
+    ("a filter that has read the JSON", "fluentd or Fluent Bit", 3,
+     {"@timestamp": S + 0.134, "log": "x", "log_processed": ENVELOPE | {"broker": 3}}),
+    ("fluentd", "fluentd or Fluent Bit", None,
+     {"message": STOCK, "time": "2026-11-20 10:00:00.134 +0000", "docker": {}}),
+    ("Filebeat", "Filebeat", 3,
+     {"@timestamp": ISO, "@metadata": {"beat": "filebeat"}, "message": STOCK,
+      "fields": {"broker_id": 3}, "host": {"name": "kafka-5"}}),
+    ("Filebeat on Kubernetes", "Filebeat", 3,
+     {"@timestamp": ISO, "agent": {"type": "filebeat"}, "input": {}, "message": STOCK,
+      "kubernetes": {"pod": {"name": "kafka-3"}}, "host": {"name": "worker-9"}}),
+    ("Logstash, which keeps the line twice", "logstash", None,
+     {"@timestamp": ISO, "message": STOCK, "event": {"original": STOCK}, "@version": "1"}),
+    ("Vector", "Vector", 3,
+     {"file": "/log", "host": "kafka-3", "message": STOCK, "source_type": "file",
+      "timestamp": ISO}),
+    ("OTLP", "OTLP logs", 3, otlp(STOCK, k8s_pod_name="kafka-3")),
+    ("OTLP of a host", "OTLP logs", None, otlp(STOCK, host_name="worker-9")),
+    ("OTLP with a map", "OTLP logs", 3, otlp(as_value(ENVELOPE | {"broker": 3}))),
+    ("OTLP with names of protobuf", "OTLP logs", None,
+     {"resource_logs": [{"scope_logs": [{"log_records": [
+         {"time_unix_nano": f"{MS}000000", "body": {"string_value": STOCK}}]}]}]}),
+    ("docker", "docker", None,
+     {"log": f"{STOCK}\n", "stream": "stdout", "time": "2026-11-20T10:00:00.134000001Z"}),
+    ("CloudWatch", "CloudWatch", 3,
+     {"messageType": "DATA_MESSAGE", "logGroup": "kafka", "logStream": "kafka-3",
+      "logEvents": [{"id": "1", "timestamp": MS, "message": STOCK}]}),
+    ("Splunk", "Splunk HEC", 3,
+     {"time": S + 0.134, "host": "kafka-3", "sourcetype": "kafka", "event": STOCK}),
+    ("Splunk with an object", "Splunk HEC", 3,
+     {"time": S + 0.134, "source": "kafka", "event": {"line": STOCK},
+      "fields": {"pod": "kafka-3"}}),
+    ("Google Cloud", "Google Cloud", 3,
+     {"logName": "projects/p/logs/stdout", "textPayload": STOCK, "timestamp": ISO,
+      "resource": {"labels": {"pod_name": "kafka-3"}, "type": "k8s_container"}}),
+    ("Google Cloud, which reads JSON", "Google Cloud", 3,
+     {"logName": "projects/p/logs/stdout", "timestamp": "2026-11-20T10:00:07Z",
+      "jsonPayload": {"ts": float(MS), "broker": 3.0, "r": GOOD}}),
+    ("Datadog", "Datadog", 3,
+     {"message": STOCK, "ddsource": "kafka", "hostname": "worker-9", "timestamp": MS,
+      "ddtags": "env:prod,pod_name:kafka-3"}),
+    ("journald", "journald", 3,
+     {"MESSAGE": STOCK, "__REALTIME_TIMESTAMP": str(MS * 1_000), "_HOSTNAME": "kafka-3"}),
+    ("Kafka Connect", "Kafka Connect", 7,
+     {"schema": {"type": "string"}, "payload": json.dumps(ENVELOPE)}),
+    ("a list", "Datadog", None, [{"message": STOCK, "ddsource": "kafka", "timestamp": MS}]),
+    ("a string", "JSON string", 7, json.dumps(ENVELOPE)),
 )  # fmt: skip
 def test_a_record_is_read_with_its_time_its_broker_and_a_name(
     record: Any, form: str, broker_id: int | None
@@ -179,27 +134,21 @@ def test_a_record_is_read_with_its_time_its_broker_and_a_name(
     assert row["implausible_time"] is False
 
 
-@pytest.mark.parametrize(
-    ("text", "broker_id"),
-    [
-        pytest.param(f"{ISO} stdout F {json.dumps(ENVELOPE)}", 7, id="our layout in CRI"),
-        pytest.param(f"{ISO} kafka-3 kafka: {json.dumps(GOOD)}", 3, id="a bare line in syslog"),
-        pytest.param(f"<15>1 {ISO} kafka-3 kafka 1 - - {LINE}", 3, id="in RFC 5424"),
-        pytest.param(f"<15>1 {ISO} kafka-3 kafka 1 - - {STOCK}", 3, id="stock layout in RFC 5424"),
-        pytest.param(f"{RFC3164}{json.dumps(ENVELOPE)}", 7, id="our layout in RFC 3164"),
-        pytest.param(f"{RFC3164}{STOCK.replace(',123', ',134Z')}", 3, id="stock in RFC 3164"),
-        pytest.param(
-            f"{ISO} stderr F "
-            + json.dumps({"message": COMPLETED, "loggerName": LOGGER, "hostname": "kafka-3"}),
-            3, id="a JSON layout in CRI",
-        ),
-        pytest.param(
-            json.dumps({"log": json.dumps({"message": json.dumps(ENVELOPE), "@timestamp": "x"})}),
-            7, id="twice wrapped",
-        ),
-        pytest.param(f"{LINE[:-1]},\"time\":\"{ISO}\"}}", None, id="a time behind the request"),
-        pytest.param(f"\ufeff{json.dumps(ENVELOPE)}\r\n", 7, id="a byte order mark and CRLF"),
-    ],
+@cases(
+    ("broker_id", "text"),
+    ("our layout in CRI", 7, f"{ISO} stdout F {json.dumps(ENVELOPE)}"),
+    ("a bare line in syslog", 3, f"{ISO} kafka-3 kafka: {json.dumps(GOOD)}"),
+    ("in RFC 5424", 3, f"<15>1 {ISO} kafka-3 kafka 1 - - {LINE}"),
+    ("stock layout in RFC 5424", 3, f"<15>1 {ISO} kafka-3 kafka 1 - - {STOCK}"),
+    ("our layout in RFC 3164", 7, f"{RFC3164}{json.dumps(ENVELOPE)}"),
+    ("stock in RFC 3164", 3, f"{RFC3164}{STOCK.replace(',123', ',134Z')}"),
+    ("a JSON layout in CRI", 3,
+     f"{ISO} stderr F "
+     + json.dumps({"message": COMPLETED, "loggerName": LOGGER, "hostname": "kafka-3"})),
+    ("twice wrapped", 7,
+     json.dumps({"log": json.dumps({"message": json.dumps(ENVELOPE), "@timestamp": "x"})})),
+    ("a time behind the request", None, f"{LINE[:-1]},\"time\":\"{ISO}\"}}"),
+    ("a byte order mark and CRLF", 7, f"\ufeff{json.dumps(ENVELOPE)}\r\n"),
 )  # fmt: skip
 def test_a_line_is_read_behind_what_a_runtime_or_syslog_writes(
     text: str, broker_id: int | None
@@ -255,66 +204,42 @@ def as_text(record: Any) -> str:
 
 ESCAPED = "".join(f"\\u{ord(c):04x}" for c in STOCK)
 VARIANTS = [
-    pytest.param(f'{{"@timestamp":"{ISO}","log":"{ESCAPED}"}}', id="unicode escapes"),
-    pytest.param(f"\ufeff{as_text({'@timestamp': ISO, 'message': STOCK})}\r\n", id="BOM, CRLF"),
-    pytest.param(json.dumps({"time": ISO, "msg": f"{STOCK}\r\n"}, indent=2), id="indented"),
-    pytest.param(
-        as_text({"date": S + 0.134, "log": STOCK}), id="Fluent Bit's json_date_key and double"
-    ),
-    pytest.param(
-        as_text({"date": "2026-11-20T10:00:00.134000Z", "log": STOCK}), id="json_date_format"
-    ),
-    pytest.param(
-        as_text({"@timestamp": MS, "log": f"{ISO} stdout F {STOCK}"}), id="CRI in Fluent Bit"
-    ),
-    pytest.param(
-        as_text({"@timestamp": ISO, "log": {"offset": 1, "file": {"path": "/l"}},
-                 "message": STOCK, "agent": {"type": "filebeat"}, "input": {"type": "log"}}),
-        id="Filebeat, whose log is an object",
-    ),
-    pytest.param(
-        as_text({"@timestamp": ISO, "event": {"original": STOCK, "dataset": "kafka.log"}}),
-        id="an ingest pipeline's event.original alone",
-    ),
-    pytest.param(
-        as_text({"@timestamp": ISO, "message": {"ts": MS, "broker": 1, "r": GOOD}}),
-        id="an object in message",
-    ),
-    pytest.param(as_text({"timestamp": ISO, "message": [STOCK]}), id="a list in message"),
-    pytest.param(as_text({"r": json.dumps(GOOD), "ts": ISO}), id="a request as a string"),
-    pytest.param(as_text({"ts": str(MS), "r": GOOD, "extra": [1, {"a": 2}]}), id="a text as ts"),
-    pytest.param(
-        as_text({"instant": {"epochSecond": str(S), "nanoOfSecond": "134000000"},
-                 "loggerName": LOGGER, "message": COMPLETED}),
-        id="log4j's instant as texts",
-    ),
-    pytest.param(
-        as_text({"timeMillis": str(MS), "loggerName": LOGGER, "message": COMPLETED}),
-        id="log4j's timeMillis as a text",
-    ),
-    pytest.param(
-        as_text({"@timestamp": "2026-11-20T11:00:00.134+0100", "message": COMPLETED}),
-        id="logstash with a zone without a colon",
-    ),
-    pytest.param(
-        as_text({"version": "1.1", "short_message": "Completed request", "full_message": COMPLETED,
-                 "timestamp": str(S + 0.134)}),
-        id="GELF, the line in full_message",
-    ),
-    pytest.param(
-        as_text({"time": f"{S}.134", "event": as_text({"message": STOCK}), "source": "kafka"}),
-        id="Splunk's time as a text, an event as a string",
-    ),
-    pytest.param(
-        as_text({"logName": "x", "textPayload": STOCK,
-                 "timestamp": {"seconds": S, "nanos": 134_000_000}}),
-        id="Google Cloud, a time in two numbers",
-    ),
-    pytest.param(as_text([as_text({"message": STOCK, "timestamp": ISO})]), id="a list of strings"),
+    ("unicode escapes", f'{{"@timestamp":"{ISO}","log":"{ESCAPED}"}}'),
+    ("BOM, CRLF", f"\ufeff{as_text({'@timestamp': ISO, 'message': STOCK})}\r\n"),
+    ("indented", json.dumps({"time": ISO, "msg": f"{STOCK}\r\n"}, indent=2)),
+    ("Fluent Bit's json_date_key and double", as_text({"date": S + 0.134, "log": STOCK})),
+    ("json_date_format", as_text({"date": "2026-11-20T10:00:00.134000Z", "log": STOCK})),
+    ("CRI in Fluent Bit", as_text({"@timestamp": MS, "log": f"{ISO} stdout F {STOCK}"})),
+    ("Filebeat, whose log is an object",
+     as_text({"@timestamp": ISO, "log": {"offset": 1, "file": {"path": "/l"}},
+              "message": STOCK, "agent": {"type": "filebeat"}, "input": {"type": "log"}})),
+    ("an ingest pipeline's event.original alone",
+     as_text({"@timestamp": ISO, "event": {"original": STOCK, "dataset": "kafka.log"}})),
+    ("an object in message",
+     as_text({"@timestamp": ISO, "message": {"ts": MS, "broker": 1, "r": GOOD}})),
+    ("a list in message", as_text({"timestamp": ISO, "message": [STOCK]})),
+    ("a request as a string", as_text({"r": json.dumps(GOOD), "ts": ISO})),
+    ("a text as ts", as_text({"ts": str(MS), "r": GOOD, "extra": [1, {"a": 2}]})),
+    ("log4j's instant as texts",
+     as_text({"instant": {"epochSecond": str(S), "nanoOfSecond": "134000000"},
+              "loggerName": LOGGER, "message": COMPLETED})),
+    ("log4j's timeMillis as a text",
+     as_text({"timeMillis": str(MS), "loggerName": LOGGER, "message": COMPLETED})),
+    ("logstash with a zone without a colon",
+     as_text({"@timestamp": "2026-11-20T11:00:00.134+0100", "message": COMPLETED})),
+    ("GELF, the line in full_message",
+     as_text({"version": "1.1", "short_message": "Completed request", "full_message": COMPLETED,
+              "timestamp": str(S + 0.134)})),
+    ("Splunk's time as a text, an event as a string",
+     as_text({"time": f"{S}.134", "event": as_text({"message": STOCK}), "source": "kafka"})),
+    ("Google Cloud, a time in two numbers",
+     as_text({"logName": "x", "textPayload": STOCK,
+              "timestamp": {"seconds": S, "nanos": 134_000_000}})),
+    ("a list of strings", as_text([as_text({"message": STOCK, "timestamp": ISO})])),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", VARIANTS)
+@cases("text", *VARIANTS)
 def test_options_of_shippers_change_nothing(text: str) -> None:
     (row,) = parsed([text.encode()])
     assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
@@ -340,52 +265,32 @@ DOCKER_CURE = (
 TORN = "raise the shipper's limit of a line, and let it join parts that a runtime split"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "detail"),
-    [
-        pytest.param(f"{ISO} stdout P {STOCK[:300]}", "not_json", CRI_CURE, id="CRI, a part"),
-        pytest.param(f"{ISO} stdout F {STOCK[300:]}", "not_json", CRI_CURE, id="CRI, the rest"),
-        pytest.param(
-            f"{ISO} stdout F {OTHER}", "not_a_request_line", None, id="CRI, another log"
-        ),
-        pytest.param(
-            json.dumps({"log": STOCK[:300], "stream": "stdout", "time": ISO}),
-            "not_json", DOCKER_CURE, id="docker, a part",
-        ),
-        pytest.param(
-            json.dumps({"log": STOCK[300:] + "\n", "stream": "stdout", "time": ISO}),
-            "not_json", DOCKER_CURE, id="docker, the rest",
-        ),
-        pytest.param(
-            json.dumps({"log": STOCK[:300], "stream": "stdout", "_p": "P", "kubernetes": POD}),
-            "not_json", CRI_CURE, id="CRI by Fluent Bit",
-        ),
-        pytest.param(
-            json.dumps({"message": STOCK[:300], "@metadata": {}}),
-            "not_json", f"Filebeat: {PART}{TORN}", id="Filebeat",
-        ),
-        pytest.param(
-            json.dumps({"message": OTHER, "@metadata": {}}),
-            "not_a_request_line", "Filebeat", id="another log by Filebeat",
-        ),
-        pytest.param(
-            json.dumps({"message": COMPLETED, "loggerName": "kafka.server.KafkaApis"}),
-            "not_a_request_line", "log4j JSON layout: a line of kafka.server.KafkaApis",
-            id="a client that writes a line into another log",
-        ),
-        pytest.param(
-            json.dumps({"message": COMPLETED.replace(LINE, "RequestHeader(x)"), "@version": "1"}),
-            "old_text_format", "logstash: brokers write JSON from Kafka 2.8 on", id="Kafka 2.7",
-        ),
-        pytest.param(
-            json.dumps({"logEvents": [{}] * (MOST_LINES + 1)}), "wrapped_line",
-            f"CloudWatch: over {MOST_LINES} lines in one record: let the shipper send smaller "
-            "batches", id="too many lines",
-        ),
-        pytest.param(f"{ISO} stdout F [x] {LINE}", "not_json", CRI_CURE, id="an unknown layout"),
-        pytest.param('"' * 3, "not_json", None, id="no string"),
-        pytest.param("[" * 9_000, "not_json", "nested too deeply", id="nested lists"),
-    ],
+@cases(
+    ("reason", "detail", "text"),
+    ("CRI, a part", "not_json", CRI_CURE, f"{ISO} stdout P {STOCK[:300]}"),
+    ("CRI, the rest", "not_json", CRI_CURE, f"{ISO} stdout F {STOCK[300:]}"),
+    ("CRI, another log", "not_a_request_line", None, f"{ISO} stdout F {OTHER}"),
+    ("docker, a part", "not_json", DOCKER_CURE,
+     json.dumps({"log": STOCK[:300], "stream": "stdout", "time": ISO})),
+    ("docker, the rest", "not_json", DOCKER_CURE,
+     json.dumps({"log": STOCK[300:] + "\n", "stream": "stdout", "time": ISO})),
+    ("CRI by Fluent Bit", "not_json", CRI_CURE,
+     json.dumps({"log": STOCK[:300], "stream": "stdout", "_p": "P", "kubernetes": POD})),
+    ("Filebeat", "not_json", f"Filebeat: {PART}{TORN}",
+     json.dumps({"message": STOCK[:300], "@metadata": {}})),
+    ("another log by Filebeat", "not_a_request_line", "Filebeat",
+     json.dumps({"message": OTHER, "@metadata": {}})),
+    ("a client that writes a line into another log", "not_a_request_line",
+     "log4j JSON layout: a line of kafka.server.KafkaApis",
+     json.dumps({"message": COMPLETED, "loggerName": "kafka.server.KafkaApis"})),
+    ("Kafka 2.7", "old_text_format", "logstash: brokers write JSON from Kafka 2.8 on",
+     json.dumps({"message": COMPLETED.replace(LINE, "RequestHeader(x)"), "@version": "1"})),
+    ("too many lines", "wrapped_line",
+     f"CloudWatch: over {MOST_LINES} lines in one record: let the shipper send smaller batches",
+     json.dumps({"logEvents": [{}] * (MOST_LINES + 1)})),
+    ("an unknown layout", "not_json", CRI_CURE, f"{ISO} stdout F [x] {LINE}"),
+    ("no string", "not_json", None, '"' * 3),
+    ("nested lists", "not_json", "nested too deeply", "[" * 9_000),
 )  # fmt: skip
 def test_what_is_not_read_names_the_wrapper_and_the_cure(
     text: str, reason: str, detail: str | None

@@ -128,7 +128,7 @@ def test_history_is_read_only_if_the_cluster_may_be_worse() -> None:
         worse(BEFORE, failing(100, 200), (unread() for _ in range(1)))
 
 
-@pytest.mark.parametrize("is_known", [True, False], ids=["a week is known", "no history"])
+@cases("is_known", ("a week is known", True), ("no history", False))
 @pytest.mark.parametrize("share", [0.002, 0.01, 0.03])
 def test_ordinary_deploys_halt_no_plan_in_100_days(share: float, is_known: bool) -> None:
     """1,000 principals, and 24 windows a day that are watched. In each, some principals deploy."""

@@ -4,7 +4,6 @@ import math
 from datetime import timedelta
 
 import hypothesis as hyp
-import pytest
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import limit
@@ -27,6 +26,7 @@ from quotaflow.udfs.rules.limit import (
     OffenderLimit,
 )
 
+from ...cases import cases, grouped
 from ...delta_tables import NOON
 
 HOUR = timedelta(hours=1)
@@ -60,64 +60,60 @@ def offender(
     return OffenderLimit(applied=applied, offence=offence, lease=HOUR, writes=writes, **values)
 
 
-CASES = {
-    "no limit yet": (offender(), TIGHTEN, 8.0, FIRST),
-    "others need more than the first value": (offender(least=20.0), TIGHTEN, 20.0, FIRST),
-    "somebody else set less": (offender(applied=5.0), None, None, AT_FLOOR),
-    "somebody else set more": (offender(applied=10.0), TIGHTEN, 8.0, FIRST),
-    "somebody else set far more": (offender(applied=50.0), TIGHTEN, 25.0, FIRST),
-    "an offence of no size": (offender(offence=None), None, None, OFFENCE_UNKNOWN),
-    "an offence that is no number": (offender(offence=math.nan), None, None, OFFENCE_UNKNOWN),
-    "its effect cannot show yet": (
-        offender(wrote(0.5, None, 8.0), offence=10.0),
-        *(None, None, EFFECT_PENDING),
-    ),
-    "no effect": (offender(wrote(1, None, 8.0), offence=10.0), REVERT, None, NO_GAIN),
-    "a twentieth less": (offender(wrote(1, None, 8.0), offence=9.5), REVERT, None, NO_GAIN),
-    "worse": (offender(wrote(1, None, 8.0), offence=30.0), REVERT, None, NO_GAIN),
-    "no effect, and another limit before it": (
-        offender(wrote(1, 50.0, 8.0), offence=10.0),
-        *(REVERT, 50.0, NO_GAIN),
-    ),
-    "a fifth less, and it goes on": (
-        offender(wrote(1, None, 8.0), offence=8.0),
-        *(TIGHTEN, 4.0, STEP_DOWN),
-    ),
-    "a step stops at the floor": (
-        offender(wrote(1, None, 8.0), offence=8.0, least=6.0),
-        *(TIGHTEN, 6.0, STEP_DOWN),
-    ),
-    "at the floor": (offender(wrote(1, None, 1.0), offence=8.0), None, None, AT_FLOOR),
-    "a second step without gain": (
-        offender(wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=8.0),
-        *(REVERT, 8.0, STEP_WITHOUT_GAIN),
-    ),
-    "after it none follows": (
-        offender(
+CASES: dict[tuple[str | None, float | None, str], dict[str, OffenderLimit]] = {
+    (TIGHTEN, 8.0, FIRST): {
+        "no limit yet": offender(),
+        "somebody else set more": offender(applied=10.0),
+        "given back without gain a day ago": offender(wrote(26, None, 8.0), surrendered(24)),
+        "its lease ended": offender(wrote(2, None, 8.0), ended(1)),
+        "given back because others are there": offender(
+            wrote(2, None, 8.0), wrote(1, 8.0, None, None, REVERT)
+        ),
+    },
+    (TIGHTEN, 20.0, FIRST): {"others need more than the first value": offender(least=20.0)},
+    (None, None, AT_FLOOR): {
+        "somebody else set less": offender(applied=5.0),
+        "at the floor": offender(wrote(1, None, 1.0), offence=8.0),
+        "after it none follows": offender(
             wrote(3, None, 8.0),
             wrote(2, 8.0, 4.0, 8.0),
             wrote(1, 4.0, 8.0, 8.0, REVERT),
             offence=8.0,
         ),
-        *(None, None, AT_FLOOR),
-    ),
-    "all steps together without gain": (
-        offender(wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=11.0),
-        *(REVERT, None, NO_GAIN),
-    ),
-    "given back without gain an hour ago": (
-        offender(wrote(2, None, 8.0), surrendered(1)),
-        *(None, None, PAUSED),
-    ),
-    "given back without gain a day ago": (
-        offender(wrote(26, None, 8.0), surrendered(24)),
-        *(TIGHTEN, 8.0, FIRST),
-    ),
-    "its lease ended": (offender(wrote(2, None, 8.0), ended(1)), TIGHTEN, 8.0, FIRST),
-    "given back because others are there": (
-        offender(wrote(2, None, 8.0), wrote(1, 8.0, None, None, REVERT)),
-        *(TIGHTEN, 8.0, FIRST),
-    ),
+    },
+    (TIGHTEN, 25.0, FIRST): {"somebody else set far more": offender(applied=50.0)},
+    (None, None, OFFENCE_UNKNOWN): {
+        "an offence of no size": offender(offence=None),
+        "an offence that is no number": offender(offence=math.nan),
+    },
+    (None, None, EFFECT_PENDING): {
+        "its effect cannot show yet": offender(wrote(0.5, None, 8.0), offence=10.0)
+    },
+    (REVERT, None, NO_GAIN): {
+        "no effect": offender(wrote(1, None, 8.0), offence=10.0),
+        "a twentieth less": offender(wrote(1, None, 8.0), offence=9.5),
+        "worse": offender(wrote(1, None, 8.0), offence=30.0),
+        "all steps together without gain": offender(
+            wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=11.0
+        ),
+    },
+    (REVERT, 50.0, NO_GAIN): {
+        "no effect, and another limit before it": offender(wrote(1, 50.0, 8.0), offence=10.0)
+    },
+    (TIGHTEN, 4.0, STEP_DOWN): {
+        "a fifth less, and it goes on": offender(wrote(1, None, 8.0), offence=8.0)
+    },
+    (TIGHTEN, 6.0, STEP_DOWN): {
+        "a step stops at the floor": offender(wrote(1, None, 8.0), offence=8.0, least=6.0)
+    },
+    (REVERT, 8.0, STEP_WITHOUT_GAIN): {
+        "a second step without gain": offender(
+            wrote(2, None, 8.0), wrote(1, 8.0, 4.0, 8.0), offence=8.0
+        )
+    },
+    (None, None, PAUSED): {
+        "given back without gain an hour ago": offender(wrote(2, None, 8.0), surrendered(1))
+    },
 }
 
 
@@ -131,47 +127,53 @@ def up(hours_ago: float, before: float, after: float, offence: float = 1.0) -> L
     return wrote(hours_ago, before, after, offence, RAISE)
 
 
-RAISES = {
-    "no raise yet": (raised(), RAISE, 16.0, FIRST),
-    "its offence has no size": (raised(offence=None), None, None, OFFENCE_UNKNOWN),
-    "more than that applies": (raised(applied=20.0), None, None, AT_BOUND),
-    "it is too early": (raised(up(0.5, 8.0, 16.0)), None, None, EFFECT_PENDING),
-    "throttled as before": (raised(up(24, 8.0, 16.0)), REVERT, 8.0, NO_GAIN),
-    "throttled more": (raised(up(24, 8.0, 16.0), offence=2.0), REVERT, 8.0, NO_GAIN),
-    "it helped, and more is asked for": (
-        raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0, first=20.0),
-        *(RAISE, 20.0, STEP_UP),
-    ),
-    "it helped, and is enough": (
-        raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0),
-        *(None, None, AT_BOUND),
-    ),
-    "the second raise did not help": (
-        raised(up(48, 8.0, 16.0), up(24, 16.0, 20.0, 0.5), offence=0.5, applied=20.0, first=25.0),
-        *(REVERT, 16.0, STEP_WITHOUT_GAIN),
-    ),
-    "after it none follows": (
-        raised(
+RAISES: dict[tuple[str | None, float | None, str], dict[str, OffenderLimit]] = {
+    (RAISE, 16.0, FIRST): {
+        "no raise yet": raised(),
+        "its lease ended": raised(up(25, 8.0, 16.0), ended(1, 16.0)),
+    },
+    (None, None, OFFENCE_UNKNOWN): {"its offence has no size": raised(offence=None)},
+    (None, None, AT_BOUND): {
+        "more than that applies": raised(applied=20.0),
+        "it helped, and is enough": raised(up(24, 8.0, 16.0), offence=0.8, applied=16.0),
+        "after it none follows": raised(
             *(up(72, 8.0, 16.0), up(48, 16.0, 20.0, 0.5), wrote(24, 20.0, 16.0, 0.5, REVERT)),
             **{"offence": 0.5, "applied": 16.0, "first": 20.0},
         ),
-        *(None, None, AT_BOUND),
-    ),
-    "reverted without gain an hour ago": (
-        raised(up(25, 8.0, 16.0), wrote(1, 16.0, 8.0, 1.0, REVERT)),
-        *(None, None, PAUSED),
-    ),
-    "its lease ended": (raised(up(25, 8.0, 16.0), ended(1, 16.0)), RAISE, 16.0, FIRST),
+    },
+    (None, None, EFFECT_PENDING): {"it is too early": raised(up(0.5, 8.0, 16.0))},
+    (REVERT, 8.0, NO_GAIN): {
+        "throttled as before": raised(up(24, 8.0, 16.0)),
+        "throttled more": raised(up(24, 8.0, 16.0), offence=2.0),
+    },
+    (RAISE, 20.0, STEP_UP): {
+        "it helped, and more is asked for": raised(
+            up(24, 8.0, 16.0), offence=0.8, applied=16.0, first=20.0
+        )
+    },
+    (REVERT, 16.0, STEP_WITHOUT_GAIN): {
+        "the second raise did not help": raised(
+            up(48, 8.0, 16.0), up(24, 16.0, 20.0, 0.5), offence=0.5, applied=20.0, first=25.0
+        )
+    },
+    (None, None, PAUSED): {
+        "reverted without gain an hour ago": raised(
+            up(25, 8.0, 16.0), wrote(1, 16.0, 8.0, 1.0, REVERT)
+        )
+    },
 }
-CASES |= {f"a raise: {name}": case for name, case in RAISES.items()}
 
 
-@pytest.mark.parametrize(("state", "direction", "value", "reason"), CASES.values(), ids=CASES)
+@cases(
+    ("state", "expected"),
+    *grouped(CASES),
+    *((f"a raise: {case}", *others) for case, *others in grouped(RAISES)),
+)
 def test_the_next_change(
-    state: OffenderLimit, direction: str | None, value: float | None, reason: str
+    state: OffenderLimit, expected: tuple[str | None, float | None, str]
 ) -> None:
     advice = limit.advise(state, BOUNDS, NOON)
-    assert (advice.direction, advice.value, advice.reason) == (direction, value, reason)
+    assert (advice.direction, advice.value, advice.reason) == expected
 
 
 def times(*ends: float, to_start: float = 1.0) -> list[LimitWrite]:
@@ -179,30 +181,17 @@ def times(*ends: float, to_start: float = 1.0) -> list[LimitWrite]:
     return [w for end in ends for w in (wrote(end + to_start, None, 8.0), ended(end))]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("writes", "hours"),
-    [
-        ([], 1),
-        (times(0.5), 2),
-        (times(3, 0.5), 4),
-        (times(9, 6, 3, 0.5), 16),
-        (times(15, 12, 9, 6, 3, 0.5), 24),
-        (times(26), 1),
-        (times(40, 0.5), 2),
-        ([wrote(3, None, 8.0), surrendered(2)], 1),
-        ([*times(8), wrote(3, None, 8.0)], 2),
-    ],
-    ids=[
-        "the first",
-        "one relapse",
-        "two",
-        "four",
-        "as long as conf allows",
-        "longer ago than a day",
-        "only the last of two",
-        "one without gain is no relapse",
-        "that of a limit in place counts from its start",
-    ],
+    ("the first", [], 1),
+    ("one relapse", times(0.5), 2),
+    ("two", times(3, 0.5), 4),
+    ("four", times(9, 6, 3, 0.5), 16),
+    ("as long as conf allows", times(15, 12, 9, 6, 3, 0.5), 24),
+    ("longer ago than a day", times(26), 1),
+    ("only the last of two", times(40, 0.5), 2),
+    ("one without gain is no relapse", [wrote(3, None, 8.0), surrendered(2)], 1),
+    ("that of a limit in place counts from its start", [*times(8), wrote(3, None, 8.0)], 2),
 )
 def test_each_relapse_doubles_the_lease(writes: list[LimitWrite], hours: float) -> None:
     assert limit.advise(offender(*writes), BOUNDS, NOON).lease == hours * HOUR

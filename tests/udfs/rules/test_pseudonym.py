@@ -65,32 +65,27 @@ def test_what_begins_with_a_client_id_keeps_what_follows(key: str, behind: str) 
     assert HIDDEN.tag(key, "org.apache.kafka") == "org.apache.kafka"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
-    [
-        ("10.0.0.1:9092-10.1.2.3:51000-0-12", f"10.0.0.1:9092-{HERE}:51000-0-12"),
-        (
-            "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4",
-            f"0:0:0:0:0:0:0:1:9092-{HIDDEN.pseudonym(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
-        ),
-        ("10.0.0.1:9092-10.1.2.3:51000-12", f"10.0.0.1:9092-{HERE}:51000-12"),
-        ("10.1.2.3", HERE),
-        ("", ""),
-    ],
-    ids=["IPv4", "IPv6", "before Kafka 4.0", "no connection id: all of it", "none"],
+    ("IPv4", "10.0.0.1:9092-10.1.2.3:51000-0-12", f"10.0.0.1:9092-{HERE}:51000-0-12"),
+    (
+        "IPv6",
+        "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4",
+        f"0:0:0:0:0:0:0:1:9092-{HIDDEN.pseudonym(ADDRESS, '0:0:0:0:0:0:0:1')}:51000-3-4",
+    ),
+    ("before Kafka 4.0", "10.0.0.1:9092-10.1.2.3:51000-12", f"10.0.0.1:9092-{HERE}:51000-12"),
+    ("no connection id: all of it", "10.1.2.3", HERE),
+    ("none", "", ""),
 )
 def test_a_connection_keeps_its_port_and_the_broker(text: str, expected: str) -> None:
     assert HIDDEN.connection_id(text) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "expected"),
-    [
-        (f"ann-laptop-{UUID}", f"{ME}-{UUID}"),
-        ("mBoyeAHnR1Cyb0nQgLKQiQ", "mBoyeAHnR1Cyb0nQgLKQiQ"),
-        ("", ""),
-    ],
-    ids=["of the classic protocol", "of KIP-848", "none"],
+    ("of the classic protocol", f"ann-laptop-{UUID}", f"{ME}-{UUID}"),
+    ("of KIP-848", "mBoyeAHnR1Cyb0nQgLKQiQ", "mBoyeAHnR1Cyb0nQgLKQiQ"),
+    ("none", "", ""),
 )
 def test_a_member_keeps_its_uuid(text: str, expected: str) -> None:
     assert HIDDEN.member_id(text) == expected

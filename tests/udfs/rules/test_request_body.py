@@ -7,6 +7,8 @@ import pytest
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms
 from quotaflow.udfs.rules.request_body import hidden_body
 
+from ...cases import cases
+
 HIDDEN = Pseudonyms(b"k" * 32, "k1")
 UUID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
 ME = HIDDEN.pseudonym(CLIENT_ID, "ann-laptop")
@@ -93,10 +95,11 @@ def test_a_body_names_no_client(body: object, kept: object) -> None:
     assert json.loads(hidden_body(json.dumps(body), HIDDEN, plain)) == (kept or body)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    ["ann-laptop", '{"a":"ann-laptop"', '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"],
-    ids=["no JSON", "half of it", "too deep to walk"],
+    ("no JSON", "ann-laptop"),
+    ("half of it", '{"a":"ann-laptop"'),
+    ("too deep to walk", '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"),
 )
 def test_a_body_that_cannot_be_walked_is_left_out_whole(text: str) -> None:
     kept = json.loads(hidden_body(text, HIDDEN, {CLIENT_ID: "ann-laptop"}))
