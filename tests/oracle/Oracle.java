@@ -9,7 +9,6 @@ import org.apache.kafka.common.metrics.MeasurableStat;
 import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
-import org.apache.kafka.common.metrics.stats.Rate;
 import org.apache.kafka.common.metrics.stats.SimpleRate;
 import org.apache.kafka.common.metrics.stats.TokenBucket;
 import org.apache.kafka.common.utils.Time;
@@ -20,7 +19,6 @@ import org.apache.kafka.server.quota.QuotaType;
  * What Kafka's own classes measure. Commands, one a line:
  *
  * <pre>
- * begin rate NUM_WINDOWS WINDOW_MS                  Rate of client quotas
  * begin simple_rate NUM_WINDOWS WINDOW_MS           SimpleRate
  * begin token_bucket NUM_WINDOWS WINDOW_MS QUOTA    TokenBucket
  * begin replication_quota NUM_WINDOWS WINDOW_MS     the broker's ReplicationQuotaManager
@@ -113,7 +111,6 @@ public final class Oracle {
         MetricConfig config =
             new MetricConfig().samples(windows).timeWindow(windowMs, TimeUnit.MILLISECONDS);
         return switch (words[1]) {
-            case "rate" -> new Stat(new Rate(), config);
             case "simple_rate" -> new Stat(new SimpleRate(), config);
             case "token_bucket" -> new Stat(
                 new TokenBucket(), config.quota(Quota.upperBound(Double.parseDouble(words[4]))));

@@ -1,17 +1,12 @@
 """Kafka's own classes as an oracle: one JVM for the whole test session."""
 
-import os
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
-
-SOURCE = Path(__file__).with_name("Oracle.java")
+from .kafka_programs import compiled
 
 
 class Oracle:
@@ -30,13 +25,7 @@ class Oracle:
 
 @pytest.fixture(scope="session")
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
-    classes = tmp_path_factory.mktemp("oracle")
-    class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
-    subprocess.run(
-        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
-        check=True,
-    )
+    command = compiled("Oracle", tmp_path_factory.mktemp("oracle"))
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "Oracle"]
     with subprocess.Popen(command, **pipes) as jvm:
         yield Oracle(jvm.stdin, jvm.stdout)

@@ -1,18 +1,15 @@
 """The catalogue against Kafka's own clients: names, kinds, and units where Kafka says them."""
 
 import csv
-import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.schemas.metrics import JAVA, METRICS
 
-SOURCE = Path(__file__).with_name("ClientMetrics.java")
+from .kafka_programs import compiled
+
 UNITS = {
     "ns": r"nanosec|\bns\b",
     "ms": r"millisec|\bms\b",
@@ -25,13 +22,7 @@ UNITS = {
 @pytest.fixture(scope="module")
 def pushed(tmp_path_factory):
     """What real clients would push by name: kind, and Kafka's description."""
-    classes = tmp_path_factory.mktemp("client_metrics")
-    class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
-    subprocess.run(
-        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
-        check=True,
-    )
-    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ClientMetrics"]
+    command = compiled("ClientMetrics", tmp_path_factory.mktemp("client_metrics"))
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     lines = (line.split("\t") for line in output.stdout.splitlines())
     return {name: (kind, description) for name, kind, description in lines}

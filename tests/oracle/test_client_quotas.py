@@ -1,22 +1,18 @@
 """The quota that holds a client, and its bucket, against the broker's own ClientQuotaManager."""
 
 import json
-import os
 import subprocess
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
 from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity
 
+from .kafka_programs import compiled
 from .rules.quota import effective
 
-SOURCE = Path(__file__).with_name("ClientQuotas.java")
 UNLIMITED = float(2**63 - 1)
 
 # Few names, so that entities meet; one that Kafka escapes, and one that looks like its default.
@@ -43,13 +39,7 @@ QUOTAS = st.none() | st.sampled_from([0.0, 1.0, 0.5, 1e12]) | st.floats(0, 1e9)
 @pytest.fixture(scope="module")
 def quota_manager(tmp_path_factory):
     """Asks Kafka's class: (quotas in the order they are set, clients) to its answers."""
-    classes = tmp_path_factory.mktemp("client_quotas")
-    class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
-    subprocess.run(
-        [*compiler(), "-Xlint:all,-path", "-Werror", "-cp", class_path, "-d", classes, SOURCE],
-        check=True,
-    )
-    command = [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ClientQuotas"]
+    command = compiled("ClientQuotas", tmp_path_factory.mktemp("client_quotas"))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
     with subprocess.Popen(command, **pipes) as jvm:
 

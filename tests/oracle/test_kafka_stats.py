@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.token_bucket import TokenBucket
 
-from .rules.rate import Rate, SimpleRate
+from .rules.rate import SimpleRate
 
 START = 1_700_000_000_000
 
@@ -66,14 +66,6 @@ many = settings(max_examples=settings().max_examples * 8)
 
 @many
 @given(sequences())
-def test_rate_is_kafka_s(oracle, drawn):
-    num_windows, window_ms, steps = drawn
-    measured = ours(Rate(num_windows, window_ms), steps)
-    assert measured == agrees(theirs(oracle, f"rate {num_windows} {window_ms}", steps))
-
-
-@many
-@given(sequences())
 def test_simple_rate_is_kafka_s(oracle, drawn):
     num_windows, window_ms, steps = drawn
     measured = ours(SimpleRate(num_windows, window_ms), steps)
@@ -96,25 +88,3 @@ def test_the_broker_s_replication_quota_is_a_simple_rate(oracle, drawn):
     num_windows, window_ms, steps = drawn
     measured = ours(SimpleRate(num_windows, window_ms), steps)
     assert measured == agrees(theirs(oracle, f"replication_quota {num_windows} {window_ms}", steps))
-
-
-def test_the_broker_s_replication_quota_is_not_a_rate(oracle):
-    steps = [(11_000, START), (None, START)]
-    assert theirs(oracle, "replication_quota 11 1000", steps) == [11_000.0]
-    assert ours(Rate(11, 1_000), steps) == [1_100.0]
-
-
-def test_eleven_seconds_of_a_burst_then_a_trickle(oracle):
-    """The series a 4.3.1 broker's classes were seen to give."""
-    steps = []
-    for second in range(15):
-        now_ms = START + 1_000 * second
-        steps += [(10.0 if second < 5 else 2.0, now_ms + 300), (None, now_ms + 900)]
-    measured = theirs(oracle, "rate 11 1000", steps)
-    assert measured == agrees(ours(Rate(), steps))
-    assert [round(measured[s], 6) for s in (0, 10, 11, 14)] == [
-        0.943396,
-        5.849057,
-        5.09434,
-        2.830189,
-    ]

@@ -1,7 +1,6 @@
 """The replica that a consumer is sent to, against the broker's own ReplicaManager."""
 
 import json
-import os
 import random
 import subprocess
 from collections import Counter
@@ -9,9 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
-
+from .kafka_programs import compiled
 from .rules.replica import (
     FOLLOWER_IN_RACK,
     LEADER_IN_RACK,
@@ -23,7 +20,6 @@ from .rules.replica import (
     preferred,
 )
 
-SOURCE = Path(__file__).with_name("ReplicaChoice.java")
 # Few racks and offsets, so that replicas tie; an empty rack, and one of two words beyond ASCII.
 RACKS = ["az-a", "az-b", "Zürich 2", "", None]
 BROKER_IDS = [0, 1, 2, 9, 10, 127, 128, 1_000, 2**31 - 1]
@@ -52,14 +48,10 @@ def partition(dice: random.Random) -> dict[str, Any]:
 
 
 def test_a_consumer_is_sent_where_the_broker_sends_it(tmp_path: Path) -> None:
-    class_path = os.pathsep.join(map(str, [tmp_path, *kafka_jars()]))
-    flags = ["-Xlint:all,-path", "-Werror", "-encoding", "UTF-8"]
-    compile_it = [*compiler(), *flags, "-cp", class_path, "-d", tmp_path, SOURCE]
-    subprocess.run(compile_it, check=True)
     dice = random.Random(392)
     partitions = [partition(dice) for _ in range(CASES)]
     answered = subprocess.run(
-        [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, "ReplicaChoice"],
+        compiled("ReplicaChoice", tmp_path),
         input=json.dumps(partitions, default=asdict) + "\n",
         check=True,
         stdout=subprocess.PIPE,

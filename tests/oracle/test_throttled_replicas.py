@@ -1,21 +1,16 @@
 """Lists of throttled replicas, against what broker and controller make of them."""
 
 import json
-import os
 import random
 import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import SHORT_RUN, compiler, java
-
+from .kafka_programs import compiled
 from .rules.throttled_replicas import APPEND, SUBTRACT, altered, parse
 
-SOURCE = Path(__file__).with_name("ThrottledReplicas.java")
 BROKERS = [0, 1, 12, 2**31 - 1]
 PARTITIONS = [0, 1, 7, 2**31 - 1]
 ODD = ["0-1", "*", "1", "a:1", "1:2:3", "0 :1", "2147483648:1", "1:-1", "", "٣:1"]
@@ -25,14 +20,11 @@ ODD = ["0-1", "*", "1", "a:1", "1:2:3", "0 :1", "2147483648:1", "1:-1", "", "٣:
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Asks Kafka's classes a batch of cases."""
     classes = tmp_path_factory.mktemp("throttled_replicas")
-    class_path = os.pathsep.join(map(str, [classes, *kafka_jars()]))
-    flags = ["-Xlint:all,-path,-classfile", "-Werror", "-encoding", "UTF-8"]
-    subprocess.run([*compiler(), *flags, "-cp", class_path, "-d", classes, SOURCE], check=True)
-    main = "org.apache.kafka.controller.ThrottledReplicas"
+    command = compiled("ThrottledReplicas", classes, "org.apache.kafka.controller.")
 
     def ask(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
         answered = subprocess.run(
-            [java(), "-Xmx128m", *SHORT_RUN, "-cp", class_path, main],
+            command,
             input=json.dumps(cases) + "\n",
             check=True,
             stdout=subprocess.PIPE,

@@ -1,7 +1,4 @@
-"""Reference for rates as a broker measures them: sums over a few windows, the newest filling.
-
-The product computes rates over aligned windows, which equal these at the end of a window.
-"""
+"""Reference for rates of replication as a broker measures them."""
 
 from dataclasses import dataclass
 
@@ -15,20 +12,17 @@ class _Sample:
     total: float = 0.0
 
 
-class Rate:
-    """Units per second over `num_windows` windows of `window_ms`: client quotas.
+class SimpleRate:
+    """Units per second over `num_windows` windows of `window_ms`: replication quotas.
 
-    Kafka's `metrics.stats.Rate`. A window begins with the first record after the one before it
-    has ended, not on a clock's grid. Time may fall back, as in Kafka: the newest window then
-    goes on filling, and no window ends until the clock has caught up with its start.
+    Kafka's `metrics.stats.SimpleRate`. A window begins with the first record after the one before
+    it has ended, not on a clock's grid; the first one counts as whole from its start. Time may fall
+    back, as in Kafka: the newest window then goes on filling, and no window ends until the clock
+    has caught up with its start.
     """
 
     def __init__(self, num_windows: int = 11, window_ms: int = 1_000) -> None:
         """Begin with nothing recorded; both numbers are at least 1."""
-        if num_windows < 1:
-            raise ValueError(f"num_windows must be at least 1, got {num_windows}")
-        if window_ms < 1:
-            raise ValueError(f"window_ms must be at least 1, got {window_ms}")
         self._num_windows = num_windows
         self._window_ms = window_ms
         self._samples: list[_Sample] = []
@@ -50,7 +44,7 @@ class Rate:
         total = 0.0
         for sample in self._samples:  # not sum(): from Python 3.12 on it rounds unlike Java
             total += sample.total
-        return total / (self._elapsed_window_ms(time_ms) / 1_000)
+        return total / (max(self._elapsed_ms(time_ms), self._window_ms) / 1_000)
 
     def _begin_sample(self, time_ms: int) -> None:
         """One slot more than windows: the oldest may still overlap the span that is measured."""
@@ -69,25 +63,3 @@ class Rate:
     def _elapsed_ms(self, time_ms: int) -> int:
         """Since the oldest sample began; negative where the clock fell back behind it."""
         return time_ms - min(sample.start_ms for sample in self._samples)
-
-    def _elapsed_window_ms(self, time_ms: int) -> int:
-        """What a sum is divided by: never under `num_windows - 1` whole windows.
-
-        A young series has few windows. The missing ones count as empty, so that a first burst does
-        not look like a lasting rate. Kafka divides towards zero.
-        """
-        elapsed_ms = self._elapsed_ms(time_ms)
-        lived = abs(elapsed_ms) // self._window_ms * (1 if elapsed_ms > 0 else -1)
-        missing = max(self._num_windows - 1 - lived, 0)
-        return max(elapsed_ms + missing * self._window_ms, 1)
-
-
-class SimpleRate(Rate):
-    """Units per second since the oldest window began: replication quotas.
-
-    Kafka's `metrics.stats.SimpleRate`: only the first window is taken as whole from its start,
-    so the rate is true after one window where `Rate` needs all of them.
-    """
-
-    def _elapsed_window_ms(self, time_ms: int) -> int:
-        return max(self._elapsed_ms(time_ms), self._window_ms)

@@ -37,33 +37,3 @@ def test_the_most_specific_level_holds(level: int, bucket: tuple[str | None, str
     expected = EffectiveQuota(level, 1_000.0 * level, *bucket)
     assert effective(quotas(level), "alice", "orders") == expected
     assert effective(quotas(*range(level, 9)), "alice", "orders") == expected
-
-
-@cases(
-    ("user", "client_id", "level"),
-    ("another client id of the user", "alice", "clicks", 2),
-    ("another user of the client id", "bob", "orders", 4),
-    ("nobody named", "bob", "clicks", 5),
-    ("no client id: the user's quota alone", "alice", "", 3),
-    ("no client id: the default user's", "bob", "", 6),
-)
-def test_others_fall_to_less_specific_levels(user: str, client_id: str, level: int) -> None:
-    limit = effective(quotas(*ALL), user, client_id)
-    assert limit is not None
-    assert limit.level == level
-
-
-@cases(
-    ("levels", "user", "client_id"),
-    ("no quota at all", (), "alice", "orders"),
-    ("quotas of another user", (1, 2, 3), "bob", "orders"),
-    ("quotas of another client id", (1, 4, 7), "alice", "clicks"),
-    ("no client id, quotas of client ids", (1, 2, 4, 5, 7, 8), "alice", ""),
-)
-def test_unlimited(levels: tuple[int, ...], user: str, client_id: str) -> None:
-    assert effective(quotas(*levels), user, client_id) is None
-
-
-def test_a_quota_of_zero_is_one() -> None:
-    limit = effective({ALL[3]: 0.0, ALL[6]: 5.0}, "alice", "orders")
-    assert limit == EffectiveQuota(3, 0.0, "alice", None)

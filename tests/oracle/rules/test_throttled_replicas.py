@@ -35,14 +35,6 @@ def test_what_a_list_names(value: str | None, expected: ThrottledReplicas) -> No
     ("value", "operation", "operand", "expected"),
     ("set: the entries before are lost", "0:1", SET, "1:2", "1:2"),
     ("deleted", "0:1", DELETE, None, None),
-    ("appended to nothing", None, APPEND, "0:1,0:2", "0:1,0:2"),
-    ("appended once", "0:1", APPEND, "0:1,1:1", "0:1,1:1"),
-    ("appended to all: the broker refuses it", "*", APPEND, "0:1", "*,0:1"),
-    ("subtracted", "0:1,1:1", SUBTRACT, "0:1", "1:1"),
-    ("subtracted the last", "0:1", SUBTRACT, "0:1", ""),
-    ("subtracted what is not there", "0:1", SUBTRACT, "0:2", "0:1"),
-    ("subtracted from all: all are listed still", "*", SUBTRACT, "0:1", "*"),
-    ("subtracted from nothing", None, SUBTRACT, "0:1", ""),
 )
 def test_what_altering_makes_of_a_list(
     value: str | None, operation: str, operand: str | None, expected: str | None
