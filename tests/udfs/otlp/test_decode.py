@@ -1,8 +1,6 @@
 """The decoder's face: statuses, limits, what a row holds, and the functions Spark maps."""
 
-import base64
 import hashlib
-import json
 import math
 from datetime import UTC, datetime
 
@@ -12,7 +10,7 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 from quotaflow.udfs.otlp import decode as otlp
-from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
+from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.columns import SCHEMA
 
 from ...cases import cases
@@ -52,17 +50,6 @@ def test_what_is_otlp(data, reason):
     whole = payload(gauge(point(as_int=1)))
     assert reasons(whole, data, whole) == [None, reason, None]
     assert len(decode(whole, data, whole)) == 2
-
-
-def test_pushes_a_broker_logged(golden):
-    pushes = [json.loads(line) for line in (golden / "otlp/pushes.jsonl").read_text().splitlines()]
-    codecs = [dict(enumerate(COMPRESSION_NAMES)).get(p["compression_type"], "9") for p in pushes]
-    payloads = pa.array([base64.b64decode(push["metrics"]) for push in pushes])
-    status = otlp.check(payloads, pa.array(codecs), LIMITS).to_pylist()
-    outcomes = [
-        (p["error_code"], s["unreadable_reason"]) for p, s in zip(pushes, status, strict=True)
-    ]
-    assert [f for f in outcomes if f[1]] == [(76, "unknown_codec"), (87, "corrupt_payload")]
 
 
 def test_status_of_each_payload():
