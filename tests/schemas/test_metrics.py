@@ -80,44 +80,45 @@ def test_a_metric_no_kip_lists_has_no_name_there():
     assert METRICS[PREFIX + "stream.client.state"].kip == "KIP-1091"
 
 
+UNITS = {
+    "1/s": """
+        producer.record.send.rate consumer.share.fetch.manager.acknowledgements.send.rate
+    """,
+    "1": """
+        producer.record.send.total producer.topic.compression.rate
+        producer.compression.rate.avg producer.bufferpool.wait.ratio
+        consumer.fetch.manager.records.lag
+    """,
+    "By/s": """
+        producer.topic.byte.rate consumer.fetch.manager.bytes.consumed.rate
+        admin.client.node.incoming.byte.rate stream.state.bytes.read.compaction.rate
+    """,
+    "By": """
+        producer.topic.byte.total producer.buffer.available.bytes producer.batch.size.max
+        producer.node.request.size.avg consumer.fetch.manager.fetch.size.avg
+    """,
+    "ns": """
+        producer.bufferpool.wait.time.ns.total producer.io.wait.time.ns.avg
+        producer.iotime.total stream.task.process.latency.avg stream.state.put.latency.max
+    """,
+    "s": """
+        producer.metadata.age consumer.coordinator.last.heartbeat.seconds.ago
+        consumer.last.poll.seconds.ago
+    """,
+    "ms": """
+        producer.produce.throttle.time.avg producer.node.request.latency.max
+        consumer.coordinator.rebalance.latency.total
+        consumer.coordinator.heartbeat.response.time.max
+        consumer.share.fetch.manager.fetch.throttle.time.max
+        consumer.unsent.requests.queue.time.max stream.thread.process.latency.avg
+        stream.state.record.e2e.latency.min app.info.start.time.ms
+    """,
+    "1/h": "consumer.coordinator.rebalance.rate.per.hour",
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "unit"),
-    [
-        ("producer.record.send.rate", "1/s"),
-        ("producer.record.send.total", "1"),
-        ("producer.topic.byte.rate", "By/s"),
-        ("producer.topic.byte.total", "By"),
-        ("producer.topic.compression.rate", "1"),
-        ("producer.compression.rate.avg", "1"),
-        ("producer.buffer.available.bytes", "By"),
-        ("producer.bufferpool.wait.time.ns.total", "ns"),
-        ("producer.bufferpool.wait.ratio", "1"),
-        ("producer.batch.size.max", "By"),
-        ("producer.metadata.age", "s"),
-        ("producer.produce.throttle.time.avg", "ms"),
-        ("producer.node.request.latency.max", "ms"),
-        ("producer.node.request.size.avg", "By"),
-        ("producer.io.wait.time.ns.avg", "ns"),
-        ("consumer.coordinator.rebalance.latency.total", "ms"),
-        ("consumer.coordinator.rebalance.rate.per.hour", "1/h"),
-        ("consumer.coordinator.heartbeat.response.time.max", "ms"),
-        ("consumer.coordinator.last.heartbeat.seconds.ago", "s"),
-        ("consumer.fetch.manager.bytes.consumed.rate", "By/s"),
-        ("consumer.fetch.manager.records.lag", "1"),
-        ("consumer.fetch.manager.fetch.size.avg", "By"),
-        ("consumer.share.fetch.manager.fetch.throttle.time.max", "ms"),
-        ("consumer.share.fetch.manager.acknowledgements.send.rate", "1/s"),
-        ("consumer.unsent.requests.queue.time.max", "ms"),
-        ("consumer.last.poll.seconds.ago", "s"),
-        ("admin.client.node.incoming.byte.rate", "By/s"),
-        ("producer.iotime.total", "ns"),
-        ("stream.thread.process.latency.avg", "ms"),
-        ("stream.task.process.latency.avg", "ns"),
-        ("stream.state.put.latency.max", "ns"),
-        ("stream.state.record.e2e.latency.min", "ms"),
-        ("stream.state.bytes.read.compaction.rate", "By/s"),
-        ("app.info.start.time.ms", "ms"),
-    ],
+    ("name", "unit"), [(name, unit) for unit, names in UNITS.items() for name in names.split()]
 )
 def test_units(name, unit):
     assert unit_of(PREFIX + name) == unit

@@ -10,24 +10,28 @@ from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas import configs
 
 from ...oracle.rules.throttled_replicas import OPERATIONS
-from ...rows import Row
+from ...rows import HOSTILE, Row
 from ...rule_rows import compute
-from .alter_rows import (
-    APPEND,
-    BROKER,
-    DELETE,
-    FOLLOWERS,
-    LEADER_RATE,
-    LEADERS,
-    SET,
-    SUBTRACT,
-    TOPIC,
-    alter,
-    request,
-)
+from .replication.throttle_rows import FOLLOWERS, LEADER_RATE, LEADERS, request
 
-HOSTILE = "'; DROP TABLE requests; --\\\n\u202e%_"
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
 LOG_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
+
+
+def alter(
+    second: float, kind: int, name: str, *configs: tuple[str, int, str | None], **others: Any
+) -> Row:
+    """An INCREMENTAL_ALTER_CONFIGS of one resource."""
+    answer = {"errorCode": others.pop("code", 0), "errorMessage": others.pop("message", None)}
+    resource = {"resourceType": kind, "resourceName": name}
+    changes = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
+    asked = {"resources": [resource | {"configs": changes}]}
+    body = {
+        "request": asked | {"validateOnly": others.pop("validate", False)},
+        "response": {"responses": [resource | answer]},
+    }
+    return request(second, "INCREMENTAL_ALTER_CONFIGS", body, **others)
 
 
 def replaced(second: float, kind: int, name: str, **configs: str) -> Row:

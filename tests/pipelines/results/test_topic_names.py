@@ -1,21 +1,19 @@
 """Ids of topics in what brokers answered, whole and capped."""
 
 import json
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.events import NO_TOPIC_ID
 
-from ...delta_tables import NOON
+from ... import rows
+from ...rows import Row, minute
 from ...rule_rows import compute
 
 
-def request(second: float, api: str, body: str | None) -> dict[str, Any]:
-    time = NOON + timedelta(seconds=second)
-    row = {"cluster_id": "c", "event_time": time, "record_time": time}
-    return row | {"api": api, "body": body}
+def request(second: float, api: str, body: str | None) -> Row:
+    return rows.request(second, api, body=body)
 
 
 def body(topics: list[tuple[str | None, str | None]] | None, **request: Any) -> str:
@@ -54,16 +52,10 @@ EXPECTED = {
 }
 
 
-def named(*requests: dict[str, Any]) -> set[tuple[Any, ...]]:
-    rows = compute(result_of("topic_names"), requests=list(requests))
-    got = {
-        (
-            (row["event_time"] - NOON) // timedelta(minutes=1),
-            *(row[name] for name in ("topic_id", "topic", "requests")),
-        )
-        for row in rows
-    }
-    assert len(rows) == len(got)
+def named(*requests: Row) -> set[tuple[Any, ...]]:
+    named_topics = compute(result_of("topic_names"), requests=list(requests))
+    got = {(minute(row), row["topic_id"], row["topic"], row["requests"]) for row in named_topics}
+    assert len(named_topics) == len(got)
     return got
 
 

@@ -1,7 +1,6 @@
 """Bytes of PRODUCE and FETCH lines, by minute, client and topic."""
 
 from collections import Counter
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,20 +10,20 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results.declared import result_of
 
-from ...delta_tables import NOON
+from ... import rows
+from ...rows import Row, at, minute
 from ...rule_rows import compute
 
 RACKS = {"10.2.0.0/16": "az-2"}
 
 
-def request(second: float, api: str, *partitions: dict[str, Any], **others: Any) -> dict[str, Any]:
-    time = NOON + timedelta(seconds=second)
-    row = {"cluster_id": "c", "broker_id": 1, "principal": "User:alice", "client_id": "orders"}
-    row |= {"event_time": time, "record_time": time, "api": api, "partitions": list(partitions)}
-    return row | others
+def request(second: float, api: str, *partitions: Row, **others: Any) -> Row:
+    return rows.request(
+        second, api, **{"client_address": None, "partitions": [*partitions]} | others
+    )
 
 
-def moved(topic: str, size: int | None, error_code: int | None = 0) -> dict[str, Any]:
+def moved(topic: str, size: int | None, error_code: int | None = 0) -> Row:
     return {"topic_id": topic, "bytes": size, "error_code": error_code}
 
 
@@ -40,39 +39,29 @@ REQUEST_ROWS = [
     request(6, "FETCH", {"topic": "named", "bytes": 3, "error_code": 0}, client_id=None),
 ]
 EXPECTED = [
-    (0, "orders", "consumed", "a", "az-1", 5),
-    (0, "orders", "consumed", "a", None, 7),
-    (0, "orders", "produced", "a", None, 110),
-    (0, "orders", "produced", "b", None, 40),
-    (0, None, "consumed", "named", None, 3),
-    (1, "orders", "produced", "a", None, 162),
+    (0, "orders", "consumed", "a", None, "az-1", 5),
+    (0, "orders", "consumed", "a", None, None, 7),
+    (0, "orders", "produced", "a", None, None, 110),
+    (0, "orders", "produced", "b", None, None, 40),
+    (0, None, "consumed", None, "named", None, 3),
+    (1, "orders", "produced", "a", None, None, 162),
 ]
 
 
 def test_bytes_that_moved() -> None:
-    rows = compute(result_of("traffic"), requests=REQUEST_ROWS)
-    got = [
-        (
-            (row["event_time"] - NOON) // timedelta(minutes=1),
-            row["client_id"],
-            row["direction"],
-            row["topic_id"] or row["topic"],
-            row["client_rack"],
-            row["bytes"],
-        )
-        for row in rows
-    ]
+    traffic = compute(result_of("traffic"), requests=REQUEST_ROWS)
+    names = ("client_id", "direction", "topic_id", "topic", "client_rack", "bytes")
+    got = [(minute(row), *(row[name] for name in names)) for row in traffic]
     assert sorted(got, key=str) == sorted(EXPECTED, key=str)
-    assert {row["event_date"] for row in rows} == {NOON.date()}
+    assert {row["event_date"] for row in traffic} == {at(0).date()}
 
 
-def broker(broker_id: int, rack: str | None) -> dict[str, Any]:
-    row = {"cluster_id": "c", "broker_id": broker_id, "rack": rack, "is_removed": False}
-    return row | {"event_time": NOON + timedelta(hours=1)}
+def broker(broker_id: int, rack: str | None) -> Row:
+    return rows.row("brokers", 3_600, {}, broker_id=broker_id, rack=rack)
 
 
 def test_a_rack_is_that_of_the_request_or_of_the_address() -> None:
-    rows = compute(
+    traffic = compute(
         result_of("traffic", Conf(racks=RACKS)),
         requests=[
             request(1, "FETCH", moved("a", 1), rack_id="az-1", client_address="10.2.0.9"),
@@ -84,7 +73,7 @@ def test_a_rack_is_that_of_the_request_or_of_the_address() -> None:
         brokers=[broker(1, "az-1"), broker(2, None)],
     )
     names = ("bytes", "client_rack", "is_rack_inferred", "broker_rack", "cross_rack_bytes")
-    assert sorted(tuple(row[name] for name in names) for row in rows) == [
+    assert sorted(tuple(row[name] for name in names) for row in traffic) == [
         (1, "az-1", False, "az-1", 0),
         (2, "az-2", True, "az-1", 2),
         (4, "az-2", True, "az-1", 4),
@@ -110,7 +99,7 @@ CLAIMS = {
 
 def test_a_client_id_claims_a_rack_where_nothing_else_has_one() -> None:
     named = {"client_id": "diskless_az=az-9", "client_address": "10.2.0.9"}
-    rows = compute(
+    traffic = compute(
         result_of("traffic", Conf(racks=RACKS, rack_patterns=PATTERNS)),
         requests=[
             *(
@@ -121,11 +110,12 @@ def test_a_client_id_claims_a_rack_where_nothing_else_has_one() -> None:
             request(1, "FETCH", moved("a", 200), **named, rack_id="az-1"),
         ],
     )
-    racks = {row["bytes"]: (row["client_rack"], row["rack_source"]) for row in rows}
+    racks = {row["bytes"]: (row["client_rack"], row["rack_source"]) for row in traffic}
     assert racks == {
         n: (rack, rack and "client_id") for n, rack in enumerate(CLAIMS.values(), 1)
     } | {100: ("az-2", "address"), 200: ("az-1", "request")}
-    assert {row["is_rack_inferred"] for row in rows if row["rack_source"] == "client_id"} == {True}
+    claimed = [row for row in traffic if row["rack_source"] == "client_id"]
+    assert {row["is_rack_inferred"] for row in claimed} == {True}
 
 
 MOVES = st.builds(
@@ -144,12 +134,12 @@ MOVES = st.builds(
 
 @pytest.mark.faults
 @given(st.lists(MOVES, max_size=20))
-def test_both_tables_have_the_same_bytes_between_racks(requests: list[dict[str, Any]]) -> None:
+def test_both_tables_have_the_same_bytes_between_racks(requests: list[Row]) -> None:
     facts = {"requests": requests, "brokers": [broker(1, "az-1"), broker(2, "az-2")]}
 
-    def totals(rows: list[dict[str, Any]], direction: str) -> Counter[tuple[Any, ...]]:
+    def totals(traffic: list[Row], direction: str) -> Counter[tuple[Any, ...]]:
         sums = Counter[tuple[Any, ...]]()
-        for row in rows:
+        for row in traffic:
             names = ("event_time", "broker_id", "client_rack", "is_rack_inferred", "broker_rack")
             key = (row[direction], *(row[name] for name in names))
             sums[*key, "bytes"] += row["bytes"]

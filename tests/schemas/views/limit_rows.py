@@ -7,7 +7,7 @@ from typing import Any
 
 from ...delta_tables import NOON, violation
 from ...rows import Row, active, minute_of, row, setting, use
-from .view_tables import by_case, picked
+from .view_tables import Tables, assert_outcomes
 
 ADDRESS, OFFENDER = "10.0.0.5", "User:erin"
 NO_IDS: Row = {"producer_ids": 0, "allocating_connections": 0}
@@ -97,7 +97,7 @@ BROKERS = [
 ]
 
 
-def cluster(*more: Row, **tables: list[Row]) -> dict[str, list[Row]]:
+def cluster(*more: Row, **tables: list[Row]) -> Tables:
     """A cluster whose offender a plan may limit; `more` are rows of address_clients."""
     content = {
         "address_clients": [*history(), *loop()],
@@ -112,10 +112,10 @@ def cluster(*more: Row, **tables: list[Row]) -> dict[str, list[Row]]:
     return content
 
 
-def offenders(principals: Iterable[str], when: datetime) -> dict[str, list[Row]]:
+def offenders(principals: Iterable[str], when: datetime) -> Tables:
     """Loops that a plan limits by producer_ids_rate, as tables have them at that time."""
     second = (when - NOON).total_seconds()
-    content: dict[str, list[Row]] = {"address_clients": [], "producer_id_uses": []}
+    content: Tables = {"address_clients": [], "producer_id_uses": []}
     for number, principal in enumerate(principals):
         minute = seen(second, principal=principal, client_address=f"10.0.3.{number}")
         content["address_clients"].append(minute | {"last_seen": when})
@@ -133,17 +133,10 @@ def offenders(principals: Iterable[str], when: datetime) -> dict[str, list[Row]]
     }
 
 
-Offender = tuple[dict[str, list[Row]], str, str | None]
-"""A cluster with one offender, the step that stops it, and what forbids that."""
+Outcomes = dict[tuple[str, str | None], dict[str, Tables]]
+"""Clusters with one offender, by the step that stops it and what forbids that."""
 
 
-def steps(offenders: dict[str, Offender]) -> dict[str, list[tuple[Any, ...]]]:
-    """The step of each offender, and what forbids it."""
-    cases = {case: content for case, (content, *_) in offenders.items()}
-    actual = by_case(cases, "SELECT * FROM producer_id_offenders")
-    return {case: picked(rows, "step", "blocked_reason") for case, rows in actual.items()}
-
-
-def expected(offenders: dict[str, Offender]) -> dict[str, list[tuple[Any, ...]]]:
-    """What each case says of its offender."""
-    return {case: [tuple(of_case)] for case, (_, *of_case) in offenders.items()}
+def assert_steps(outcomes: Outcomes) -> None:
+    """Assert the step of each offender, and what forbids it."""
+    assert_outcomes(outcomes, "producer_id_offenders", "step", "blocked_reason")

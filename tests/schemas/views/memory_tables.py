@@ -50,10 +50,6 @@ class MemoryTables:
         """Let a table have these rows alone."""
         self.content[name] = _arrow(name, rows)
 
-    def append(self, name: str, rows: list[Row]) -> None:
-        """Add rows to a table."""
-        self.content[name] = pa.concat_tables([self.table(name), _arrow(name, rows)])
-
     def table(self, name: str) -> pa.Table:
         """The rows of a table."""
         return self.content.get(name, _empty(name))

@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import Row, crossed, replicated, setting, throttled
-from .view_tables import by_case, make_tables, rows
+from .view_tables import Tables, by_case, view
 
 NOW = 3_600
 MOVES = [throttled(NOW), throttled(NOW, side="follower", broker_id=2, peer_broker_id=1)]
-DEMAND = "SELECT * FROM replication_demand"
 BySide = dict[tuple[int, str], Row]
 """Of each broker and side, as "leader", its row."""
 CAPACITY = setting("replication.capacity_bytes_per_s", 1e8)
@@ -27,16 +24,15 @@ def sent(second: float, size: int, **others: Any) -> Row:
     return crossed(second, 60 * size, **nowhere | others)
 
 
-def demand(warehouse: Warehouse, **content: list[Row]) -> BySide:
+def demand(**content: list[Row]) -> BySide:
     """Rows by broker and side, of a move from broker 1 to 2 unless others are told."""
-    make_tables(warehouse, {"replication_throttles": MOVES} | content)
-    return _by_side(rows(warehouse, DEMAND))
+    return _by_side(view("replication_demand", {"replication_throttles": MOVES} | content))
 
 
-def demands(cases: Mapping[str, dict[str, list[Row]]]) -> dict[str, BySide]:
+def demands(cases: Mapping[str, Tables]) -> dict[str, BySide]:
     """The same of each case, by one query."""
     content = {case: {"replication_throttles": MOVES} | sides for case, sides in cases.items()}
-    actual = by_case(content, DEMAND)
+    actual = by_case(content, "SELECT * FROM replication_demand")
     return {case: _by_side(answers) for case, answers in actual.items()}
 
 

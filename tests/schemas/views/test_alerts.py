@@ -7,13 +7,10 @@ from typing import Any
 
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...rows import FAR_AHEAD, LONG_AGO, alert
-from .view_tables import make_tables, picked, rows
-
-ONE = "SELECT is_open, opened_at, closed_at, reason, duration_ms, peak_value FROM metric_alerts"
+from ...rows import FAR_AHEAD, LONG_AGO, Row, alert
+from .view_tables import picked, view
 
 
 def at(second: float) -> datetime:
@@ -44,14 +41,9 @@ def at(second: float) -> datetime:
         (False, at(200), at(900), "stale", 900_000, 7_000.0),
     ),
 )
-def test_one_alert(
-    warehouse: Warehouse,
-    events: list[dict[str, Any]],
-    expected: tuple[bool, datetime, datetime | None, str | None, int, float],
-) -> None:
-    make_tables(warehouse, {"metric_alert_events": events})
+def test_one_alert(events: list[Row], expected: tuple[Any, ...]) -> None:
     names = ("is_open", "opened_at", "closed_at", "reason", "duration_ms", "peak_value")
-    assert picked(rows(warehouse, ONE), *names) == [expected]
+    assert picked(view("metric_alerts", {"metric_alert_events": events}), *names) == [expected]
 
 
 DOCS = Path(__file__).parents[3] / "docs"

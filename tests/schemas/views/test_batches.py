@@ -1,9 +1,7 @@
 """Views of the pipeline's own working: a batch counts once, and every job that ran is there."""
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import at, batch, counted
-from .view_tables import make_tables, picked, rows
+from .view_tables import picked, view
 
 PROGRESS = {
     "query_progress": [
@@ -40,9 +38,8 @@ PROGRESS = {
 }
 
 
-def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows(warehouse: Warehouse) -> None:
-    make_tables(warehouse, PROGRESS)
-    actual = rows(warehouse, "SELECT * FROM batches WHERE job = 'facts' ORDER BY batch_id")
+def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows() -> None:
+    actual = view("batches WHERE job = 'facts' ORDER BY batch_id", PROGRESS)
     assert picked(actual, "batch_id", "run_id", "rows_in") == [
         (0, "replayed", 10),
         (1, "r1", 10),
@@ -57,11 +54,8 @@ def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows(warehouse: Ware
     assert picked(actual, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
 
 
-def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_work(
-    warehouse: Warehouse,
-) -> None:
-    make_tables(warehouse, PROGRESS)
-    actual = rows(warehouse, "SELECT * FROM job_health ORDER BY job")
+def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_work() -> None:
+    actual = view("job_health ORDER BY job", PROGRESS)
     assert picked(actual, "job", "last_trigger", "last_batch", "newest_event_time") == [
         ("early", at(25), at(25), at(7)),
         ("facts", at(4_060), at(4_000), at(3_990)),
@@ -81,15 +75,15 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
     ]
 
 
-def test_batches_of_one_query_may_be_of_several_clusters(warehouse: Warehouse) -> None:
-    reported = [batch(n, n, cluster_id=cluster) for n, cluster in enumerate(("c1", "c2", "c1"))]
-    counts = [
-        counted(-n, n, "out", 1, cluster_id=cluster) for n, cluster in enumerate(("c1", "c2", "c1"))
-    ]
-    make_tables(warehouse, {"query_progress": reported, "pipeline_progress": counts})
-    actual = rows(warehouse, "SELECT * FROM batches ORDER BY batch_id")
+def test_batches_of_one_query_may_be_of_several_clusters() -> None:
+    clusters = list(enumerate(("c1", "c2", "c1")))
+    content = {
+        "query_progress": [batch(n, n, cluster_id=each) for n, each in clusters],
+        "pipeline_progress": [counted(-n, n, "out", 1, cluster_id=each) for n, each in clusters],
+    }
+    actual = view("batches ORDER BY batch_id", content)
     assert picked(actual, "cluster_id") == [("c1",), ("c2",), ("c1",)]
-    actual = rows(warehouse, "SELECT * FROM job_health ORDER BY cluster_id")
+    actual = view("job_health ORDER BY cluster_id", content)
     assert picked(actual, "cluster_id", "batches", "newest_event_time") == [
         ("c1", 2, at(0)),
         ("c2", 1, at(-1)),

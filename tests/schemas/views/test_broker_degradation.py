@@ -4,12 +4,10 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...rows import Row, at, reassigned, replicated, request, setting, throttled
-from .rate_rows import CAPACITY, NOW, BySide, demand, demands, sent
-from .view_tables import picked, rows
+from ...rows import Row, at, config, reassigned, replicated, request, row, setting, throttled
+from .rate_rows import CAPACITY, MOVES, NOW, BySide, demand, demands, sent
+from .view_tables import Tables, picked, view
 
 
 def answered(minute: int, total_ms: float, count: int = 30, **others: Any) -> list[Row]:
@@ -82,19 +80,14 @@ def test_conf_says_what_clients_bear(demanded: dict[str, BySide], case: str) -> 
     assert demanded[case][1, "leader"]["are_clients_healthy"] == BORNE[case][-1]
 
 
-def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it(
-    warehouse: Warehouse,
-) -> None:
-    actual = demand(
-        warehouse, requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))]
-    )
+def test_what_clients_bore_before_the_rate_was_changed_says_nothing_of_it() -> None:
+    actual = demand(requests=SLOW, replication_throttles=[throttled(NOW, rate_set_at=at(NOW + 1))])
     assert actual[1, "leader"]["are_clients_healthy"] is None
 
 
-def test_while_clients_suffer_what_a_broker_carries_is_too_much(warehouse: Warehouse) -> None:
+def test_while_clients_suffer_what_a_broker_carries_is_too_much() -> None:
     limited = {"leader_throttled_bytes": 600}
     actual = demand(
-        warehouse,
         settings=[CAPACITY],
         requests=SLOW,
         rack_traffic=[sent(NOW - 60 * n, 1_000 + n) for n in range(5)],
@@ -116,47 +109,36 @@ IN_SYNC = {"topic_id": "t1", "topic": None}
     ("a while ago", [(NOW - 300, 2)], "2", [0, 0]),
     ("it grows again", [(NOW - 900, 1), (NOW - 50, 2)], "2", [0, 0]),
 )
-@pytest.mark.parametrize(
-    "seen", [([], None), (QUIET + answered(0, 20.0), True)], ids=["no requests", "well"]
-)
+@cases("seen", ("no requests", ([], None)), ("well", (QUIET + answered(0, 20.0), True)))
 def test_partitions_at_their_least_in_sync_replicas(
-    warehouse: Warehouse,
     changes: list[tuple[int, int]],
     least: str,
     shrunk: list[int],
     seen: tuple[list[Row], bool | None],
 ) -> None:
     """They need bandwidth: no client waits for them, and no rate is halved."""
-    replica = {"cluster_id": "c1", "event_time": at(0), "topic_id": "t1", "topic": "orders"}
-    replica |= {"partition": 0, "is_in_sync": True, "is_removed": False}
-    least_of = {"cluster_id": "c1", "event_time": at(0), "is_removed": False} | {
-        "entity_type": "topic",
-        "entity_name": "orders",
-        "config_key": "min.insync.replicas",
-        "config_value": least,
+    least_key, of_topic = "min.insync.replicas", {"entity_type": "topic", "entity_name": "orders"}
+    of_broker = {"entity_type": "broker", "entity_name": "1"}
+    content: Tables = {
+        "replicas": [
+            row("replicas", 0, {}, broker_id=n, topic="orders", is_in_sync=True) for n in (1, 2, 3)
+        ],
+        "topics": [row("topics", 0, {}, topic="orders")],
+        "configs": [
+            config(0, least_key, least, **of_topic),
+            config(0, least_key, "3", **of_broker),
+        ],
     }
     shrinks = [
         reassigned(second, "in_sync", n, **IN_SYNC)
         for second, count in changes
         for n in range(1, count + 1)
     ]
-    actual = demand(
-        warehouse,
-        replicas=[replica | {"broker_id": n} for n in (1, 2, 3)],
-        topics=[
-            {name: replica[name] for name in ("cluster_id", "event_time", "topic_id", "topic")}
-            | {"is_removed": False}
-        ],
-        configs=[
-            least_of,
-            least_of | {"entity_type": "broker", "entity_name": "1"} | {"config_value": "3"},
-        ],
-        reassignment_changes=shrinks,
-        requests=seen[0],
-    )
+    content |= {"reassignment_changes": shrinks, "requests": seen[0]}
+    actual = demand(**content)
     assert [row["shrunk_partitions"] for row in actual.values()] == shrunk
     assert actual[1, "leader"]["are_clients_healthy"] == seen[1]
-    advice = rows(warehouse, "SELECT reason FROM replication_rate_advice")
+    advice = view("replication_rate_advice", {"replication_throttles": MOVES} | content)
     assert picked(advice, "reason") == [("capacity_unknown",), ("capacity_unknown",)]
 
 
@@ -184,8 +166,8 @@ SEEN = NAMED | {"event_time": at(NOW - 50), "partition": 0, "is_removed": False}
     ),
 )
 def test_a_partition_shrinks_where_it_should_have_more(
-    warehouse: Warehouse, changes: list[Row], replicas: list[Row], shrunk: int
+    changes: list[Row], replicas: list[Row], shrunk: int
 ) -> None:
-    names = [NAMED | {"is_removed": False}]
-    demand(warehouse, topics=names, replicas=replicas, reassignment_changes=changes)
-    assert len(rows(warehouse, "SELECT * FROM min_isr_shrinks")) == shrunk
+    content = {"topics": [NAMED | {"is_removed": False}], "replicas": replicas}
+    content |= {"replication_throttles": MOVES, "reassignment_changes": changes}
+    assert len(view("min_isr_shrinks", content)) == shrunk

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import NAN, Row, at, gauge, push, request
-from .view_tables import picked, rows
+from .view_tables import Picked, picked, view
 
 
 def latency(instance: str, broker: int, avg: float, second: float = 5, **others: Any) -> Row:
@@ -16,9 +13,11 @@ def latency(instance: str, broker: int, avg: float, second: float = 5, **others:
     return gauge(second, metric, avg, **(place | others))
 
 
-def slowest(warehouse: Warehouse, *names: str) -> list[tuple[Any, ...]]:
-    query = "SELECT * FROM slowest_brokers ORDER BY hour, api, slowest_rank, broker_id"
-    return picked(rows(warehouse, query), *names)
+def slowest(points: list[Row], requests: list[Row], *names: str) -> Picked:
+    content = {"client_metrics": points, "requests": requests}
+    return picked(
+        view("slowest_brokers ORDER BY hour, api, slowest_rank, broker_id", content), *names
+    )
 
 
 @cases(
@@ -44,33 +43,25 @@ def slowest(warehouse: Warehouse, *names: str) -> list[tuple[Any, ...]]:
         [(1, 1, 1, 5, 5), (1, 2, 1, 5, 5), (3, 3, 1, 4, 4)],
     ),
 )
-def test_slowest_brokers(
-    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    fill("client_metrics", points)
-    fill("requests", [])
+def test_slowest_brokers(points: list[Row], expected: Picked) -> None:
     names = ("slowest_rank", "broker_id", "clients", "latency_p50_ms", "latency_p95_ms")
-    assert slowest(warehouse, *names) == expected
+    assert slowest(points, [], *names) == expected
 
 
-def test_apis_and_hours_are_ranked_apart(warehouse: Warehouse, fill: Fill) -> None:
-    fetch = "consumer.node.request.latency.avg"
-    fill(
-        "client_metrics",
-        [latency("a", 1, 5), latency("b", 2, 500, metric=fetch), latency("a", 3, 6, second=3_600)],
-    )
-    fill("requests", [])
-    assert slowest(warehouse, "hour", "api", "broker_id", "slowest_rank") == [
+def test_apis_and_hours_are_ranked_apart() -> None:
+    of_fetch = latency("b", 2, 500, metric="consumer.node.request.latency.avg")
+    points = [latency("a", 1, 5), of_fetch, latency("a", 3, 6, second=3_600)]
+    assert slowest(points, [], "hour", "api", "broker_id", "slowest_rank") == [
         (at(0), "FETCH", 2, 1),
         (at(0), "PRODUCE", 1, 1),
         (at(3_600), "PRODUCE", 3, 1),
     ]
 
 
-def test_the_weighted_mean_weighs_by_requests(warehouse: Warehouse, fill: Fill) -> None:
-    fill("client_metrics", [latency("a", 1, 5), latency("b", 1, 9, client_id="b")])
-    fill("requests", [*[request(5, "PRODUCE")] * 3, request(5, "PRODUCE", client_id="b")])
-    assert slowest(warehouse, "latency_weighted_avg_ms") == [(6,)]
+def test_the_weighted_mean_weighs_by_requests() -> None:
+    points = [latency("a", 1, 5), latency("b", 1, 9, client_id="b")]
+    requests = [*[request(5, "PRODUCE")] * 3, request(5, "PRODUCE", client_id="b")]
+    assert slowest(points, requests, "latency_weighted_avg_ms") == [(6,)]
 
 
 @cases(
@@ -100,13 +91,8 @@ def test_the_weighted_mean_weighs_by_requests(warehouse: Warehouse, fill: Fill) 
         "the receiver does not know the wire",
         [push(1, route="receiver", compression="none", wire_bytes=5_000, decoded_bytes=5_000)],
         [
-            {
-                "compression": "unknown",
-                "wire_bytes": None,
-                "decoded_bytes": 5_000,
-                "ratio": None,
-                "plain_over_1000_bytes": 0,
-            }
+            {"compression": "unknown", "wire_bytes": None, "decoded_bytes": 5_000}
+            | {"ratio": None, "plain_over_1000_bytes": 0}
         ],
     ),
     (
@@ -135,11 +121,10 @@ def test_the_weighted_mean_weighs_by_requests(warehouse: Warehouse, fill: Fill) 
     ("a Collector's batch", [push(1, route="otlp", client_instance_id=None)], []),
     ("a rate", [push(s) for s in range(36)], [{"pushes": 36, "pushes_per_s": 0.01}]),
 )
-def test_telemetry_cost(
-    warehouse: Warehouse, fill: Fill, pushes: list[Row], expected: list[Row]
-) -> None:
-    fill("telemetry_pushes", pushes)
-    actual = rows(warehouse, "SELECT * FROM telemetry_cost ORDER BY hour, broker_id, compression")
+def test_telemetry_cost(pushes: list[Row], expected: list[Row]) -> None:
+    actual = view(
+        "telemetry_cost ORDER BY hour, broker_id, compression", {"telemetry_pushes": pushes}
+    )
     kept = [
         {name: row[name] for name in expected_row}
         for row, expected_row in zip(actual, expected, strict=True)

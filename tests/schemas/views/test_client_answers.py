@@ -1,9 +1,7 @@
 """Which answers show that a broker failed, and not its client."""
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import request
-from .view_tables import make_tables, picked, rows
+from .view_tables import picked, view
 
 OF_BROKERS = {
     "UNKNOWN_SERVER_ERROR",
@@ -19,19 +17,17 @@ OF_BROKERS = {
 }
 
 
-def test_errors_that_a_broker_causes(warehouse: Warehouse) -> None:
-    codes = rows(warehouse, "SELECT * FROM error_names")
-    names = {row["error_code"]: row["error_name"] for row in codes}
+def test_errors_that_a_broker_causes() -> None:
+    names = {row["error_code"]: row["error_name"] for row in view("error_names", {})}
     served = [request(code, "HEARTBEAT", error_code=code, principal=names[code]) for code in names]
-    make_tables(warehouse, {"requests": served})
-    failed = rows(warehouse, "SELECT principal FROM client_answers WHERE is_broker_error")
+    failed = view("client_answers WHERE is_broker_error", {"requests": served})
     assert {row["principal"] for row in failed} == OF_BROKERS
 
 
-def test_one_partition_is_enough(warehouse: Warehouse) -> None:
+def test_one_partition_is_enough() -> None:
     stored, refused = {"partition": 0, "error_code": 0}, {"partition": 1, "error_code": 19}
     answers = [None, [], [stored], [stored, refused], [{"partition": 0, "error_code": None}]]
     served = [request(n, "PRODUCE", partitions=each) for n, each in enumerate(answers)]
-    make_tables(warehouse, {"requests": [*served, request(9, "FETCH", replica_id=2)]})
-    actual = rows(warehouse, "SELECT is_broker_error FROM client_answers ORDER BY event_time")
+    requests = [*served, request(9, "FETCH", replica_id=2)]
+    actual = view("client_answers ORDER BY event_time", {"requests": requests})
     assert picked(actual, "is_broker_error") == [(False,), (False,), (False,), (True,), (False,)]

@@ -2,14 +2,9 @@
 
 from typing import Any
 
-import pytest
-
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
-from .view_tables import picked, rows
+from .view_tables import Picked, picked, view
 
 
 def latency(second: float, stat: str, value: float, kind: str = "producer", **others: Any) -> Row:
@@ -17,95 +12,93 @@ def latency(second: float, stat: str, value: float, kind: str = "producer", **ot
     return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
 
 
-@pytest.fixture
-def answer_of(warehouse: Warehouse, fill: Fill) -> Any:
-    """Fills both tables and asks one view."""
-
-    def answer(view: str, points: list[Row], requests: list[Row]) -> list[Row]:
-        fill("client_metrics", points)
-        fill("requests", requests)
-        return rows(warehouse, f"SELECT * FROM {view} ORDER BY minute, api, client_instance_id")
-
-    return answer
+def answer_of(name: str, told: list[Row]) -> list[Row]:
+    """A view over points of clients and requests that brokers logged."""
+    content = {
+        "client_metrics": [row for row in told if "metric" in row],
+        "requests": [row for row in told if "metric" not in row],
+    }
+    return view(f"{name} ORDER BY minute, api, client_instance_id", content)
 
 
 LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_avg_ms")
 
 
 @cases(
-    ("points", "requests", "expected"),
+    ("told", "expected"),
     (
         "both sides of a minute",
-        [latency(5, "avg", 8), latency(5, "max", 20), latency(15, "avg", 10)],
-        [request(1, "PRODUCE", total_time_ms=2.0), request(59, "PRODUCE", total_time_ms=4.0)],
+        [
+            latency(5, "avg", 8),
+            latency(5, "max", 20),
+            latency(15, "avg", 10),
+            request(1, "PRODUCE", total_time_ms=2.0),
+            request(59, "PRODUCE", total_time_ms=4.0),
+        ],
         [(9, 20, 3, 6)],
     ),
     (
         "each minute apart",
-        [latency(5, "avg", 8), latency(65, "avg", 10)],
-        [request(61, "PRODUCE")],
+        [latency(5, "avg", 8), latency(65, "avg", 10), request(61, "PRODUCE")],
         [(8, None, None, None), (10, None, 2, 8)],
     ),
     (
         "no number is no latency",
         [latency(5, "avg", NAN), latency(6, "avg", 8), latency(7, "avg", INFINITE)],
-        [],
         [(8, None, None, None)],
     ),
-    (
-        "librdkafka's 0 is no samples",
-        [latency(5, "avg", 0, client_software_name="librdkafka")],
-        [],
-        [],
-    ),
-    ("a fast Java client", [latency(5, "avg", 0)], [], [(0, None, None, None)]),
+    ("librdkafka's 0 is no samples", [latency(5, "avg", 0, client_software_name="librdkafka")], []),
+    ("a fast Java client", [latency(5, "avg", 0)], [(0, None, None, None)]),
     (
         "followers are no consumers",
-        [latency(5, "avg", 8, "consumer")],
-        [request(5, "FETCH"), request(6, "FETCH", replica_id=3, total_time_ms=500.0)],
+        [
+            latency(5, "avg", 8, "consumer"),
+            request(5, "FETCH"),
+            request(6, "FETCH", replica_id=3, total_time_ms=500.0),
+        ],
         [(8, None, 2, 6)],
     ),
     (
         "another api and another broker",
-        [latency(5, "avg", 8)],
-        [request(5, "FETCH"), request(5, "PRODUCE", broker_id=2), request(5, "METADATA")],
+        [
+            latency(5, "avg", 8),
+            request(5, "FETCH"),
+            request(5, "PRODUCE", broker_id=2),
+            request(5, "METADATA"),
+        ],
         [(8, None, None, None)],
     ),
     (
         "a coordinator's connection is left out",
         [latency(5, "avg", 8, node_kind="coordinator"), latency(5, "avg", 8, node_id=None)],
-        [],
         [(8, None, None, None)],
     ),
     (
         "a client without a client.id",
-        [latency(5, "avg", 8, client_id=None)],
-        [request(5, "PRODUCE", client_id=None)],
+        [latency(5, "avg", 8, client_id=None), request(5, "PRODUCE", client_id=None)],
         [(8, None, 2, 6)],
     ),
     (
         "hostile text is data",
-        [latency(5, "avg", 8, client_id=HOSTILE)],
-        [request(5, "PRODUCE", client_id=HOSTILE), request(5, "PRODUCE", client_id="other")],
+        [
+            latency(5, "avg", 8, client_id=HOSTILE),
+            request(5, "PRODUCE", client_id=HOSTILE),
+            request(5, "PRODUCE", client_id="other"),
+        ],
         [(8, None, 2, 6)],
     ),
 )
-def test_latency(
-    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    assert picked(answer_of("client_latency", points, requests), *LATENCY) == expected
+def test_latency(told: list[Row], expected: Picked) -> None:
+    assert picked(answer_of("client_latency", told), *LATENCY) == expected
 
 
-def test_latency_tells_nodes_kinds_and_instances_apart(answer_of: Any) -> None:
-    actual = answer_of(
-        "client_latency",
-        [
-            latency(5, "avg", 8),
-            latency(5, "avg", 9, client_instance_id="i2"),
-            latency(5, "avg", 7, "consumer", node_id=2),
-        ],
-        [request(5, "PRODUCE"), request(6, "PRODUCE")],
-    )
+def test_latency_tells_nodes_kinds_and_instances_apart() -> None:
+    points = [
+        latency(5, "avg", 8),
+        latency(5, "avg", 9, client_instance_id="i2"),
+        latency(5, "avg", 7, "consumer", node_id=2),
+    ]
+    actual = answer_of("client_latency", [*points, request(5, "PRODUCE"), request(6, "PRODUCE")])
     names = ("api", "broker_id", "client_instance_id", "latency_avg_ms", "broker_requests")
     assert picked(actual, *names) == [
         ("FETCH", 2, "i1", 7, None),
@@ -120,11 +113,11 @@ PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unk
 
 
 @cases(
-    ("points", "requests", "expected"),
+    ("told", "expected"),
     (
         "librdkafka measures the time for which its connection is muted",
-        [latency(5, "avg", 650, **RDK)],
         [
+            latency(5, "avg", 650, **RDK),
             request(1, "PRODUCE", throttle_time_ms=1_200.0),
             request(2, "PRODUCE", throttle_time_ms=0.0),
         ],
@@ -132,75 +125,63 @@ PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unk
     ),
     (
         "the Java client waits before it sends",
-        [latency(5, "avg", 50)],
-        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [latency(5, "avg", 50), request(1, "PRODUCE", throttle_time_ms=1_200.0)],
         [(1, 0, 48, None)],
     ),
     (
         "how another client measures is not known",
-        [latency(5, "avg", 50, client_software_name="franz-go")],
-        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [
+            latency(5, "avg", 50, client_software_name="franz-go"),
+            request(1, "PRODUCE", throttle_time_ms=1_200.0),
+        ],
         [(1, None, None, "throttled")],
     ),
     (
         "nor does it matter where nothing was throttled",
-        [latency(5, "avg", 50, client_software_name="franz-go")],
-        [request(1, "PRODUCE")],
+        [latency(5, "avg", 50, client_software_name="franz-go"), request(1, "PRODUCE")],
         [(0, 0, 48, None)],
     ),
     (
         "no part of a time is negative",
-        [latency(5, "avg", 1)],
-        [request(1, "PRODUCE")],
+        [latency(5, "avg", 1), request(1, "PRODUCE")],
         [(0, 0, None, "windows_differ")],
     ),
     (
         "nor is it where a throttle is longer than the latency",
-        [latency(5, "avg", 50, **RDK)],
-        [request(1, "PRODUCE", throttle_time_ms=1_200.0)],
+        [latency(5, "avg", 50, **RDK), request(1, "PRODUCE", throttle_time_ms=1_200.0)],
         [(1, 1_200, None, "windows_differ")],
     ),
     (
         "requests of two instances cannot be distinguished",
-        SHARED,
-        [request(1, "PRODUCE")],
+        [*SHARED, request(1, "PRODUCE")],
         [(0, 0, None, "shared_client_id")] * 2,
     ),
     (
         "a client that pushes its maximum alone",
-        [latency(5, "max", 8)],
-        [request(1, "PRODUCE")],
+        [latency(5, "max", 8), request(1, "PRODUCE")],
         [(0, 0, None, "no_latency")],
     ),
-    ("a broker that ships no log", [latency(5, "avg", 8)], [], [(None, None, None, "no_requests")]),
+    ("a broker that ships no log", [latency(5, "avg", 8)], [(None, None, None, "no_requests")]),
 )
-def test_a_latency_is_split_or_says_why_not(
-    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    assert picked(answer_of("client_latency", points, requests), *PARTS) == expected
+def test_a_latency_is_split_or_says_why_not(told: list[Row], expected: Picked) -> None:
+    assert picked(answer_of("client_latency", told), *PARTS) == expected
 
 
-def test_a_broker_is_not_slow_because_of_a_throttled_client(
-    warehouse: Warehouse, fill: Fill
-) -> None:
-    fill(
-        "client_metrics",
-        [
+def test_a_broker_is_not_slow_because_of_a_throttled_client() -> None:
+    content = {
+        "client_metrics": [
             latency(5, "avg", 650, **RDK),
             latency(5, "max", 2_000, **RDK),
             latency(6, "avg", 10, client_id="calm", client_instance_id="i2"),
             latency(6, "avg", 99, client_id="go", client_software_name="franz-go"),
         ],
-    )
-    fill(
-        "requests",
-        [
+        "requests": [
             request(1, "PRODUCE", throttle_time_ms=630.0),
             request(2, "PRODUCE", client_id="calm"),
             request(3, "PRODUCE", client_id="go", throttle_time_ms=9.0),
         ],
-    )
-    (row,) = rows(warehouse, "SELECT * FROM slowest_brokers")
+    }
+    (row,) = view("slowest_brokers", content)
     assert (row["clients"], row["latency_p95_ms"], row["latency_max_ms"]) == (2, 20, None)
     assert row["latency_weighted_avg_ms"] == 15
 
@@ -210,42 +191,47 @@ def throttle(second: float, value: float, **others: Any) -> Row:
 
 
 @cases(
-    ("points", "requests", "expected"),
+    ("told", "expected"),
     (
         "both know of it, over all brokers",
-        [throttle(5, 30), throttle(15, 50), throttle(25, NAN)],
         [
+            throttle(5, 30),
+            throttle(15, 50),
+            throttle(25, NAN),
             request(1, "PRODUCE", throttle_time_ms=50.0),
             request(2, "PRODUCE", throttle_time_ms=30.0, broker_id=2),
             request(3, "PRODUCE"),
         ],
         [("i1", "PRODUCE", 50, 80, 2, 3)],
     ),
-    ("only the client tells", [throttle(5, 0)], [], [("i1", "PRODUCE", 0, None, None, None)]),
+    ("only the client tells", [throttle(5, 0)], [("i1", "PRODUCE", 0, None, None, None)]),
     (
         "only the broker tells, and only of throttling",
-        [],
         [request(1, "FETCH", throttle_time_ms=9.0), request(1, "PRODUCE")],
         [(None, "FETCH", None, 9, 1, 1)],
     ),
     (
         "a consumer",
-        [gauge(5, "consumer.fetch.manager.fetch.throttle.time.max", 4)],
-        [request(1, "FETCH", throttle_time_ms=4.0), request(1, "FETCH", replica_id=2)],
+        [
+            gauge(5, "consumer.fetch.manager.fetch.throttle.time.max", 4),
+            request(1, "FETCH", throttle_time_ms=4.0),
+            request(1, "FETCH", replica_id=2),
+        ],
         [("i1", "FETCH", 4, 4, 1, 1)],
     ),
     (
         "a share consumer",
-        [gauge(5, "consumer.share.fetch.manager.fetch.throttle.time.max", 9_658)],
-        [request(1, "SHARE_FETCH", throttle_time_ms=9_658.0), request(1, "FETCH")],
+        [
+            gauge(5, "consumer.share.fetch.manager.fetch.throttle.time.max", 9_658),
+            request(1, "SHARE_FETCH", throttle_time_ms=9_658.0),
+            request(1, "FETCH"),
+        ],
         [("i1", "SHARE_FETCH", 9_658, 9_658, 1, 1)],
     ),
-    ("nothing to tell", [throttle(5, NAN)], [request(1, "PRODUCE")], []),
+    ("nothing to tell", [throttle(5, NAN), request(1, "PRODUCE")], []),
 )
-def test_throttle(
-    answer_of: Any, points: list[Row], requests: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    actual = answer_of("client_throttle", points, requests)
+def test_throttle(told: list[Row], expected: Picked) -> None:
+    actual = answer_of("client_throttle", told)
     of_broker = ("broker_throttle_time_ms", "broker_throttled_requests", "broker_requests")
     names = ("client_instance_id", "api", "throttle_time_max_ms", *of_broker)
     assert picked(actual, *names) == expected

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...rows import HOSTILE, Row, altered, at, config, limited, reassigned, setting
-from .view_tables import make_tables, picked, rows
+from ...rows import HOSTILE, Row, altered, at, config, limited, reassigned, row, setting
+from .view_tables import Tables, picked, view
 
 LEADERS = "leader.replication.throttled.replicas"
 RATE = "leader.replication.throttled.rate"
@@ -24,8 +22,8 @@ def emptied(second: float, **others: Any) -> Row:
 
 def last(second: float, operation: str, value: str | None, **others: Any) -> Row:
     """What is told of the last alteration."""
-    row = {"altered_at": at(second), "operation": operation, "config_value": value}
-    return row | {"principal": "User:admin", "is_own": False, "is_order_known": True} | others
+    about = {"altered_at": at(second), "operation": operation, "config_value": value}
+    return about | {"principal": "User:admin", "is_own": False, "is_order_known": True} | others
 
 
 @cases(
@@ -82,15 +80,12 @@ def last(second: float, operation: str, value: str | None, **others: Any) -> Row
         last(1, "SET", "5"),
     ),
 )
-def test_the_last_alteration_of_a_config(
-    warehouse: Warehouse, alterations: list[Row], writer: Row
-) -> None:
-    make_tables(warehouse, {"config_alterations": alterations, "settings": OURS})
-    (row,) = rows(warehouse, "SELECT * FROM config_writers")
-    assert {name: row[name] for name in writer} == writer
+def test_the_last_alteration_of_a_config(alterations: list[Row], writer: Row) -> None:
+    content = {"config_alterations": alterations, "settings": OURS}
+    assert picked(view("config_writers", content), *writer) == [tuple(writer.values())]
 
 
-def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
+def test_entities_of_quotas_are_told_apart() -> None:
     entities: list[Row] = [
         {},
         {"entity_name": ""},
@@ -105,24 +100,17 @@ def test_entities_of_quotas_are_told_apart(warehouse: Warehouse) -> None:
         for n, entity in enumerate(entities)
         for later in (0, 1)
     ]
-    make_tables(warehouse, {"config_alterations": alterations})
-    sql = "SELECT * FROM config_writers ORDER BY altered_at"
-    names = ("entity_type", "entity_name", "entity_client_id", "altered_at", "is_own")
-    assert picked(rows(warehouse, sql), *names) == [
-        (
-            entity.get("entity_type", "user"),
-            entity.get("entity_name", "alice"),
-            entity.get("entity_client_id"),
-            at(10 * n + 1),
-            None,
-        )
-        for n, entity in enumerate(entities)
-    ]
+    actual = view("config_writers ORDER BY altered_at", {"config_alterations": alterations})
+    names = ("entity_type", "entity_name", "entity_client_id")
+    alice = {"entity_type": "user", "entity_name": "alice", "entity_client_id": None}
+    expected = [tuple((alice | entity)[name] for name in names) for entity in entities]
+    assert picked(actual, *names) == expected
+    last_ones = [(at(10 * n + 1), None) for n in range(len(entities))]
+    assert picked(actual, "altered_at", "is_own") == last_ones
 
 
-def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
-    make_tables(warehouse, {"settings": OURS} | content)
-    actual = rows(warehouse, "SELECT * FROM other_config_managers ORDER BY first_seen, kind")
+def managers(content: Tables, *names: str) -> list[Any]:
+    actual = view("other_config_managers ORDER BY first_seen, kind", {"settings": OURS} | content)
     return picked(actual, "kind", *names)
 
 
@@ -149,15 +137,13 @@ def managers(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -
         (HOSTILE, HOSTILE, "other"),
     ],
 )
-def test_a_program_is_told_by_its_names(
-    warehouse: Warehouse, principal: str, client_id: str | None, kind: str
-) -> None:
+def test_a_program_is_told_by_its_names(principal: str, client_id: str | None, kind: str) -> None:
     program = {"principal": principal, "client_id": client_id}
     content = {"config_alterations": [altered(1, RATE, "5", **program)]}
-    assert managers(warehouse, content, "principal", "client_id") == [(kind, principal, client_id)]
+    assert managers(content, "principal", "client_id") == [(kind, principal, client_id)]
 
 
-def test_what_a_program_alters_and_when(warehouse: Warehouse) -> None:
+def test_what_a_program_alters_and_when() -> None:
     content = {
         "config_alterations": [
             altered(1, LEADERS, "0:1"),
@@ -179,13 +165,13 @@ def test_what_a_program_alters_and_when(warehouse: Warehouse) -> None:
     }
     names = ("entity_types", "alterations", "evidence_code", "evidence", "first_seen", "last_seen")
     both = "ALTER_PARTITION_REASSIGNMENTS,INCREMENTAL_ALTER_CONFIGS"
-    assert managers(warehouse, content, *names) == [
+    assert managers(content, *names) == [
         ("kafka-reassign-partitions", "broker,replicas,topic", 3, "requests", both, at(1), at(3)),
         ("admin_client", "user", 3, "requests", "ALTER_CLIENT_QUOTAS", at(20), at(31)),
     ]
 
 
-def test_how_many_entities_a_writer_altered_in_its_last_day(warehouse: Warehouse) -> None:
+def test_how_many_entities_a_writer_altered_in_its_last_day() -> None:
     day_s = 24 * 3_600
     content = {
         "config_alterations": [
@@ -196,19 +182,13 @@ def test_how_many_entities_a_writer_altered_in_its_last_day(warehouse: Warehouse
             limited(day_s + 7, "consumer_byte_rate", "5", entity_name="u1", entity_client_id="a"),
         ]
     }
-    assert managers(warehouse, content, "alterations", "recent_entities") == [
-        ("admin_client", 7, 4)
-    ]
+    assert managers(content, "alterations", "recent_entities") == [("admin_client", 7, 4)]
 
 
-def test_traces_of_programs_that_a_snapshot_found(warehouse: Warehouse) -> None:
+def test_traces_of_programs_that_a_snapshot_found() -> None:
     names = ("__CruiseControlMetrics", "__KafkaCruiseControlModelTrainingSamples", "orders")
     names += ("strimzi.cruisecontrol.metrics", "__strimzi_store_topic", "CruiseControl")
-    topics = [
-        {"cluster_id": "c1", "event_time": at(n), "topic_id": f"t{n}", "topic": name}
-        | {"is_removed": False}
-        for n, name in enumerate(names)
-    ]
+    topics = [row("topics", n, {}, topic_id=f"t{n}", topic=name) for n, name in enumerate(names)]
     removed = topics[1] | {"event_time": at(60), "is_removed": True}
     callback = {"entity_type": "broker", "config_value": "com.x.Callback"}
     configs = [
@@ -216,27 +196,17 @@ def test_traces_of_programs_that_a_snapshot_found(warehouse: Warehouse) -> None:
         for n, name, extra in ((70, "1", callback), (71, "2", callback), (72, "3", {}))
     ]
     content = {"topics": [*topics, removed], "configs": configs}
-    columns = (
-        "evidence_code",
-        "evidence",
-        "entity_types",
-        "first_seen",
-        "last_seen",
-        "principal",
-        "alterations",
-    )
-    assert managers(warehouse, content, *columns) == [
+    columns = ("evidence_code", "evidence", "entity_types", "first_seen", "last_seen")
+    of_callback = ("quota_callback", "quota_callback", "com.x.Callback", "user", at(70))
+    assert managers(content, *columns, "principal", "alterations") == [
         ("cruise_control", "topic", names[0], None, at(0), None, None, None),
         ("cruise_control", "topic", names[1], None, at(1), at(60), None, None),
         ("cruise_control", "topic", names[3], None, at(3), None, None, None),
         ("strimzi", "topic", names[4], None, at(4), None, None, None),
-        (
-            *("quota_callback", "quota_callback", "com.x.Callback", "user"),
-            *(at(70), None, None, None),
-        ),
+        (*of_callback, None, None, None),
     ]
 
 
-def test_without_a_known_login_everybody_is_another(warehouse: Warehouse) -> None:
+def test_without_a_known_login_everybody_is_another() -> None:
     content = {"config_alterations": [altered(1, RATE, "5", principal=US)], "settings": []}
-    assert managers(warehouse, content, "principal") == [("kafka-reassign-partitions", US)]
+    assert managers(content, "principal") == [("kafka-reassign-partitions", US)]

@@ -1,8 +1,8 @@
 """Cordoned log dirs (KIP-1066): which brokers take no replica, and what is not advised then."""
 
 from ...cases import cases
-from ...rows import Row, at, choice, config
-from .view_tables import by_case, picked
+from ...rows import Row, choice, config, row
+from .view_tables import Picked, assert_shown, view
 
 
 def set_on(broker_id: int, key: str, value: str | None, second: float = 0) -> Row:
@@ -19,7 +19,7 @@ def configs(cordoned: str | None, log_dirs: str | None = "/a,/b", second: float 
     ]
 
 
-CORDONED: dict[str, tuple[list[Row], list[tuple[int | None, int | None, bool]]]] = {
+CORDONED: dict[str, tuple[list[Row], Picked]] = {
     "none": (configs(""), []),
     "a broker before 4.3": (configs(None), []),
     "one of two": (configs("/b"), [(2, 1, True)]),
@@ -34,18 +34,12 @@ CORDONED: dict[str, tuple[list[Row], list[tuple[int | None, int | None, bool]]]]
 
 
 def test_which_brokers_take_no_replica() -> None:
-    cases = {case: {"configs": rows} for case, (rows, _) in CORDONED.items()}
-    actual = by_case(cases, "SELECT * FROM cordoned_brokers")
+    cases = {case: ({"configs": rows}, expected) for case, (rows, expected) in CORDONED.items()}
     names = ("log_dirs", "cordoned_log_dirs", "takes_replicas")
-    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
-        case: expected for case, (_, expected) in CORDONED.items()
-    }
+    assert_shown(cases, "cordoned_brokers", *names)
 
 
-BROKERS: list[Row] = [
-    {"event_time": at(0), "broker_id": n, "rack": rack, "is_removed": False}
-    for n, rack in ((1, "az-b"), (2, "az-a"), (3, "az-b"))
-]
+BROKERS = [row("brokers", 0, {}, broker_id=n, rack=f"az-{rack}") for n, rack in enumerate("bab", 1)]
 FAR = choice(0, 9, recommended_reason="no_replica_in_rack", avoidable_bytes=0)
 
 
@@ -61,5 +55,4 @@ def test_no_replica_is_to_be_placed_where_all_is_cordoned(
 ) -> None:
     set_there = [set_on(broker_id, "cordoned.log.dirs", value) for broker_id, value in cordoned]
     content = {"preferred_replicas": [FAR], "brokers": BROKERS, "configs": set_there}
-    rows = by_case({"c": content}, "SELECT * FROM replica_advice")["c"]
-    assert [row["advice"] for row in rows] == expected
+    assert [row["advice"] for row in view("replica_advice", content)] == expected

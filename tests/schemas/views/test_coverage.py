@@ -3,239 +3,213 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ... import rows as tables
 from ...cases import cases
-from ...delta_tables import Fill
-from ...rows import INSTANCE, at, row
-from .view_tables import rows
+from ...rows import INSTANCE, Row, at, row
+from .view_tables import picked, view
 
 DAY_S = 86_400
 
 
-def push(second: float, **others: Any) -> dict[str, Any]:
+def push(second: float, **others: Any) -> Row:
     nothing = dict.fromkeys(("compression", "wire_bytes", "decoded_bytes"))
     return tables.push(second, **nothing | others)
 
 
-def rejected(second: float, error_code: int, **others: Any) -> dict[str, Any]:
+def pushes(*seconds: float) -> list[Row]:
+    return [push(second) for second in seconds]
+
+
+def left(second: float) -> Row:
+    """Its last push, by which it takes its leave."""
+    return push(second, terminating=True)
+
+
+def rejected(second: float, error_code: int, **others: Any) -> Row:
     return push(second, accepted=False, error_code=error_code, **others)
 
 
-def requested(second: float, interval_s: int = 10, **others: Any) -> dict[str, Any]:
+def requested(second: float, interval_s: int = 10, **others: Any) -> Row:
     answer = {"error_code": 0, "push_interval_ms": interval_s * 1_000, "requested_metrics": ["*"]}
     return row("telemetry_subscriptions", second, INSTANCE | answer | others)
 
 
-def another(second: float) -> dict[str, Any]:
+def another(second: float) -> Row:
     """Another client's contact: time goes on."""
     return requested(second, client_instance_id="other")
 
 
-def requested_nothing(second: float) -> dict[str, Any]:
+def requested_nothing(second: float) -> Row:
     """No subscription matches the client: it is to ask again in five minutes, and not to push."""
     return requested(second, interval_s=300, requested_metrics=[])
 
 
-def answered(second: float, interval_s: int) -> dict[str, Any]:
+def answered(second: float, interval_s: int) -> Row:
     """A push as the receiver tells it, with the interval the broker knew then."""
     interval_ms = interval_s * 1_000
     return push(second, route="receiver", error_code=None, push_interval_ms=interval_ms)
 
 
-def removed(before_day: int, **others: Any) -> dict[str, Any]:
+def removed(before_day: int, **others: Any) -> Row:
     """What upkeep tells of rows past their retention."""
     batch = {"job": "upkeep", "query_id": "upkeep c1", "batch_id": 1, "row_count": 10}
     count = {"target": "telemetry_pushes", "outcome": "removed", "reason": "past_retention"}
     return row("pipeline_progress", before_day * DAY_S, batch | count | others)
 
 
-@pytest.fixture
-def covered(warehouse: Warehouse, fill: Fill) -> Any:
-    def covered_rows(
-        pushes: list[dict[str, Any]],
-        answers: list[dict[str, Any]],
-        removals: Sequence[dict[str, Any]] = (),
-    ) -> list[dict[str, Any]]:
-        fill("telemetry_pushes", pushes)
-        fill("telemetry_subscriptions", answers)
-        fill("pipeline_progress", [*removals])
-        sql = "SELECT * FROM client_coverage WHERE client_instance_id = 'i1'"
-        return rows(warehouse, sql)
-
-    return covered_rows
+def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
+    """The coverage of i1 by pushes and by requests for a subscription."""
+    content = {
+        "telemetry_pushes": [row for row in contacts if "payload_sha256" in row],
+        "telemetry_subscriptions": [row for row in contacts if "payload_sha256" not in row],
+        "pipeline_progress": [*removals],
+    }
+    return view("client_coverage WHERE client_instance_id = 'i1'", content)
 
 
 @cases(
-    ("pushes", "answers", "expected"),
-    (
-        "each push a little late",
-        [push(10), push(20.4), push(31)],
-        [requested(0)],
-        {"state": "active", "accepted_pushes": 3, "missing_pushes": 0, "missing_share": 0.0},
-    ),
-    (
-        "two pushes that never came",
-        [push(10), push(40)],
-        [requested(0)],
-        {"expected_pushes": 4, "missing_pushes": 2, "missing_share": 0.5},
-    ),
-    (
-        "silent since",
-        [push(10)],
-        [requested(0), another(40)],
-        {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
-    ),
+    ("contacts", "expected"),
+    ("each push a little late", [requested(0), *pushes(10, 20.4, 31)], ("active", 10, 3, 0, 3, 0)),
+    ("two pushes that never came", [requested(0), *pushes(10, 40)], ("active", 10, 2, 0, 4, 2)),
+    ("silent since", [requested(0), another(40), push(10)], ("vanished", 10, 1, 0, 4, 3)),
     (
         "took its leave",
-        [push(10), push(12, terminating=True)],
-        [requested(0), another(500)],
-        {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 0},
+        [requested(0), another(500), push(10), left(12)],
+        ("terminated", 10, 2, 0, 2, 0),
     ),
     (
         "silent before it took its leave",
-        [push(10), push(45, terminating=True)],
-        [requested(0), another(500)],
-        {"state": "terminated", "accepted_pushes": 2, "missing_pushes": 3},
+        [requested(0), another(500), push(10), left(45)],
+        ("terminated", 10, 2, 0, 5, 3),
     ),
     (
         "told to stop",
-        [push(10), rejected(20, 87)],
-        [requested(0), another(500)],
-        {"state": "cut_off", "rejected_pushes": 1, "missing_pushes": 0},
+        [requested(0), another(500), push(10), rejected(20, 87)],
+        ("cut_off", 10, 1, 1, 1, 0),
     ),
     (
         "went on all the same",
-        [push(10), rejected(20, 87), push(30)],
-        [requested(0), another(40)],
-        {"state": "active", "rejected_pushes": 1, "missing_pushes": 1},
+        [requested(0), another(40), push(10), rejected(20, 87), push(30)],
+        ("active", 10, 2, 1, 3, 1),
     ),
     (
         "only throttled so far",
-        [rejected(20, 89)],
-        [requested(0), another(30)],
-        {"state": "active", "expected_pushes": 0, "missing_share": None},
+        [requested(0), another(30), rejected(20, 89)],
+        ("active", 10, 0, 1, 0, 0),
     ),
     (
         "asked and never heard of again",
-        [],
         [requested(0), another(500)],
-        {"state": "never_pushed", "subscription_requests": 1, "missing_pushes": 0},
+        ("never_pushed", 10, 0, 0, 0, 0),
     ),
     (
         "another interval on the way",
-        [push(10), push(20), push(50), push(80)],
-        [requested(0), requested(21, interval_s=30), another(90)],
-        {"state": "active", "push_interval_ms": 30_000, "missing_pushes": 0},
+        [requested(0), requested(21, interval_s=30), another(90), *pushes(10, 20, 50, 80)],
+        ("active", 30, 4, 0, 4, 0),
     ),
     (
         "a shorter interval: only the push that was rejected is missing",
-        [push(300), push(600), rejected(900, 117), push(910), push(920), push(930)],
-        [requested(0, interval_s=300), requested(900)],
-        {"push_interval_ms": 10_000, "expected_pushes": 6, "missing_pushes": 1},
+        [
+            requested(0, interval_s=300),
+            requested(900),
+            *pushes(300, 600),
+            rejected(900, 117),
+            *pushes(910, 920, 930),
+        ],
+        ("active", 10, 5, 1, 6, 1),
     ),
     (
         "silent before a longer interval",
-        [push(10), push(511)],
-        [requested(0), requested(211, interval_s=300)],
-        {"push_interval_ms": 300_000, "missing_pushes": 20},
+        [requested(0), requested(211, interval_s=300), *pushes(10, 511)],
+        ("active", 300, 2, 0, 22, 20),
     ),
     (
         "silent before a longer interval, and took its leave in it",
-        [push(10), push(45, terminating=True)],
-        [requested(0), requested(40, interval_s=300)],
-        {"state": "terminated", "missing_pushes": 3},
+        [requested(0), requested(40, interval_s=300), push(10), left(45)],
+        ("terminated", 300, 2, 0, 5, 3),
     ),
     (
         "asked for nothing for an hour",
-        [push(80), push(90), rejected(100, 117), push(3710), push(3720)],
-        [requested(0), *(requested_nothing(s) for s in range(100, 3700, 300)), requested(3700)],
-        {"state": "active", "accepted_pushes": 4, "missing_pushes": 1},
+        [
+            requested(0),
+            *(requested_nothing(s) for s in range(100, 3700, 300)),
+            requested(3700),
+            *pushes(80, 90),
+            rejected(100, 117),
+            *pushes(3710, 3720),
+        ],
+        ("active", 10, 4, 1, 5, 1),
     ),
     (
         "asked for nothing, and silent since",
-        [push(10)],
-        [requested(0), requested_nothing(20), another(7200)],
-        {"state": "vanished", "missing_pushes": 0},
+        [requested(0), requested_nothing(20), another(7200), push(10)],
+        ("vanished", 300, 1, 0, 1, 0),
     ),
     (
         "silent for an hour until it asked once more, and since then",
-        [push(10)],
-        [requested(0), requested(3600), another(7200)],
-        {"state": "vanished", "missing_pushes": 359 + 6},
+        [requested(0), requested(3600), another(7200), push(10)],
+        ("vanished", 10, 1, 0, 366, 365),
     ),
     (
         "what a client owes that is silent ends after a minute",
-        [push(1)],
-        [requested(0, interval_s=1), another(3600)],
-        {"state": "vanished", "expected_pushes": 61, "missing_pushes": 60},
+        [requested(0, interval_s=1), another(3600), push(1)],
+        ("vanished", 1, 1, 0, 61, 60),
     ),
     (
         "or after three intervals, where these are longer",
-        [push(300)],
-        [requested(0, interval_s=300), another(7200)],
-        {"state": "vanished", "expected_pushes": 4, "missing_pushes": 3},
+        [requested(0, interval_s=300), another(7200), push(300)],
+        ("vanished", 300, 1, 0, 4, 3),
     ),
     (
         "asks and asks, and pushes no more",
-        [push(10)],
-        [requested(s) for s in (0, *range(11, 71))],
-        {"state": "active", "missing_pushes": 6},
+        [*(requested(s) for s in (0, *range(11, 71))), push(10)],
+        ("active", 10, 1, 0, 7, 6),
     ),
     (
         "a push by two ways",
-        [push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
-        [requested(0)],
-        {"accepted_pushes": 2, "missing_pushes": 0},
+        [requested(0), push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
+        ("active", 10, 2, 0, 2, 0),
     ),
     (
         "two empty pushes",
-        [push(10, payload_sha256="e"), push(20, payload_sha256="e")],
-        [requested(0)],
-        {"accepted_pushes": 2, "missing_pushes": 0},
+        [requested(0), push(10, payload_sha256="e"), push(20, payload_sha256="e")],
+        ("active", 10, 2, 0, 2, 0),
     ),
-    (
-        "by the receiver alone",
-        [answered(10, 10), answered(20, 10), answered(40, 10)],
-        [],
-        {"accepted_pushes": 3, "missing_pushes": 1, "push_interval_ms": 10_000},
-    ),
+    ("by the receiver alone", [answered(s, 10) for s in (10, 20, 40)], ("active", 10, 3, 0, 4, 1)),
     (
         "by the receiver alone, which does not tell when another interval began",
-        [
-            answered(300, 300),
-            answered(600, 300),
-            answered(910, 10),
-            answered(920, 10),
-            answered(1220, 300),
-        ],
-        [],
-        {"accepted_pushes": 5, "missing_pushes": 0, "push_interval_ms": 300_000},
+        [*(answered(s, 300) for s in (300, 600, 1220)), answered(910, 10), answered(920, 10)],
+        ("active", 300, 5, 0, 5, 0),
     ),
     (
         "several brokers",
-        [push(10), push(20, broker_id=3)],
-        [requested(0, broker_id=2)],
-        {"broker_ids": [1, 2, 3], "first_push": at(10), "last_push": at(20)},
+        [requested(0, broker_id=2), push(10), push(20, broker_id=3)],
+        ("active", 10, 2, 0, 2, 0),
     ),
-    (
-        "nobody knows the interval",
-        [push(10), push(20)],
-        [],
-        {"state": "active", "push_interval_ms": None, "missing_pushes": 0},
-    ),
+    ("nobody knows the interval", pushes(10, 20), ("active", None, 2, 0, 2, 0)),
 )
-def test_coverage(
-    covered: Any,
-    pushes: list[dict[str, Any]],
-    answers: list[dict[str, Any]],
-    expected: dict[str, Any],
-) -> None:
-    (row,) = covered(pushes, answers)
-    assert {name: row[name] for name in expected} == expected
+def test_coverage(contacts: list[Row], expected: tuple[Any, ...]) -> None:
+    (row,) = covered(contacts)
+    state, interval_s, *counts = expected
+    assert (row["state"], row["push_interval_ms"]) == (state, interval_s and interval_s * 1_000)
+    kinds = ("accepted_pushes", "rejected_pushes", "expected_pushes", "missing_pushes")
+    assert [row[kind] for kind in kinds] == counts
+
+
+@cases(
+    ("contacts", "share"),
+    ("none is missing", [requested(0), *pushes(10, 20.4, 31)], 0.0),
+    ("half are", [requested(0), *pushes(10, 40)], 0.5),
+    ("none is due", [requested(0), another(30), rejected(20, 89)], None),
+)
+def test_the_share_that_is_missing(contacts: list[Row], share: float | None) -> None:
+    assert picked(covered(contacts), "missing_share") == [(share,)]
+
+
+def test_contacts_of_a_client_at_several_brokers() -> None:
+    contacts = [requested(0, broker_id=2), push(10), push(20, broker_id=3)]
+    names = ("broker_ids", "first_push", "last_push", "subscription_requests")
+    assert picked(covered(contacts), *names) == [([1, 2, 3], at(10), at(20), 1)]
 
 
 @cases(
@@ -262,24 +236,18 @@ def test_coverage(
     ("there in the last week", [], [-6.9], [], ["never_pushed"]),
 )
 def test_nothing_is_said_of_pushes_that_upkeep_may_have_removed(
-    covered: Any,
-    pushes: list[dict[str, Any]],
-    days: list[float],
-    removals: list[dict[str, Any]],
-    states: list[str],
+    pushes: list[Row], days: list[float], removals: list[Row], states: list[str]
 ) -> None:
-    rows = covered(pushes, [*(requested(day * DAY_S) for day in days), another(0)], removals)
+    rows = covered([*(requested(day * DAY_S) for day in days), *pushes, another(0)], removals)
     assert [row["state"] for row in rows] == states
 
 
-def test_batches_of_a_collector_are_no_client(warehouse: Warehouse, fill: Fill) -> None:
-    fill("telemetry_pushes", [push(1, client_instance_id=None, route="otlp")])
-    fill("telemetry_subscriptions", [])
-    fill("pipeline_progress", [])
-    assert rows(warehouse, "SELECT * FROM client_coverage") == []
+def test_batches_of_a_collector_are_no_client() -> None:
+    content = {"telemetry_pushes": [push(1, client_instance_id=None, route="otlp")]}
+    assert view("client_coverage", content) == []
 
 
-def point(second: float, start: float, **others: Any) -> dict[str, Any]:
+def point(second: float, start: float, **others: Any) -> Row:
     metric = {"series_id": 1, "metric": "m", "kind": "sum", "temporality": "delta", "value": 1.0}
     given = metric | {"accepted": True, "payload_sha256": f"sha{second}"} | others
     return row("client_metrics", second, given, client_instance_id="i1", start_time=at(start))
@@ -291,29 +259,30 @@ def point(second: float, start: float, **others: Any) -> dict[str, Any]:
     ("the next point holds the lost one too", (30, 10), 0),
 )
 def test_a_rejected_delta_is_recovered_where_no_accepted_one_holds_it(
-    warehouse: Warehouse, fill: Fill, accepted_range: tuple[float, float], recovered: int
+    accepted_range: tuple[float, float], recovered: int
 ) -> None:
-    fill("telemetry_pushes", [push(10), rejected(20, 89), push(30)])
     second, start = accepted_range
-    fill("client_metrics", [point(10, 0), point(20, 10, accepted=False), point(second, start)])
-    (row,) = rows(warehouse, "SELECT * FROM telemetry_rejections")
+    content = {
+        "telemetry_pushes": [push(10), rejected(20, 89), push(30)],
+        "client_metrics": [point(10, 0), point(20, 10, accepted=False), point(second, start)],
+    }
+    (row,) = view("telemetry_rejections", content)
     assert (row["error_code"], row["pushes"], row["delta_points"]) == (89, 1, 1)
     assert row["error_name"] == "THROTTLING_QUOTA_EXCEEDED"
     assert row["recovered_points"] == recovered
 
 
-def test_points_of_a_payload_rejected_twice_count_once(warehouse: Warehouse, fill: Fill) -> None:
-    fill("telemetry_pushes", [rejected(20 + n, 89, payload_sha256="sha20") for n in (0, 1)])
-    fill("client_metrics", [point(20, 10, accepted=False)])
-    (row,) = rows(warehouse, "SELECT * FROM telemetry_rejections")
+def test_points_of_a_payload_rejected_twice_count_once() -> None:
+    content = {
+        "telemetry_pushes": [rejected(20 + n, 89, payload_sha256="sha20") for n in (0, 1)],
+        "client_metrics": [point(20, 10, accepted=False)],
+    }
+    (row,) = view("telemetry_rejections", content)
     assert (row["pushes"], row["delta_points"], row["recovered_points"]) == (2, 1, 1)
 
 
-def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first(
-    warehouse: Warehouse, fill: Fill
-) -> None:
-    fill("telemetry_pushes", [rejected(10, 89, payload_sha256="b"), push(10)])
-    fill("telemetry_subscriptions", [requested(0)])
-    sql = "SELECT error_code, previous_push FROM telemetry_contacts WHERE is_push = 1 ORDER BY 1"
-    contacts = rows(warehouse, sql)
-    assert [tuple(row.values()) for row in contacts] == [(0, None), (89, at(10))]
+def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first() -> None:
+    pushes = [rejected(10, 89, payload_sha256="b"), push(10)]
+    content = {"telemetry_pushes": pushes, "telemetry_subscriptions": [requested(0)]}
+    contacts = view("telemetry_contacts WHERE is_push = 1 ORDER BY error_code", content)
+    assert picked(contacts, "error_code", "previous_push") == [(0, None), (89, at(10))]

@@ -7,7 +7,7 @@ from quotaflow.pipelines.feedback.planning import plan_inputs
 
 from ...rows import Row, quota
 from .limit_rows import HISTORY_S, cluster, heap, history, ids, loop, rates, settings
-from .view_tables import by_case, picked
+from .view_tables import Tables, assert_outcomes, by_case
 
 USERS = ("erin", "frank", "grace")
 RATE = "producer_ids_rate"
@@ -19,9 +19,9 @@ CONF = {
 }
 
 
-def many(*more_rates: Row, users: tuple[str, ...] = USERS, **others: Any) -> dict[str, list[Row]]:
+def many(*more_rates: Row, users: tuple[str, ...] = USERS, **others: Any) -> Tables:
     """A cluster where more users offend than a plan limits; `more_rates` are of others."""
-    content: dict[str, list[Row]] = {"address_clients": history(), "producer_id_uses": []}
+    content: Tables = {"address_clients": history(), "producer_id_uses": []}
     content["producer_id_rates"] = list(more_rates)
     for number, user in enumerate(users):
         owner = {"principal": f"User:{user}", "client_address": f"10.0.0.{number + 5}"}
@@ -53,103 +53,84 @@ def default(value: float, **others: Any) -> Row:
     return quota(0, RATE, value, user=None, is_default_user=True, **others)
 
 
-PROPOSED = [("1.0", None, None)]
-SLOWS = [("1.0", None, "default_slows_others")]
-CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str | None, ...]]]] = {
-    "more offend than a plan limits": (many(), PROPOSED),
-    "a plan can limit each": (many(users=USERS[:2]), []),
-    "conf lets a plan limit more": (
-        many(settings=settings(**CONF | {"plan__max_entities": 5})),
-        [],
-    ),
-    "stock Kafka": (
-        many(settings=settings(**CONF | {"probe__producer_ids_rate": "refused: 42"})),
-        [],
-    ),
-    "conf has no default": (
-        many(settings=settings(**{k: v for k, v in CONF.items() if "default_quota_per" not in k})),
-        [],
-    ),
-    "settings of a release before": (
-        many(settings=settings(probe__producer_ids_rate="accepted")),
-        [],
-    ),
-    "no harm": (many(active_producers=heap(5)), []),
-    "one offender has a quota of its own": (
-        many(client_quotas=[quota(0, RATE, 9, user="erin")]),
-        [],
-    ),
-    "one offender has another quota of conf": (
-        many(
+CASES: dict[tuple[str | None, ...], dict[str, Tables]] = {
+    ("1.0", None, None): {
+        "more offend than a plan limits": many(),
+        "longer ago": many(*earlier(calm(), HISTORY_S + 3_600)),
+        "another as fast as the default": many(*calm(rate_per_s=1.0)),
+        "another with a quota of its own": many(
+            *calm(), client_quotas=[quota(0, RATE, 9, user="calm")]
+        ),
+        "ids that leaders hold are the same ids": many(*calm(kind="activation")),
+        "a default of a client id": many(client_quotas=[default(4.0, is_default_client_id=True)]),
+    },
+    (): {
+        "a plan can limit each": many(users=USERS[:2]),
+        "conf lets a plan limit more": many(settings=settings(**CONF | {"plan__max_entities": 5})),
+        "stock Kafka": many(
+            settings=settings(**CONF | {"probe__producer_ids_rate": "refused: 42"})
+        ),
+        "conf has no default": many(
+            settings=settings(**{k: v for k, v in CONF.items() if "default_quota_per" not in k})
+        ),
+        "settings of a release before": many(
+            settings=settings(probe__producer_ids_rate="accepted")
+        ),
+        "no harm": many(active_producers=heap(5)),
+        "one offender has a quota of its own": many(client_quotas=[quota(0, RATE, 9, user="erin")]),
+        "one offender has another quota of conf": many(
             producer_id_rates=[
                 *rates("User:erin", quota_per_s=1.5),
                 *rates("User:frank"),
                 *rates("User:grace"),
             ]
         ),
-        [],
-    ),
-    "conf does not allow it": (
-        many(settings=settings(**CONF | {"plan__default_quotas": "false"})),
-        [("1.0", None, "default_quota_off")],
-    ),
-    "it would slow another": (many(*calm()), SLOWS),
-    "it would slow another, and conf does not allow it": (
-        many(*calm(), settings=settings(**CONF | {"plan__default_quotas": "false"})),
-        SLOWS,
-    ),
-    "one fast second of a week": (many(*earlier(calm()[:1], HISTORY_S - 3_600)), SLOWS),
-    "longer ago": (many(*earlier(calm(), HISTORY_S + 3_600)), PROPOSED),
-    "another as fast as the default": (many(*calm(rate_per_s=1.0)), PROPOSED),
-    "another with a quota of its own": (
-        many(*calm(), client_quotas=[quota(0, RATE, 9, user="calm")]),
-        PROPOSED,
-    ),
-    "another with a quota of its client id alone": (
-        many(*calm(), client_quotas=[quota(0, RATE, 9, user="calm", client_id="app")]),
-        SLOWS,
-    ),
-    "another with another quota of its own": (
-        many(*calm(), client_quotas=[quota(0, "producer_byte_rate", 9, user="calm")]),
-        SLOWS,
-    ),
-    "another with a higher quota of conf": (many(*calm(quota_per_s=5.0)), SLOWS),
-    "an offender with a higher quota of conf": (
-        many(*rates("User:heidi", rate_per_s=9.0, quota_per_s=5.0)),
-        SLOWS,
-    ),
-    "an administrator": (many(*calm("User:admin")), SLOWS),
-    "quotaflow": (many(*calm("User:us")), SLOWS),
-    "a principal that is not known": (many(*calm(None)), SLOWS),  # type: ignore[arg-type]
-    "ids that leaders hold are the same ids": (many(*calm(kind="activation")), PROPOSED),
-    "a short history": (
-        many(settings=settings(**CONF | {"plan__address_history_s": 30 * 86_400})),
-        [("1.0", None, "default_history_short")],
-    ),
-    "a lower default is set": (many(client_quotas=[default(0.5)]), [("0.5", "0.5", None)]),
-    "a higher default is set": (many(client_quotas=[default(4.0)]), [("1.0", "4.0", None)]),
-    "a default of a client id": (
-        many(client_quotas=[default(4.0, is_default_client_id=True)]),
-        PROPOSED,
-    ),
-    "no second of more than a minute": (
-        many(settings=settings(**CONF | {"plan__offence_period_s": 36_000})),
-        [],
-    ),
+        "no second of more than a minute": many(
+            settings=settings(**CONF | {"plan__offence_period_s": 36_000})
+        ),
+    },
+    ("1.0", None, "default_quota_off"): {
+        "conf does not allow it": many(
+            settings=settings(**CONF | {"plan__default_quotas": "false"})
+        )
+    },
+    ("1.0", None, "default_slows_others"): {
+        "it would slow another": many(*calm()),
+        "it would slow another, and conf does not allow it": many(
+            *calm(), settings=settings(**CONF | {"plan__default_quotas": "false"})
+        ),
+        "one fast second of a week": many(*earlier(calm()[:1], HISTORY_S - 3_600)),
+        "another with a quota of its client id alone": many(
+            *calm(), client_quotas=[quota(0, RATE, 9, user="calm", client_id="app")]
+        ),
+        "another with another quota of its own": many(
+            *calm(), client_quotas=[quota(0, "producer_byte_rate", 9, user="calm")]
+        ),
+        "another with a higher quota of conf": many(*calm(quota_per_s=5.0)),
+        "an offender with a higher quota of conf": many(
+            *rates("User:heidi", rate_per_s=9.0, quota_per_s=5.0)
+        ),
+        "an administrator": many(*calm("User:admin")),
+        "quotaflow": many(*calm("User:us")),
+        "a principal that is not known": many(*calm(None)),
+    },
+    ("1.0", None, "default_history_short"): {
+        "a short history": many(
+            settings=settings(**CONF | {"plan__address_history_s": 30 * 86_400})
+        )
+    },
+    ("0.5", "0.5", None): {"a lower default is set": many(client_quotas=[default(0.5)])},
+    ("1.0", "4.0", None): {"a higher default is set": many(client_quotas=[default(4.0)])},
 }
-_OF_DEFAULT = """
-    SELECT * FROM desired_configs
-    WHERE entity_type = 'user' AND entity_name IS NULL AND config_key = 'producer_ids_rate'
-"""
+_OF_DEFAULT = (
+    "desired_configs"
+    " WHERE entity_type = 'user' AND entity_name IS NULL AND config_key = 'producer_ids_rate'"
+)
 
 
 def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
-    cases = {case: content for case, (content, _) in CASES.items()}
-    actual = by_case(cases, _OF_DEFAULT)
     names = ("config_value", "prior_value", "blocked_reason")
-    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
-        case: rows for case, (_, rows) in CASES.items()
-    }
+    actual = assert_outcomes(CASES, _OF_DEFAULT, *names)
     (row,) = actual["more offend than a plan limits"]
     assert plan_inputs.worded(row).reason.startswith(
         "3 users take producer ids faster than the default, and a plan limits 2 of them one by one"
@@ -158,31 +139,27 @@ def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
 
 
 def test_no_other_row_names_a_default() -> None:
-    cases = {case: content for case, (content, _) in CASES.items()}
-    sql = f"SELECT * FROM desired_configs WHERE entity_name IS NULL EXCEPT ({_OF_DEFAULT})"
+    cases = {case: tables for alike in CASES.values() for case, tables in alike.items()}
+    of_default = f"SELECT * FROM {_OF_DEFAULT}"
+    sql = f"SELECT * FROM desired_configs WHERE entity_name IS NULL EXCEPT ({of_default})"
     assert not any(by_case(cases, sql).values())
 
 
 ONE = {"users": USERS[:1]}
-LIMITS: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str | None]]]] = {
-    "no default": (many(**ONE), [("1.0", None)]),
-    "a default that limits as much": (many(**ONE, client_quotas=[default(1.0)]), []),
-    "a higher default": (many(**ONE, client_quotas=[default(4.0)]), [("1.0", None)]),
-    "an own quota beside the default": (
-        many(**ONE, client_quotas=[default(1.0), quota(0, RATE, 4.0, user="erin")]),
-        [("1.0", "4.0")],
-    ),
-    "an own quota that is lower": (
-        many(**ONE, client_quotas=[quota(0, RATE, 0.5, user="erin")]),
-        [("0.5", "0.5")],
-    ),
+OWN_QUOTA = {number: quota(0, RATE, number, user="erin") for number in (0.5, 4.0)}
+LIMITS: dict[tuple[str | None, ...], dict[str, Tables]] = {
+    ("1.0", None): {
+        "no default": many(**ONE),
+        "a higher default": many(**ONE, client_quotas=[default(4.0)]),
+    },
+    (): {"a default that limits as much": many(**ONE, client_quotas=[default(1.0)])},
+    ("1.0", "4.0"): {
+        "an own quota beside the default": many(**ONE, client_quotas=[default(1.0), OWN_QUOTA[4.0]])
+    },
+    ("0.5", "0.5"): {"an own quota that is lower": many(**ONE, client_quotas=[OWN_QUOTA[0.5]])},
 }
 
 
 def test_a_user_is_limited_beside_the_default() -> None:
-    cases = {case: content for case, (content, _) in LIMITS.items()}
-    sql = "SELECT * FROM desired_configs WHERE entity_name = 'erin'"
-    actual = by_case(cases, sql)
-    assert {case: picked(rows, "config_value", "prior_value") for case, rows in actual.items()} == {
-        case: rows for case, (_, rows) in LIMITS.items()
-    }
+    of_erin = "desired_configs WHERE entity_name = 'erin'"
+    assert_outcomes(LIMITS, of_erin, "config_value", "prior_value")

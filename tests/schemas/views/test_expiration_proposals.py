@@ -2,10 +2,10 @@
 
 from ...rows import Row, active, config
 from .limit_rows import cluster, heap, settings
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_shown, view
 
 
-def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> dict[str, list[Row]]:
+def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> Tables:
     """With `pauses`, snapshots show two writes of one id."""
     again = [active(400, 1)] if pauses else []
     stored = [config(0, *pair, entity_type="broker", entity_name="1") for pair in EXPIRES]
@@ -19,7 +19,7 @@ def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> dict[st
 
 EXPIRES = (("producer.id.expiration.ms", "86400000"), ("transaction.max.timeout.ms", "900000"))
 _MANAGED = {"producer_ids__manage_expiration": "true"}
-EXPIRATIONS = {
+EXPIRATIONS: dict[str, tuple[Tables, Picked]] = {
     "conf does not let plans": (_expiring(), [("31655124", "expiration_not_managed")]),
     "what fits": (_expiring(**_MANAGED), [("31655124", None)]),
     "not under six hours": (
@@ -45,14 +45,10 @@ EXPIRATIONS = {
 
 
 def test_an_expiration_is_judged_by_the_heap_that_ids_will_take() -> None:
-    (row,) = by_case({"fits": EXPIRATIONS["what fits"][0]}, "SELECT * FROM desired_configs")["fits"]
+    (row,) = view("desired_configs", EXPIRATIONS["what fits"][0])
     assert row["offence"] == row["observed"] > row["bound"]
     assert (row["least_value"], row["quota_in_force"]) == (21_600_000.0, 86_400_000.0)
 
 
 def test_ids_expire_earlier_only_where_nobody_needs_them() -> None:
-    cases = {case: content for case, (content, _) in EXPIRATIONS.items()}
-    actual = by_case(cases, "SELECT * FROM desired_configs")
-    assert {case: picked(r, "config_value", "blocked_reason") for case, r in actual.items()} == {
-        case: expected for case, (_, expected) in EXPIRATIONS.items()
-    }
+    assert_shown(EXPIRATIONS, "desired_configs", "config_value", "blocked_reason")

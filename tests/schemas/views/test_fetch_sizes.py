@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import Row, fetched
-from .view_tables import make_tables, picked, rows
+from .view_tables import Picked, picked, view
 
 MIB = 2**20
 NAMES = ("advice", "current_value", "recommended_value", "fetches_per_s", "expected_fetches_per_s")
@@ -24,9 +22,8 @@ def idle(**others: Any) -> Row:
     )
 
 
-def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
-    make_tables(warehouse, {"fetch_sizes": sizes})
-    return picked(rows(warehouse, "SELECT * FROM fetch_advice ORDER BY advice"), *NAMES)
+def advised(sizes: list[Row]) -> Picked:
+    return picked(view("fetch_advice ORDER BY advice", {"fetch_sizes": sizes}), *NAMES)
 
 
 @cases(
@@ -79,21 +76,13 @@ def advised(warehouse: Warehouse, sizes: list[Row]) -> list[tuple[Any, ...]]:
         ("raise_replica_fetch_response_max_bytes", MIB, 2 * MIB, 1.0, 0.5),
     ),
 )
-def test_one_setting_is_advised(
-    warehouse: Warehouse, sizes: list[Row], expected: tuple[Any, ...] | None
-) -> None:
-    assert advised(warehouse, sizes) == ([expected] if expected else [])
+def test_one_setting_is_advised(sizes: list[Row], expected: tuple[Any, ...] | None) -> None:
+    assert advised(sizes) == ([expected] if expected else [])
 
 
-def test_memory_adds_up_over_brokers(warehouse: Warehouse) -> None:
-    sizes = [
-        idle(
-            broker_id=n, bound_bytes=100 * MIB, max_response_bytes=MIB, partition_max_bytes=50 * MIB
-        )
-        for n in (1, 2, 3)
-    ]
-    make_tables(warehouse, {"fetch_sizes": sizes})
-    sql = "SELECT bound_bytes, observed_bytes, brokers FROM fetch_advice"
-    assert picked(rows(warehouse, sql), "bound_bytes", "observed_bytes", "brokers") == [
-        (300 * MIB, 3 * MIB, 3)
-    ]
+def test_memory_adds_up_over_brokers() -> None:
+    limits = {"bound_bytes": 100 * MIB, "partition_max_bytes": 50 * MIB}
+    sizes = [idle(**limits, max_response_bytes=MIB, broker_id=n) for n in (1, 2, 3)]
+    advice = view("fetch_advice", {"fetch_sizes": sizes})
+    bounds = (300 * MIB, 3 * MIB, 3)
+    assert picked(advice, "bound_bytes", "observed_bytes", "brokers") == [bounds]

@@ -6,12 +6,12 @@ import pytest
 
 from ...rows import Row
 from .group_snapshot_rows import assigned, committed, ended, fetched, logged_commit, snapshots
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_shown, picked, view
 
 
 def scene(
     *rows: Row, at_seconds: tuple[float, ...] = (0, 600), fetches: tuple[Row, ...] = ()
-) -> dict[str, list[Row]]:
+) -> Tables:
     return {
         "group_offsets": [row for row in rows if "committed_offset" in row],
         "group_commits": [row for row in rows if "last_commit_time" in row],
@@ -22,7 +22,7 @@ def scene(
     }
 
 
-LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+LAGS: dict[str, tuple[Tables, Picked]] = {
     "at rest, and all read": (
         scene(committed(0, 100), ended(0, 100)),
         [(100, 0, None, 0.0, None, "caught_up")],
@@ -131,22 +131,18 @@ LAGS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
         [(100, None, "not_reported", None, "lag_unknown", "unknown")],
     ),
 }
-LAG_COLUMNS = (
-    *("end_offset", "lag", "lag_unknown_reason", "lag_s", "lag_s_unknown_reason", "trend"),
-)
+LAG_COLUMNS = ("end_offset", "lag", "lag_unknown_reason", "lag_s", "lag_s_unknown_reason", "trend")
 
 
 def test_lag_and_its_age() -> None:
-    rows = by_case({name: tables for name, (tables, _) in LAGS.items()}, "SELECT * FROM group_lag")
-    assert {name: picked(lags, *LAG_COLUMNS) for name, lags in rows.items()} == {
-        name: lags for name, (_, lags) in LAGS.items()
-    }
+    assert_shown(LAGS, "group_lag", *LAG_COLUMNS)
 
 
 def test_rates_and_when_it_is_caught_up() -> None:
     tables = scene(*(committed(0, 0), committed(600, 600)), *(ended(0, 1_000), ended(600, 1_200)))
-    rows = by_case({"g": tables}, "SELECT * FROM group_lag")["g"]
-    (row,) = picked(rows, "records_in_per_s", "records_out_per_s", "caught_up_in_s")
+    (row,) = picked(
+        view("group_lag", tables), "records_in_per_s", "records_out_per_s", "caught_up_in_s"
+    )
     assert row == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))
 
 
@@ -165,10 +161,7 @@ MEMBERS: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
 
 def test_members_of_a_partition() -> None:
     cases = {
-        name: scene(committed(0, 1), ended(0, 1), *members)
-        for name, (members, _) in MEMBERS.items()
+        case: (scene(committed(0, 1), ended(0, 1), *members), [expected])
+        for case, (members, expected) in MEMBERS.items()
     }
-    rows = by_case(cases, "SELECT * FROM group_lag")
-    assert {
-        name: picked(lags, "members", "member_id", "client_id") for name, lags in rows.items()
-    } == {name: [expected] for name, (_, expected) in MEMBERS.items()}
+    assert_shown(cases, "group_lag", "members", "member_id", "client_id")

@@ -9,19 +9,15 @@ from ...rows import INSTANCE, Row, at, delta, gauge
 from ...rule_rows import compute
 from .group_rows import APPLICATION, committed, happened, member, shared
 from .memory_tables import MemoryTables
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
 
 
 @pytest.fixture(scope="module")
 def captured() -> MemoryTables:
     """Tables of the captured groups."""
     tables, requests = MemoryTables(), golden_groups.requests()
-    for result in (
-        result_of("group_members"),
-        result_of("group_commits"),
-        result_of("group_member_events"),
-    ):
-        tables.put(result.table.name, compute(result, requests=requests))
+    for name in ("group_members", "group_commits", "group_member_events"):
+        tables.put(name, compute(result_of(name), requests=requests))
     return tables
 
 
@@ -59,42 +55,37 @@ def test_what_an_application_reports_of_itself() -> None:
             gauge(-4_000, state, 2.0, client_instance_id="old", application_id=APPLICATION),
         ],
     }
-    (row,) = by_case({"c": tables}, "SELECT * FROM streams_applications")["c"]
+    (row,) = view("streams_applications", tables)
     assert picked([row], "instances", "instances_running", "alive_threads") == [(2, 1, 3.0)]
 
 
-STATES: dict[str, tuple[list[Row], str]] = {
-    "a member that works": ([happened(1, "m1", "joined", 1)], "active"),
-    "a member that left": ([happened(290, "m1", "left", None)], "left"),
-    "a member that left and came back": (
-        [happened(290, "m1", "left", None), happened(295, "m1", "rejoined", 2)],
-        "active",
-    ),
-    "a member whose request to leave failed": (
-        [happened(290, "m1", "left", None, error_code=25)],
-        "active",
-    ),
-    "a member that the broker removed": (
-        [happened(1, "m1", "synced", 1), happened(290, "m1", "expired_notice", 1)],
-        "removed",
-    ),
+STATES: dict[tuple[str], dict[str, list[Row]]] = {
+    ("active",): {
+        "a member that works": [happened(1, "m1", "joined", 1)],
+        "a member that left and came back": [
+            happened(290, "m1", "left", None),
+            happened(295, "m1", "rejoined", 2),
+        ],
+        "a member whose request to leave failed": [
+            happened(290, "m1", "left", None, error_code=25)
+        ],
+    },
+    ("left",): {"a member that left": [happened(290, "m1", "left", None)]},
+    ("removed",): {
+        "a member that the broker removed": [
+            happened(1, "m1", "synced", 1),
+            happened(290, "m1", "expired_notice", 1),
+        ]
+    },
 }
 
 
 def test_states_of_members() -> None:
-    cases = {
-        case: {"group_members": [member(300, "m1")], "group_member_events": rows}
-        for case, (rows, _) in STATES.items()
-    }
-    cases["one that fell silent"] = {"group_members": [member(5, "m1"), member(300, "m2")]}
     joining = {"joins": 1, "heartbeats": 0, "commits": 0, "group_epoch": None}
-    cases["one that no answer let in"] = {"group_members": [member(5, "m1", **joining)]}
-    actual = by_case(cases, "SELECT * FROM group_membership WHERE member_id = 'm1'")
-    assert {case: rows[0]["state"] for case, rows in actual.items()} == {
-        "one that no answer let in": "joining",
-        "one that fell silent": "silent",
-        **{case: state for case, (_, state) in STATES.items()},
-    }
+    outcomes = in_table("group_member_events", STATES, group_members=[member(300, "m1")])
+    outcomes["silent",] = {"silent": {"group_members": [member(5, "m1"), member(300, "m2")]}}
+    outcomes["joining",] = {"no answer let it in": {"group_members": [member(5, "m1", **joining)]}}
+    assert_outcomes(outcomes, "group_membership WHERE member_id = 'm1'", "state")
 
 
 def test_how_fast_a_group_commits() -> None:
@@ -103,7 +94,7 @@ def test_how_fast_a_group_commits() -> None:
         committed(245, 0, 10),
         committed(305, 0, 40),
     ]
-    (row,) = by_case({"c": {"group_commits": commits}}, "SELECT * FROM group_commit_rates")["c"]
+    (row,) = view("group_commit_rates", {"group_commits": commits})
     columns = ("commits", "committed_records", "records_per_s", "commit_interval_s")
     # Partition 0: 210 records in the 240 s in which it got on; partition 1: 360 in 180 s.
     assert picked([row], *columns, "minutes_back", "partitions", "clients") == [
@@ -117,9 +108,7 @@ def test_rebalances_of_an_hour() -> None:
         for n in range(3)
         for place, name in enumerate(("rejoined", "generation_started", "synced"))
     ]
-    (row,) = by_case({"c": {"group_member_events": events}}, "SELECT * FROM rebalances_by_hour")[
-        "c"
-    ]
+    (row,) = view("rebalances_by_hour", {"group_member_events": events})
     assert row["hour"] == at(0)
     columns = ("rebalances", "duration_ms", "max_duration_ms", "stopped_ms", "incomplete")
     assert picked([row], *columns, "member_joined", "unknown") == [
@@ -144,16 +133,11 @@ HEALTH: dict[str, tuple[list[Row], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def health() -> dict[str, list[Row]]:
-    cases = {name: {"share_fetches": rows} for name, (rows, _) in HEALTH.items()}
-    return by_case(cases, "SELECT * FROM share_group_health")
-
-
-@pytest.mark.parametrize("case", HEALTH)
-def test_a_member_of_a_share_group_is_in_one_state(health: dict[str, list[Row]], case: str) -> None:
-    (row,) = health[case]
-    assert row["state"] == HEALTH[case][1]
+def test_a_member_of_a_share_group_is_in_one_state() -> None:
+    cases: dict[str, tuple[Tables, Picked]] = {
+        case: ({"share_fetches": rows}, [(state,)]) for case, (rows, state) in HEALTH.items()
+    }
+    assert_shown(cases, "share_group_health", "state")
 
 
 def test_bytes_of_a_share_consumer_are_those_that_it_pushes() -> None:
@@ -163,10 +147,7 @@ def test_bytes_of_a_share_consumer_are_those_that_it_pushes() -> None:
     pushed += [delta(50, 40, 700, BYTES, topic="orders", **instance), delta(3_700, 3_650, 9, BYTES)]
     members = [shared(5, 0), shared(65, 0, member_id="s2"), shared(5, 0, **client)]
     members += [shared(5, 0, client_id="silent")]
-    rows = by_case(
-        {"c": {"share_fetches": members, "client_metrics": pushed}},
-        "SELECT * FROM share_group_health",
-    )["c"]
+    rows = view("share_group_health", {"share_fetches": members, "client_metrics": pushed})
     names = ("member_id", "bytes_consumed", "bytes_source", "bytes_unknown_reason")
     assert {row["client_id"] + row["member_id"]: picked([row], *names[1:])[0] for row in rows} == {
         "owns1": (700, "telemetry", None),
@@ -184,13 +165,10 @@ def test_counts_of_a_member_are_summed_by_hour() -> None:
         shared(65, 0, topic_id="t9"),
         shared(3_605, 0),
     ]
-    first, second = sorted(
-        by_case({"c": {"share_fetches": rows}}, "SELECT * FROM share_group_health")["c"],
-        key=lambda row: row["hour"],
-    )
+    hours = view("share_group_health ORDER BY hour", {"share_fetches": rows})
     names = ("fetches", "acquired_records", "redelivered_share", "error_code", "quota_bytes")
     names += ("max_throttle_time_ms", "partitions", "last_minute")
-    assert picked([first, second], *names) == [
+    assert picked(hours, *names) == [
         (18, 160, 0.125, 122, 100_000, 7, 2, at(60)),
         (0, 80, 0.0, None, None, None, 1, at(3_600)),
     ]

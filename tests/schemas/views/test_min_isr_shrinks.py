@@ -1,19 +1,15 @@
 """Whose clients suffer when a partition comes down to its least replicas in sync."""
 
-import pytest
-
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import Row, at, reassigned, replicated, throttled
-from .rate_rows import CAPACITY, NOW, demand, sent
-from .view_tables import by_case, picked, rows
+from .rate_rows import CAPACITY, MOVES, NOW, demand, sent
+from .view_tables import Picked, Tables, assert_shown, picked, view
 
 DAY_AGO = NOW - 86_400
 TOPIC = {"cluster_id": "c1", "event_time": at(DAY_AGO - 600), "topic_id": "t1", "topic": "orders"}
 TOPIC |= {"is_removed": False}
 LEAST = {"cluster_id": "c1", "event_time": at(0), "is_removed": False, "entity_type": "topic"}
 LEAST |= {"entity_name": "orders", "config_key": "min.insync.replicas", "config_value": "2"}
-NAMED: dict[str, list[Row]] = {"topics": [TOPIC], "configs": [LEAST]}
+NAMED: Tables = {"topics": [TOPIC], "configs": [LEAST]}
 
 
 def in_sync(second: float, *replicas: int) -> list[Row]:
@@ -92,31 +88,22 @@ OF_BROKERS: dict[str, tuple[list[Row], list[Row], set[int]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def last_shrinks() -> dict[str, list[int]]:
-    cases = {
-        case: NAMED | {"reassignment_changes": changes, "replicas": replicas}
-        for case, (changes, replicas, _) in OF_BROKERS.items()
+def test_whose_clients_suffer_as_a_partition_shrinks() -> None:
+    cases: dict[str, tuple[Tables, Picked]] = {
+        case: (
+            NAMED | {"reassignment_changes": changes, "replicas": replicas},
+            [(broker_id,) for broker_id in sorted(brokers)],
+        )
+        for case, (changes, replicas, brokers) in OF_BROKERS.items()
     }
-    actual = by_case(cases, "SELECT * FROM min_isr_shrinks")
-    return {
-        case: [row["broker_id"] for row in shrinks if row["event_time"] == at(NOW - 50)]
-        for case, shrinks in actual.items()
-    }
+    last = f"event_time = TIMESTAMP '{at(NOW - 50).isoformat()}'"
+    assert_shown(cases, f"min_isr_shrinks WHERE {last} ORDER BY broker_id", "broker_id")
 
 
-@pytest.mark.parametrize("case", OF_BROKERS)
-def test_whose_clients_suffer_as_a_partition_shrinks(
-    last_shrinks: dict[str, list[int]], case: str
-) -> None:
-    assert sorted(last_shrinks[case]) == sorted(OF_BROKERS[case][-1])
-
-
-def test_clients_of_a_broker_suffer_no_more_from_what_moved_away(warehouse: Warehouse) -> None:
+def test_clients_of_a_broker_suffer_no_more_from_what_moved_away() -> None:
     minutes = [NOW - 60 * n for n in range(5)]
     entity = {"topic": "other", "topic_id": "t9", "bytes": 600, "leader_throttled_bytes": 600}
     actual = demand(
-        warehouse,
         **NAMED,
         reassignment_changes=[*MOVED, *in_sync(NOW - 50, 4, 5)],
         replication_throttles=[throttled(NOW, topic="other", broker_id=1, peer_broker_id=2)],
@@ -127,12 +114,12 @@ def test_clients_of_a_broker_suffer_no_more_from_what_moved_away(warehouse: Ware
     assert (actual["are_clients_healthy"], actual["capacity_source"]) == (None, "conf")
 
 
-def test_a_partition_that_shrinks_again_and_again_is_one(warehouse: Warehouse) -> None:
+def test_a_partition_that_shrinks_again_and_again_is_one() -> None:
     flaps = [row for n in (-55, -45, -35) for row in in_sync(NOW + n, 1, 2)]
     flaps += [row for n in (-900, -50, -40) for row in in_sync(NOW + n, 1, 2, 3)]
     others = [row | {"partition": 1} for row in flaps] + [row | {"topic_id": "t2"} for row in flaps]
     other = {"topics": [TOPIC, TOPIC | {"topic_id": "t2", "topic": "payments"}]}
     other |= {"configs": [LEAST, LEAST | {"entity_name": "payments"}]}
-    demand(warehouse, **other, reassignment_changes=[*flaps, *others])
-    shrinks = rows(warehouse, "SELECT broker_id, shrunk_partitions FROM broker_degradation")
+    other |= {"replication_throttles": MOVES, "reassignment_changes": [*flaps, *others]}
+    shrinks = view("broker_degradation", other)
     assert sorted(picked(shrinks, "broker_id", "shrunk_partitions")) == [(n, 3) for n in (1, 2, 3)]

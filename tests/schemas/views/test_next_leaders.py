@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import Row, choice, reassigned, throttled
 from .rate_rows import MOVES, NOW, demand, produced
-from .view_tables import make_tables, picked, rows
+from .view_tables import Picked, Tables, picked, view
 
 MINUTE_BYTES = 60
 TO_2 = [reassigned(0, "requested", node, place=place) for place, node in enumerate((2, 1, 3))]
@@ -62,18 +60,14 @@ def read(second: float, size: int, **others: Any) -> Row:
         [],
     ),
 )
-def test_who_leads_next_and_what_that_means(
-    warehouse: Warehouse, content: dict[str, list[Row]], expected: list[tuple[Any, ...]]
-) -> None:
-    make_tables(warehouse, {"replication_throttles": MOVES} | content)
-    actual = rows(warehouse, "SELECT * FROM next_leaders")
+def test_who_leads_next_and_what_that_means(content: Tables, expected: Picked) -> None:
+    actual = view("next_leaders", {"replication_throttles": MOVES} | content)
     names = ("broker_id", "partition", "leader_id", "read_bytes_per_s", "replicated_bytes_per_s")
     assert picked(actual, *names) == expected
 
 
-def test_a_throttle_of_its_leaves_room_for_that(warehouse: Warehouse) -> None:
+def test_a_throttle_of_its_leaves_room_for_that() -> None:
     actual = demand(
-        warehouse,
         replication_throttles=[*MOVES, LED_BY_2],
         reassignment_changes=TO_2,
         replication_traffic=[produced(NOW, 70), produced(NOW, 5, partition=1)],

@@ -3,19 +3,15 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-import pytest
-
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import LONG_AGO, Row, active, at, config, counted, row, use
-from .view_tables import make_tables, picked, rows
+from .view_tables import Tables, picked, view
 
 DAY_S = 86_400
 ALICE, BOB = {"principal": "User:alice"}, {"principal": "User:bob"}
 
 
-def uses(*lives: Iterable[Row]) -> dict[str, list[Row]]:
+def uses(*lives: Iterable[Row]) -> Tables:
     return {"producer_id_uses": [row for life in lives for row in life]}
 
 
@@ -110,9 +106,8 @@ def fleet(hosts: int, each: int, apart_s: float, **others: object) -> list[Row]:
     ("neither a batch each nor a life's work", lives(20, 1.0, 10), "unknown"),
     ("a dozen slow producers on a host", lives(12, 2.5, 2, "slow-*"), "unknown"),
 )
-def test_a_burst_has_a_cause(made: list[Row], cause: str, warehouse: Warehouse) -> None:
-    make_tables(warehouse, uses(made))
-    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+def test_a_burst_has_a_cause(made: list[Row], cause: str) -> None:
+    (burst,) = view("producer_id_bursts", uses(made))
     assert (burst["cause"], burst["ids"]) == (cause, sum(row["allocations"] for row in made))
     accused = {"transactional_id_churn", "producer_per_batch", "producer_churn", "restart_loop"}
     assert burst["is_accused"] == (cause in accused)
@@ -144,26 +139,22 @@ def exhausted(
         ("restart_loop", 16, 12),
     ),
 )
-def test_epochs_that_are_used_up(
-    made: list[Row], expected: tuple[str, int, int], warehouse: Warehouse
-) -> None:
-    make_tables(warehouse, uses(made))
-    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+def test_epochs_that_are_used_up(made: list[Row], expected: tuple[str, int, int]) -> None:
+    (burst,) = view("producer_id_bursts", uses(made))
     assert (burst["cause"], burst["ids"], burst["exhausted_ids"]) == expected
     assert burst["is_accused"] == (burst["cause"] != "epoch_exhaustion")
 
 
-def test_an_id_that_replaces_one_whose_epochs_are_used_up(warehouse: Warehouse) -> None:
+def test_an_id_that_replaces_one_whose_epochs_are_used_up() -> None:
     idempotent = [use(n, 90 + n, producer_epoch=32_767 * (1 - n)) for n in (0, 1)]
-    make_tables(warehouse, uses(exhausted(1), exhausted(1, 7, first_id=10), idempotent))
     names = ("producer_id", "replaced_id", "is_epoch_exhausted")
-    sql = "SELECT * FROM producer_ids WHERE producer_id IN (0, 1, 90, 91) ORDER BY producer_id"
-    assert picked(rows(warehouse, sql), *names) == [
-        (0, None, False),
-        (1, 0, True),
-        (90, None, None),
-        (91, None, None),
-    ]
+    assert picked(
+        view(
+            "producer_ids WHERE producer_id IN (0, 1, 90, 91) ORDER BY producer_id",
+            uses(exhausted(1), exhausted(1, 7, first_id=10), idempotent),
+        ),
+        *names,
+    ) == [(0, None, False), (1, 0, True), (90, None, None), (91, None, None)]
 
 
 @cases(
@@ -180,20 +171,18 @@ def test_an_id_that_replaces_one_whose_epochs_are_used_up(warehouse: Warehouse) 
     ),
     ("fifty principals", [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))]),
 )
-def test_what_is_no_burst(made: list[Row], warehouse: Warehouse) -> None:
-    make_tables(warehouse, uses(made))
-    assert rows(warehouse, "SELECT * FROM producer_id_bursts") == []
+def test_what_is_no_burst(made: list[Row]) -> None:
+    assert view("producer_id_bursts", uses(made)) == []
 
 
-def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
+def test_bursts_of_a_principal_are_told_apart() -> None:
     late = [
         row
         | {"producer_id": row["producer_id"] + 500}
         | {name: row[name] + timedelta(hours=1) for name in ("first_seen", "last_seen")}
         for row in lives(12, 0.1, 0)
     ]
-    make_tables(warehouse, uses(lives(20, 0.2), late))
-    actual = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY started_at")
+    actual = view("producer_id_bursts ORDER BY started_at", uses(lives(20, 0.2), late))
     assert picked(actual, "cause", "ids") == [("producer_per_batch", 20), ("unknown", 12)]
 
 
@@ -207,9 +196,7 @@ def test_bursts_of_a_principal_are_told_apart(warehouse: Warehouse) -> None:
         ["deploy_burst", "unknown", "restart_loop"],
     ),
 )
-def test_a_fleet_that_starts_again_is_no_deploy(
-    at_s: tuple[int, ...], causes: list[str], warehouse: Warehouse
-) -> None:
+def test_a_fleet_that_starts_again_is_no_deploy(at_s: tuple[int, ...], causes: list[str]) -> None:
     starts = [
         row
         | {"client_id": f"{row['client_id']}{second}", "producer_id": second * 99 + n}
@@ -218,103 +205,82 @@ def test_a_fleet_that_starts_again_is_no_deploy(
         for n, row in enumerate(fleet(30, 1, 0.0))
         if row["producer_id"] is not None
     ]
-    make_tables(warehouse, uses(starts))
-    actual = rows(warehouse, "SELECT * FROM producer_id_bursts ORDER BY started_at")
+    actual = view("producer_id_bursts ORDER BY started_at", uses(starts))
     assert [row["cause"] for row in actual] == causes
 
 
-def test_the_source_of_a_burst_is_named_among_others(warehouse: Warehouse) -> None:
+def test_the_source_of_a_burst_is_named_among_others() -> None:
     others = lives(3, 1.0, client_id="calm-*", address="10.0.0.2", first_id=800)
-    make_tables(warehouse, uses(lives(20, 0.2), others))
-    (burst,) = rows(warehouse, "SELECT * FROM producer_id_bursts")
+    (burst,) = view("producer_id_bursts", uses(lives(20, 0.2), others))
     names = ("cause", "source", "source_ids", "sources", "median_gap_ms", "requests_per_id")
     assert picked([burst], *names) == [("producer_per_batch", "app at 10.0.0.1", 20, 2, 200.0, 1.0)]
     assert burst["source_clients"] == 1
 
 
-def test_an_id_belongs_to_whom_it_was_given_to_last(warehouse: Warehouse) -> None:
+def test_an_id_belongs_to_whom_it_was_given_to_last() -> None:
     named = {"allocations": 0, "transactional_id": "t"}
-    make_tables(
-        warehouse,
-        uses(
-            [
-                use(0, 1, **ALICE),
-                use(10, 1, **BOB),
-                use(20, 1, **named, principal="User:mallory"),
-                use(0, 2, **named),
-            ]
-        )
-        | {"active_producers": [active(60, 3)]},
-    )
-    actual = rows(warehouse, "SELECT * FROM producer_ids ORDER BY producer_id")
+    given = [use(0, 1, **ALICE), use(10, 1, **BOB)]
+    given += [use(20, 1, **named, principal="User:mallory"), use(0, 2, **named)]
+    content = uses(given) | {"active_producers": [active(60, 3)]}
+    actual = view("producer_ids ORDER BY producer_id", content)
     assert picked(actual, "producer_id", "principal", "is_owner_known") == [
         (1, "User:bob", True),
         (2, "User:alice", True),
         (3, None, False),
     ]
     assert picked(actual, "first_seen", "last_seen")[0] == (at(0), at(20))
-    (first, *_) = rows(warehouse, "SELECT * FROM producer_id_allocations ORDER BY producer_id")
+    (first, *_) = view("producer_id_allocations ORDER BY producer_id", content)
     assert (first["principal"], first["last_used_at"]) == ("User:alice", at(20))
 
 
 EXPIRES = config(0, "producer.id.expiration.ms", "600000", entity_type="broker", entity_name="1")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("active_rows", "state", "leaders", "partitions"),
-    [
-        pytest.param([], "allocated", None, None, id="no leader ever held it"),
-        pytest.param([active(400, 1, wrote_s=390)], "active", [1], ["t-0"], id="it wrote lately"),
-        pytest.param([active(400, 1, wrote_s=50)], "idle", [1], ["t-0"], id="it wrote earlier"),
-        pytest.param(
-            [active(900, 1, wrote_s=50)], "expired", [1], ["t-0"], id="so long ago that it expired"
-        ),
-        pytest.param(
-            [active(900, 1, wrote_s=50, current_transaction_start_offset=7)],
-            *("idle", [1], ["t-0"]),
-            id="but for an open transaction",
-        ),
-        pytest.param(
-            [active(100, 1), active(400, 1, is_removed=True)],
-            *("expired", None, None),
-            id="its leader holds it no more",
-        ),
-        pytest.param(
-            [
-                active(100, 1, partition=1),
-                active(400, 1, wrote_s=390, partition=2, broker_id=2),
-                active(400, 1, is_removed=True, partition=1),
-                active(400, 1, wrote_s=300, topic="s"),
-            ],
-            *("active", [1, 2], ["s-0", "t-2"]),
-            id="on several leaders, no more on one",
-        ),
-    ],
+    ("no leader ever held it", [], "allocated", None, None),
+    ("it wrote lately", [active(400, 1, wrote_s=390)], "active", [1], ["t-0"]),
+    ("it wrote earlier", [active(400, 1, wrote_s=50)], "idle", [1], ["t-0"]),
+    ("so long ago that it expired", [active(900, 1, wrote_s=50)], "expired", [1], ["t-0"]),
+    (
+        "but for an open transaction",
+        [active(900, 1, wrote_s=50, current_transaction_start_offset=7)],
+        *("idle", [1], ["t-0"]),
+    ),
+    (
+        "its leader holds it no more",
+        [active(100, 1), active(400, 1, is_removed=True)],
+        *("expired", None, None),
+    ),
+    (
+        "on several leaders, no more on one",
+        [
+            active(100, 1, partition=1),
+            active(400, 1, wrote_s=390, partition=2, broker_id=2),
+            active(400, 1, is_removed=True, partition=1),
+            active(400, 1, wrote_s=300, topic="s"),
+        ],
+        *("active", [1, 2], ["s-0", "t-2"]),
+    ),
 )
 def test_the_state_of_an_id_is_that_of_the_last_snapshot(
-    active_rows: list[Row],
-    state: str,
-    leaders: list[int] | None,
-    partitions: list[str] | None,
-    warehouse: Warehouse,
+    active_rows: list[Row], state: str, leaders: list[int] | None, partitions: list[str] | None
 ) -> None:
     content = uses([use(0, 1)]) | {"active_producers": [*active_rows, active(400, 99)]}
-    make_tables(warehouse, content | {"configs": [EXPIRES]})
-    (actual,) = rows(warehouse, "SELECT * FROM producer_ids WHERE producer_id = 1")
+    (actual,) = view("producer_ids WHERE producer_id = 1", content | {"configs": [EXPIRES]})
     assert (actual["state"], actual["expiration_ms"]) == (state, 600_000)
     assert (actual["leaders"], actual["partitions"]) == (leaders, partitions)
 
 
-def test_a_snapshot_that_found_nothing_new_tells_too(warehouse: Warehouse) -> None:
+def test_a_snapshot_that_found_nothing_new_tells_too() -> None:
     taken = counted(900, 0, "in", 2, job="snapshot", target="active_producers")
     of_others = counted(9_000, 1, "in", 2, job="snapshot", target="topics")
     refused = counted(950, 0, "left_out", 2, job="snapshot", target="active_producers")
     active_rows = [active(100, 7, wrote_s=90), active(400, 7, wrote_s=390)]
-    make_tables(
-        warehouse,
+    (actual,) = view(
+        "producer_ids",
         {"active_producers": active_rows, "pipeline_progress": [taken, of_others, refused]},
     )
-    (actual,) = rows(warehouse, "SELECT * FROM producer_ids")
     assert (actual["state"], actual["snapshot_time"]) == ("idle", at(900))
     assert (actual["first_seen"], actual["last_seen"]) == (at(100), at(390))
 
@@ -325,13 +291,12 @@ def rate(second: float, rate_per_s: float, **others: object) -> Row:
     return row("producer_id_rates", second, given | ids | others)
 
 
-def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> None:
+def test_the_recommended_rate_holds_the_ordinary_work() -> None:
     ordinary = [rate(-1_000 - n, 0.1 + (n == 0) * 0.4) for n in range(200)]
     burst = [rate(n, 4.0, is_violating=True) for n in range(30)]
     on_another = [rate(-500, 0.05, broker_id=2), rate(-500, 90.0, broker_id=2, kind="activation")]
     content = {"producer_id_rates": ordinary + burst + on_another}
-    make_tables(warehouse, content | uses(lives(20, 0.2)))
-    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    (advice,) = view("producer_id_advice", content | uses(lives(20, 0.2)))
     names = ("cause", "is_accused", "p99_rate_per_s", "peak_rate_per_s", "recommended_rate_per_s")
     assert picked([advice], *names) == [("producer_per_batch", True, 0.1, 0.5, 0.5)]
     assert picked([advice], "recommended_by", "ids", "source_ids") == [("peak", 20, 20)]
@@ -344,19 +309,17 @@ def test_the_recommended_rate_holds_the_ordinary_work(warehouse: Warehouse) -> N
     ("no quota", None, "no_ordinary_seconds"),
 )
 def test_who_did_nothing_but_burst_is_recommended_what_conf_says(
-    warehouse: Warehouse, quota: float | None, recommended_by: str
+    quota: float | None, recommended_by: str
 ) -> None:
     content = {"producer_id_rates": [rate(n, 4.0, quota_per_s=quota) for n in range(30)]}
-    make_tables(warehouse, content | uses(lives(20, 0.2)))
-    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    (advice,) = view("producer_id_advice", content | uses(lives(20, 0.2)))
     assert picked([advice], "recommended_rate_per_s", "peak_rate_per_s") == [(quota, None)]
     assert advice["recommended_by"] == recommended_by
 
 
-def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
+def test_who_never_burst_is_accused_of_nothing() -> None:
     content = {"producer_id_rates": [rate(n, 0.2) for n in range(30)]}
-    make_tables(warehouse, content)
-    (advice,) = rows(warehouse, "SELECT * FROM producer_id_advice")
+    (advice,) = view("producer_id_advice", content)
     names = ("cause", "is_accused", "bursts", "other_sources", "recommended_rate_per_s")
     assert picked([advice], *names) == [(None, False, 0, None, 0.24)]
 
@@ -369,12 +332,11 @@ def test_who_never_burst_is_accused_of_nothing(warehouse: Warehouse) -> None:
     ("a cause that is not known", lives(20, 0.05, 0), [], []),
 )
 def test_only_what_caused_a_violation_speaks_of_it(
-    warehouse: Warehouse, now: list[Row], ever: list[Row], causes: list[str | None]
+    now: list[Row], ever: list[Row], causes: list[str | None]
 ) -> None:
     before = [earlier(row) for row in ever]
     content = {"producer_id_rates": [rate(0, 4.0, is_violating=True, throttle_time_ms=9_000)]}
-    make_tables(warehouse, content | uses(now, before))
-    actual = rows(warehouse, "SELECT * FROM recent_violations")
+    actual = view("recent_violations", content | uses(now, before))
     assert [row["cause"] for row in actual] == causes
 
 
@@ -385,11 +347,10 @@ def earlier(row: Row) -> Row:
     return row | moved | {"producer_id": None if number is None else number + 1_000_000}
 
 
-def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Warehouse) -> None:
+def test_heap_is_forecast_from_what_comes_and_how_long_it_stays() -> None:
     active_rows = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
     active_rows += [active(100, 5, topic="u"), active(100, 9, is_removed=True), active(100, 4)]
-    make_tables(warehouse, {"active_producers": active_rows} | uses([use(0, 5)]))
-    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    (heap,) = view("producer_id_heap", {"active_producers": active_rows} | uses([use(0, 5)]))
     names = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")
     assert picked([heap], *names) == [(510, 509, 508, 5.01, 216_240)]
     assert heap["forecast_entries"] == 432_864
@@ -397,27 +358,26 @@ def test_heap_is_forecast_from_what_comes_and_how_long_it_stays(warehouse: Wareh
     assert (heap["bytes_per_entry"], heap["expiration_ms"]) == (424, 86_400_000)
 
 
-def test_ids_that_another_broker_leads_now_are_not_new(warehouse: Warehouse) -> None:
+def test_ids_that_another_broker_leads_now_are_not_new() -> None:
     active_rows = [active(0, n) for n in range(10)] + [
         active(100, n, is_removed=True) for n in range(10)
     ]
     active_rows += [active(100, n, broker_id=2) for n in range(10)]
-    make_tables(warehouse, {"active_producers": active_rows})
-    heaps = rows(warehouse, "SELECT * FROM producer_id_heap ORDER BY broker_id")
+    heaps = view("producer_id_heap ORDER BY broker_id", {"active_producers": active_rows})
     names = ("broker_id", "entries", "entries_per_s", "forecast_entries")
     assert picked(heaps, *names) == [(2, 10, 0.0, 10)]
 
 
-def test_snapshots_that_found_nothing_new_took_time_all_the_same(warehouse: Warehouse) -> None:
+def test_snapshots_that_found_nothing_new_took_time_all_the_same() -> None:
     active_rows = [active(0, 1), *(active(60, n) for n in range(2, 302))]
     quiet = counted(3_000, 0, "in", 301, job="snapshot", target="active_producers")
-    make_tables(warehouse, {"active_producers": active_rows, "pipeline_progress": [quiet]})
-    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+    (heap,) = view(
+        "producer_id_heap", {"active_producers": active_rows, "pipeline_progress": [quiet]}
+    )
     assert picked([heap], "entries_per_s", "snapshot_time") == [(0.1, at(3_000))]
 
 
-def test_heap_that_fits_needs_no_advice(warehouse: Warehouse) -> None:
-    make_tables(warehouse, {"active_producers": [active(0, 1)]})
-    (heap,) = rows(warehouse, "SELECT * FROM producer_id_heap")
+def test_heap_that_fits_needs_no_advice() -> None:
+    (heap,) = view("producer_id_heap", {"active_producers": [active(0, 1)]})
     assert picked([heap], "entries_per_s", "recommended_expiration_ms") == [(None, None)]
     assert heap["snapshot_time"] > LONG_AGO

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ...rows import Row, at, choice, gauge, moved, row, setting
-from .view_tables import by_case, picked
+from ...rows import Row, choice, gauge, moved, row, setting
+from .view_tables import Picked, Tables, assert_shown, by_case, picked, view
 
 GIB = 2**30
 CLAIMED = {"client_rack": "az-b", "is_rack_inferred": True, "rack_source": "client_id"}
@@ -25,7 +25,7 @@ def pushed(rack: str, second: float = 5) -> Row:
     return gauge(second, "producer.x", 1.0, client_rack=rack) | row
 
 
-RACKS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+RACKS: dict[str, tuple[Tables, Picked]] = {
     "nothing says it": ({"traffic": [sent(9)]}, [(None, None, 9, None, 9)]),
     "its address": ({"traffic": [sent(9, **BY_ADDRESS)]}, [("az-b", "address", 9, 9, 0)]),
     "a row of before": (
@@ -51,12 +51,7 @@ RACKS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 
 def test_the_rack_of_a_producer() -> None:
     names = ("client_rack", "rack_source", "bytes", "cross_rack_bytes", "unknown_rack_bytes")
-    actual = by_case(
-        {case: rows for case, (rows, _) in RACKS.items()}, "SELECT * FROM producer_racks"
-    )
-    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
-        case: expected for case, (_, expected) in RACKS.items()
-    }
+    assert_shown(RACKS, "producer_racks", *names)
 
 
 def replica(broker_id: int, *, is_leader: bool, **others: Any) -> Row:
@@ -65,8 +60,7 @@ def replica(broker_id: int, *, is_leader: bool, **others: Any) -> Row:
 
 
 BROKERS = [
-    {"event_time": at(0), "broker_id": n, "rack": rack, "is_removed": False}
-    for n, rack in ((1, "az-a"), (2, "az-b"))
+    row("brokers", 0, {}, broker_id=n, rack=f"az-{rack}") for n, rack in ((1, "a"), (2, "b"))
 ]
 LED_THERE = [replica(1, is_leader=True), replica(2, is_leader=True, partition=1)]
 REPLICA_THERE = [replica(1, is_leader=True), replica(2, is_leader=False)]
@@ -89,15 +83,11 @@ ADVICE: dict[str, tuple[list[Row], list[Row], list[Row], list[str]]] = {
 
 
 def test_what_keeps_produced_bytes_in_their_rack() -> None:
-    cases = {
-        case: {"traffic": traffic, "replicas": replicas, "client_metrics": metrics}
-        | {"brokers": BROKERS}
-        for case, (traffic, replicas, metrics, _) in ADVICE.items()
-    }
-    actual = by_case(cases, "SELECT * FROM producer_rack_advice")
-    assert {case: [row["advice"] for row in rows] for case, rows in actual.items()} == {
-        case: expected for case, (*_, expected) in ADVICE.items()
-    }
+    cases: dict[str, tuple[Tables, Picked]] = {}
+    for case, (traffic, replicas, metrics, advice) in ADVICE.items():
+        tables = {"traffic": traffic, "replicas": replicas, "client_metrics": metrics}
+        cases[case] = (tables | {"brokers": BROKERS}, [(each,) for each in advice])
+    assert_shown(cases, "producer_rack_advice", "advice")
 
 
 def test_what_a_step_saves() -> None:
@@ -105,7 +95,7 @@ def test_what_a_step_saves() -> None:
     content = {"traffic": [sent(GIB, **CLAIMED), sent(GIB, "az-b", **CLAIMED)], "settings": prices}
     content |= {"replicas": LED_THERE, "brokers": BROKERS}
     names = ("rack_source", "leaders", "bytes_per_hour", "saved_bytes_per_hour")
-    (row,) = by_case({"c": content}, "SELECT * FROM producer_rack_advice")["c"]
+    (row,) = view("producer_rack_advice", content)
     assert picked([row], *names, "saved_cost_per_hour", "currency") == [
         ("client_id", 1, 120.0 * GIB, 60.0 * GIB, 30.0, "EUR")
     ]
@@ -114,7 +104,7 @@ def test_what_a_step_saves() -> None:
 def test_own_producers_are_nobodys_to_do() -> None:
     content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
     content |= {"settings": [setting("excluded.User:alice", "own")]}
-    assert by_case({"c": content}, "SELECT * FROM producer_rack_advice")["c"] == []
+    assert view("producer_rack_advice", content) == []
 
 
 NOBODY_THERE = {"recommended_reason": "no_replica_in_rack", "avoidable_bytes": 0}
@@ -149,6 +139,5 @@ def test_a_rack_that_a_client_id_claims_asks_for_nothing_in_the_cluster(case: st
 
 
 def test_a_claimed_rack_of_a_consumer_is_shown_as_such() -> None:
-    cases = {"c": {"preferred_replicas": [choice(0, 9, **CLAIMED)]}}
-    (row,) = by_case(cases, "SELECT * FROM client_racks")["c"]
+    (row,) = view("client_racks", {"preferred_replicas": [choice(0, 9, **CLAIMED)]})
     assert (row["declared_rack"], row["inferred_rack"], row["claimed_rack"]) == (None, None, "az-b")

@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
 from ...rows import Row, altered, at, fetched, moved, request, setting
-from .view_tables import by_case
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, by_case
 
 USER_ROW = {"entity_type": "user", "entity_name": "x", "principal": "User:alice"}
 
@@ -19,7 +19,9 @@ def super_users(value: str | None, **others: object) -> Row:
     return row | {"is_sensitive": value is None, "config_source": "STATIC_BROKER_CONFIG"} | others
 
 
-CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
+IS_BROKER = {"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}
+EXCLUDED = {"settings": [setting("excluded.User:alice", "own")]}
+CASES: dict[str, tuple[Tables, Picked]] = {
     "nobody": ({}, []),
     "by conf": (
         {"settings": [setting("excluded.User:a", "plan.excluded_principals")]},
@@ -32,8 +34,8 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
     "conf did once": (
         {
             "settings": [
-                setting("excluded.User:a", "own"),
-                setting("excluded.User:a", None, 60, is_removed=True),
+                *EXCLUDED["settings"],
+                setting("excluded.User:alice", None, 60, is_removed=True),
             ]
         },
         [],
@@ -47,7 +49,7 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
         {"configs": [super_users("User:a"), super_users("User:b", event_time=at(60))]},
         [("User:b", "super_user")],
     ),
-    "a follower": ({"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}, [("User:alice", "broker")]),
+    "a follower": (IS_BROKER, [("User:alice", "broker")]),
     "a client that a broker refused as a follower": (
         {"fetch_sizes": [fetched(0, 1, 0, replica_id=2)]},
         [],
@@ -65,28 +67,12 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[str, str]]]] = {
         {"config_alterations": [altered(0, "retention.ms", "9", principal="User:alice")]},
         [],
     ),
-    "the first reason counts": (
-        {
-            "settings": [setting("excluded.User:alice", "own")],
-            "fetch_sizes": [fetched(0, 1, 1, replica_id=2)],
-        },
-        [("User:alice", "own")],
-    ),
+    "the first reason counts": (EXCLUDED | IS_BROKER, [("User:alice", "own")]),
 }
 
 
-@pytest.fixture(scope="module")
-def actual() -> dict[str, list[Row]]:
-    """The protected principals of each case."""
-    cases = {case: tables for case, (tables, _) in CASES.items()}
-    sql = "SELECT * FROM protected_principals ORDER BY principal"
-    return by_case(cases, sql)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_who_is_protected(actual: dict[str, list[Row]], case: str) -> None:
-    principals = [(row["principal"], row["why_code"]) for row in actual[case]]
-    assert principals == CASES[case][1]
+def test_who_is_protected() -> None:
+    assert_shown(CASES, "protected_principals ORDER BY principal", "principal", "why_code")
 
 
 INTERNAL = {
@@ -99,14 +85,18 @@ INTERNAL = {
 }
 
 
-@pytest.mark.parametrize("case", INTERNAL)
-def test_logins_of_brokers_and_of_this_pipeline_are_internal(
-    actual: dict[str, list[Row]], case: str
-) -> None:
-    assert {row["is_internal"] for row in actual[case]} == {INTERNAL[case]}
+def test_logins_of_brokers_and_of_this_pipeline_are_internal() -> None:
+    protected = by_case(
+        {case: CASES[case][0] for case in INTERNAL}, "SELECT * FROM protected_principals"
+    )
+    actual = {case: {row["is_internal"] for row in rows} for case, rows in protected.items()}
+    assert actual == {case: {is_internal} for case, is_internal in INTERNAL.items()}
 
 
-def login(place: str) -> dict[str, list[Row]]:
+TRAFFIC = {"requests": [request(1, "PRODUCE")], "traffic": [moved(1, 10)]}
+
+
+def login(place: str) -> Tables:
     """A login that all clients share, of brokers and shippers too."""
     return {
         "settings": [setting("excluded.User:ANONYMOUS", place)],
@@ -116,62 +106,28 @@ def login(place: str) -> dict[str, list[Row]]:
     }
 
 
-SHOWN: dict[str, tuple[dict[str, list[Row]], list[tuple[str, bool]]]] = {
-    "an ordinary client": (
-        {"requests": [request(1, "PRODUCE")], "traffic": [moved(1, 10)]},
-        [("User:alice", False)],
-    ),
-    "a shipper": (
-        {
-            "settings": [setting("excluded.User:alice", "ingest.shipper_principals")],
-            "requests": [request(1, "PRODUCE")],
-            "traffic": [moved(1, 10)],
-        },
-        [("User:alice", True)],
-    ),
-    "a receiver with the login of brokers": (
-        {
-            "fetch_sizes": [fetched(0, 1, 1, replica_id=2)],
-            "requests": [request(1, "PRODUCE")],
-            "traffic": [moved(1, 10)],
-        },
-        [("User:alice", True)],
-    ),
-    "all clients without a login": (login("own"), [("User:ANONYMOUS", False)]),
-    "an excluded principal": (
-        {
-            "settings": [setting("excluded.User:alice", "plan.excluded_principals")],
-            "requests": [request(1, "PRODUCE")],
-            "traffic": [moved(1, 10)],
-        },
-        [("User:alice", False)],
-    ),
+SHOWN: dict[tuple[str, bool], dict[str, Tables]] = {
+    ("User:alice", False): {
+        "an ordinary client": TRAFFIC,
+        "an excluded principal": TRAFFIC
+        | {"settings": [setting("excluded.User:alice", "plan.excluded_principals")]},
+    },
+    ("User:alice", True): {
+        "a shipper": TRAFFIC
+        | {"settings": [setting("excluded.User:alice", "ingest.shipper_principals")]},
+        "a receiver with the login of brokers": TRAFFIC | IS_BROKER,
+    },
+    ("User:ANONYMOUS", False): {"all clients without a login": login("own")},
 }
-_SHOWN_IN = """
-    SELECT 'top_talkers' AS name, cluster_id, principal, is_internal FROM top_talkers
-    UNION ALL
-    SELECT 'clients_without_telemetry', cluster_id, principal, false FROM clients_without_telemetry
-"""
 
 
-@pytest.fixture(scope="module")
-def shown() -> dict[str, list[Row]]:
-    """Where each case shows, with whether it is marked there."""
-    cases = {case: tables for case, (tables, _) in SHOWN.items()}
-    return by_case(cases, _SHOWN_IN)
-
-
-@pytest.mark.parametrize("case", SHOWN)
-def test_internal_clients_are_marked_as_talkers_and_owe_no_telemetry(
-    shown: dict[str, list[Row]], case: str
-) -> None:
-    expected = SHOWN[case][1]
-    of_view = {
-        name: [(row["principal"], row["is_internal"]) for row in shown[case] if row["name"] == name]
-        for name in ("top_talkers", "clients_without_telemetry")
+def test_internal_clients_are_marked_as_talkers_and_owe_no_telemetry() -> None:
+    assert_outcomes(SHOWN, "top_talkers", "principal", "is_internal")
+    owing = {
+        () if is_internal else (principal,): alike
+        for (principal, is_internal), alike in SHOWN.items()
     }
-    assert of_view["top_talkers"] == expected
-    assert of_view["clients_without_telemetry"] == [each for each in expected if not each[1]]
+    assert_outcomes(owing, "clients_without_telemetry", "principal")
 
 
 OF_NO_PRINCIPAL = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ...rows import Row, at, used
-from .view_tables import by_case
+from .view_tables import Picked, assert_shown, picked, view
 
 BYTES = "producer_byte_rate"
 DAY = 86_400
@@ -15,12 +15,10 @@ PICKED = ("user", "client_id", "quota_type", "broker_id", "usage_p99", "usage_me
 def rolled_up(second: float, buckets: list[tuple[int, int]], **others: Any) -> Row:
     """An hour of windows by their usage."""
     histogram = [{"bucket": bucket, "windows": windows} for bucket, windows in buckets]
+    at_end = {"peak_usage": 1e9, "last_window": at(second + 3_000)}
     user = [
-        {
-            **{"quota": None, "quota_level": None, "is_throttled": False, "bucket": bucket},
-            **{"windows": windows, "peak_usage": 1e9, "last_window": at(second + 3_000)},
-        }
-        for bucket, windows in buckets
+        each | {"quota": None, "quota_level": None, "is_throttled": False} | at_end
+        for each in histogram
     ]
     row = {"rolled_up_s": 3_600, "usage_histogram": histogram, "user_windows": user}
     free = {"quota": None, "quota_level": None, "peak_usage": 1e9}
@@ -31,7 +29,7 @@ def free(second: float, usage: float, **others: Any) -> Row:
     return used(second, BYTES, usage, **({"quota": None, "quota_level": None} | others))
 
 
-CASES: dict[str, tuple[list[Row], list[tuple[Any, ...]]]] = {
+CASES: dict[str, tuple[list[Row], Picked]] = {
     "no usage": ([], []),
     "the broker with the greatest p99, also if others are used more": (
         [
@@ -72,51 +70,35 @@ CASES: dict[str, tuple[list[Row], list[tuple[Any, ...]]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def baselines() -> dict[str, list[Row]]:
-    """The baselines of each case, and of those that ask for more columns."""
-    cases = {case: {"quota_usage": rows} for case, (rows, _) in CASES.items()}
-    cases["rolled up"] = {"quota_usage": [rolled_up(-3 * DAY, [(100, 99), (159, 1)])]}
-    cases["a week"] = {"quota_usage": [free(-7 * DAY, 1.0), free(-60, 1.0), free(0, 1.0, **BOB)]}
-    cases["less"] = {"quota_usage": [free(-7 * DAY + 11, 1.0), free(0, 1.0)]}
-    cases["quotas"] = {
-        "quota_usage": [
-            used(0, BYTES, 5.0, quota=10.0, quota_level=3),
-            used(60, BYTES, 5.0, quota=20.0, quota_level=6),
-        ]
-    }
-    cases["time"] = {"quota_usage": [used(0, "request_percentage", 5.0, quota=None)]}
-    query = "SELECT * FROM quota_baselines ORDER BY user, client_id NULLS FIRST"
-    return by_case(cases, query)
+def of_usage(*rows: Row) -> list[Row]:
+    """The baselines from this usage."""
+    return view("quota_baselines ORDER BY user, client_id NULLS FIRST", {"quota_usage": [*rows]})
 
 
-BOB = {"principal": "User:bob"}
+def test_usage_is_that_of_the_busiest_broker() -> None:
+    cases = {case: ({"quota_usage": usage}, expected) for case, (usage, expected) in CASES.items()}
+    assert_shown(cases, "quota_baselines ORDER BY user, client_id NULLS FIRST", *PICKED)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_usage_is_that_of_the_busiest_broker(baselines: dict[str, list[Row]], case: str) -> None:
-    actual = [tuple(row[name] for name in PICKED) for row in baselines[case]]
-    assert actual == CASES[case][1]
-
-
-def test_windows_that_are_rolled_up_count(baselines: dict[str, list[Row]]) -> None:
-    for row in baselines["rolled up"]:
+def test_windows_that_are_rolled_up_count() -> None:
+    for row in of_usage(rolled_up(-3 * DAY, [(100, 99), (159, 1)])):
         assert row["windows"] == 100
         assert row["usage_p99"] == pytest.approx(2 ** (101 / 8), rel=0.045)
         assert row["usage_median"] == row["usage_p99"]
 
 
-def test_history_begins_with_the_first_window_of_eight_days(
-    baselines: dict[str, list[Row]],
-) -> None:
-    assert [row["history_s"] for row in baselines["a week"]] == [7 * DAY, 7 * DAY, 0, 0]
-    assert {row["history_s"] for row in baselines["less"]} == {7 * DAY - 11}
+def test_history_begins_with_the_first_window_of_eight_days() -> None:
+    bob = free(0, 1.0, principal="User:bob")
+    a_week = of_usage(free(-7 * DAY, 1.0), free(-60, 1.0), bob)
+    assert [row["history_s"] for row in a_week] == [7 * DAY, 7 * DAY, 0, 0]
+    less = of_usage(free(-7 * DAY + 11, 1.0), free(0, 1.0))
+    assert {row["history_s"] for row in less} == {7 * DAY - 11}
 
 
-def test_the_quota_is_that_of_the_last_window(baselines: dict[str, list[Row]]) -> None:
-    assert {(row["quota"], row["quota_level"]) for row in baselines["quotas"]} == {(20.0, 6)}
-
-
-def test_request_time_is_estimated(baselines: dict[str, list[Row]]) -> None:
-    assert {row["is_estimated"] for row in baselines["time"]} == {True}
-    assert {row["is_estimated"] for row in baselines["quotas"]} == {False}
+def test_the_quota_is_that_of_the_last_window_and_request_time_is_estimated() -> None:
+    limits = ((0, {"quota": 10.0, "quota_level": 3}), (60, {"quota": 20.0, "quota_level": 6}))
+    quotas = of_usage(*(used(second, BYTES, 5.0, **limit) for second, limit in limits))
+    names = ("quota", "quota_level", "is_estimated")
+    assert set(picked(quotas, *names)) == {(20.0, 6, False)}
+    time = of_usage(used(0, "request_percentage", 5.0, quota=None))
+    assert {row["is_estimated"] for row in time} == {True}

@@ -13,7 +13,6 @@ from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.planning import restore_plan
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.plan import plan
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
@@ -22,7 +21,8 @@ from ...cases import cases
 from ...delta_tables import NOON
 from ...pipelines.feedback.fake_configs import Clock, DictConfigs, ListJournal, applying
 from ...rows import Row, at, limited, quota, row, setting, used
-from .view_tables import by_case, make_table, make_tables, picked, rows
+from .memory_tables import MemoryTables
+from .view_tables import Tables, assert_outcomes, make_table, make_tables, picked, rows, view
 
 KEY = "producer_byte_rate"
 ALICE = ConfigEntity("c1", "user", "alice")
@@ -39,7 +39,7 @@ class Loop:
     that her quota allows and is throttled in each window.
     """
 
-    warehouse: Warehouse
+    tables: MemoryTables = field(default_factory=MemoryTables)
     configs: DictConfigs = field(default_factory=lambda: DictConfigs({ALICE: {KEY: "1000000"}}))
     journal: ListJournal = field(default_factory=ListJournal)
     quotas: list[Row] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Loop:
 
     def __post_init__(self) -> None:
         settings = [setting("quotas.advised_users", "alice", -3 * 86_400)]
-        make_tables(self.warehouse, {"settings": settings + self.more_settings})
+        make_tables(self.tables, {"settings": settings + self.more_settings})
         self.quotas = [quota(-3 * 86_400, KEY, FIRST, user="alice")]
 
     @property
@@ -98,11 +98,9 @@ class Loop:
             (CLIENT_QUOTAS, self.quotas),
             (TABLES["quota_usage"], self.windows),
         ):
-            make_table(self.warehouse, table, content)
+            make_table(self.tables, table, content)
         # What desired_configs makes of these rows, which takes 20 times as long to plan.
-        return [
-            self._proposal(row) for row in rows(self.warehouse, "SELECT * FROM quota_proposals")
-        ]
+        return [self._proposal(row) for row in rows(self.tables, "SELECT * FROM quota_proposals")]
 
     def _proposal(self, row: Row) -> DesiredConfig:
         is_raise = row["advice"] == "raise"
@@ -134,9 +132,9 @@ def lapses(since: timedelta) -> bool:
     ("a raise whose lease ended is not made again", lapses, FIRST),
 )
 def test_a_quota_is_raised_once_a_day(
-    warehouse: Warehouse, has_plan: Callable[[timedelta], bool], quota_at_end: float
+    has_plan: Callable[[timedelta], bool], quota_at_end: float
 ) -> None:
-    loop = Loop(warehouse, more_settings=[CAPACITY])
+    loop = Loop(more_settings=[CAPACITY])
     for nth in range(12):
         loop.cycle(NOON + nth * EVERY, has_plan=has_plan(nth * EVERY))
     assert loop.raises == [pytest.approx(NOON, abs=timedelta(seconds=1))]
@@ -152,14 +150,12 @@ THROTTLED = [
 
 
 def test_a_raise_is_judged_by_how_often_its_user_is_throttled_per_byte() -> None:
-    of_alice = [quota(0, KEY, 100.0, user="alice")]
     content = {
         "settings": [setting("quotas.advised_users", "alice"), CAPACITY],
-        "client_quotas": of_alice,
+        "client_quotas": [quota(0, KEY, 100.0, user="alice")],
         "quota_usage": THROTTLED,
     }
-    made = by_case({"throttled": content}, "SELECT * FROM desired_configs")["throttled"]
-    assert picked(made, "direction", "offence") == [("raise", 1 / 99.0)]
+    assert picked(view("desired_configs", content), "direction", "offence") == [("raise", 1 / 99.0)]
 
 
 def changed(second: float, step: str = "done", **others: Any) -> Row:
@@ -168,59 +164,43 @@ def changed(second: float, step: str = "done", **others: Any) -> Row:
     return row("config_changes", second, given | others, purpose="apply", step=step)
 
 
-ALTERATIONS: dict[str, tuple[str, Row | None, str]] = {
-    "nobody altered it": ("config_changes", None, "raise"),
-    "a plan did, within a day": ("config_changes", changed(4), "wait"),
-    "a plan did, a day ago": ("config_changes", changed(3), "raise"),
-    "a plan did, after the newest window": ("config_changes", changed(DAY + 60), "wait"),
-    "restore did": ("config_changes", changed(60, purpose="restore"), "wait"),
-    "a plan may have: nobody knows the end": ("config_changes", changed(60, "begun"), "wait"),
-    "a broker refused it": ("config_changes", changed(60, "refused"), "raise"),
-    "its lease was renewed": ("config_changes", changed(60, operation="RENEW"), "raise"),
-    "another kind of quota": (
-        "config_changes",
-        changed(60, config_key="consumer_byte_rate"),
-        "raise",
-    ),
-    "one of a client id of its": ("config_changes", changed(60, entity_client_id="b"), "raise"),
-    "another user's": ("config_changes", changed(60, entity_name="bob"), "raise"),
-    "an operator did": ("config_alterations", limited(60, KEY, "100"), "wait"),
-    "an operator was refused": (
-        "config_alterations",
-        limited(60, KEY, "100", error_code=29),
-        "raise",
-    ),
-    "a snapshot found it new": ("client_quotas", quota(60, KEY, 100.0, user="alice"), "wait"),
-    "a snapshot found it, and the log shows when it was set": (
-        "client_quotas",
-        quota(60, KEY, 100.0, user="alice", set_at=at(-60)),
-        "raise",
-    ),
-    "a snapshot found one of a client id": (
-        "client_quotas",
-        quota(60, KEY, 100.0, user="alice", is_default_client_id=True),
-        "raise",
-    ),
+NEW = quota(60, KEY, 100.0, user="alice")
+ALTERATIONS: dict[str, dict[str, Tables]] = {
+    "raise": {
+        "nobody altered it": {},
+        "a plan did, a day ago": {"config_changes": [changed(3)]},
+        "a broker refused it": {"config_changes": [changed(60, "refused")]},
+        "its lease was renewed": {"config_changes": [changed(60, operation="RENEW")]},
+        "another kind of quota": {"config_changes": [changed(60, config_key="consumer_byte_rate")]},
+        "one of a client id of its": {"config_changes": [changed(60, entity_client_id="b")]},
+        "another user's": {"config_changes": [changed(60, entity_name="bob")]},
+        "an operator was refused": {"config_alterations": [limited(60, KEY, "100", error_code=29)]},
+        "a snapshot found it, and the log shows when it was set": {
+            "client_quotas": [NEW | {"set_at": at(-60)}]
+        },
+        "a snapshot found one of a client id": {
+            "client_quotas": [NEW | {"is_default_client_id": True}]
+        },
+    },
+    "wait": {
+        "a plan did, within a day": {"config_changes": [changed(4)]},
+        "a plan did, after the newest window": {"config_changes": [changed(DAY + 60)]},
+        "restore did": {"config_changes": [changed(60, purpose="restore")]},
+        "a plan may have: nobody knows the end": {"config_changes": [changed(60, "begun")]},
+        "an operator did": {"config_alterations": [limited(60, KEY, "100")]},
+        "a snapshot found it new": {"client_quotas": [NEW]},
+    },
 }
 
 
-@pytest.fixture(scope="module")
-def advised() -> dict[str, list[Row]]:
-    """The advice of each case of ALTERATIONS."""
-    cases = {
-        case: {"quota_usage": THROTTLED, table: [row] if row else []}
-        for case, (table, row, _) in ALTERATIONS.items()
+def test_a_raise_waits_until_a_day_after_the_quota_was_altered() -> None:
+    outcomes = {
+        (advice, {"raise": 125.0, "wait": 100.0}[advice]): {
+            case: tables | {"quota_usage": THROTTLED} for case, tables in alike.items()
+        }
+        for advice, alike in ALTERATIONS.items()
     }
-    return by_case(cases, "SELECT * FROM quota_advice")
-
-
-@pytest.mark.parametrize("case", ALTERATIONS)
-def test_a_raise_waits_until_a_day_after_the_quota_was_altered(
-    advised: dict[str, list[Row]], case: str
-) -> None:
-    advice = ALTERATIONS[case][2]
-    recommended = {"raise": 125.0, "wait": 100.0}[advice]
-    assert picked(advised[case], "advice", "recommended") == [(advice, recommended)]
+    assert_outcomes(outcomes, "quota_advice", "advice", "recommended")
 
 
 @cases(
@@ -229,9 +209,9 @@ def test_a_raise_waits_until_a_day_after_the_quota_was_altered(
     ("half of the capacity is the end", [CAPACITY], 2_000_000.0),
 )
 def test_who_uses_more_each_day_does_not_get_more_without_end(
-    warehouse: Warehouse, settings: list[Row], quota_at_end: float
+    settings: list[Row], quota_at_end: float
 ) -> None:
-    loop = Loop(warehouse, more_settings=settings, lease_s=3 * 86_400)
+    loop = Loop(more_settings=settings, lease_s=3 * 86_400)
     for nth in range(12):
         loop.cycle(NOON + nth * timedelta(days=1, minutes=10), has_plan=True)
     assert loop.current == quota_at_end

@@ -1,24 +1,14 @@
 """Views of quota usage: who is nearest a quota, and what throttled whom."""
 
-import pytest
-
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.quota import NEAR_SHARE
 
-from ...delta_tables import Fill
 from ...rows import Row, used
-from .view_tables import by_case, picked, rows
+from .view_tables import assert_outcomes, in_table, picked, view
 
 
-def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
-    warehouse: Warehouse, fill: Fill
-) -> None:
-    shared = {
-        "client_id": "clicks",
-        "quota_bucket_usage": 1_500.0,
-        "headroom": -500.0,
-        "is_over": True,
-    }
+def test_headroom_is_that_of_the_worst_window_of_the_last_hour() -> None:
+    shared = {"client_id": "clicks", "quota_bucket_usage": 1_500.0, "headroom": -500.0}
+    shared |= {"is_over": True}
     content = [
         used(-3_600, "producer_byte_rate", 9_000.0),
         used(-3_589, "producer_byte_rate", 100.0),
@@ -29,8 +19,7 @@ def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
         # Another cluster's hour is its own.
         used(-9_000, "producer_byte_rate", 10.0, cluster_id="c2", enforcement="callback"),
     ]
-    fill("quota_usage", content)
-    actual = rows(warehouse, "SELECT * FROM quota_headroom ORDER BY cluster_id, broker_id")
+    actual = view("quota_headroom ORDER BY cluster_id, broker_id", {"quota_usage": content})
     names = ("broker_id", "peak_usage", "headroom", "peak_share", "windows", "windows_over")
     assert picked(actual, *names, "client_ids", "enforcement") == [
         (1, 1_500.0, -500.0, 1.5, 2, 1, 2, "stock"),
@@ -41,103 +30,70 @@ def test_headroom_is_that_of_the_worst_window_of_the_last_hour(
 
 BYTES, TIME = "producer_byte_rate", "request_percentage"
 THROTTLES = {"throttled_requests": 2, "throttle_time_ms": 30.0}
-# Usage of a quota of 1,000, and the state of its bucket.
-STATES: dict[str, tuple[list[Row], str]] = {
-    "unused": ([used(0, BYTES, 10.0)], "free"),
-    "near": ([used(0, BYTES, 1_000 * NEAR_SHARE)], "near"),
-    "almost near": ([used(0, BYTES, 1_000 * NEAR_SHARE - 1)], "free"),
-    "over, and not throttled": ([used(0, BYTES, 1_100.0)], "over"),
-    "throttled just below it": (
-        [used(0, BYTES, 999.0, throttled_by=BYTES, **THROTTLES)],
-        "throttled",
-    ),
-    "throttled far below it": ([used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES)], "throttled"),
-    "throttled in another window": (
-        [used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES), used(11, BYTES, 1_100.0)],
-        "throttled",
-    ),
-    "throttled by a quota of time": (
-        [
+OF_NONE = {"quota": None, "headroom": None}
+SHARED = {"share_requests": 4, "is_lower_bound": True}
+# Usage of a quota of 1,000, by the state of its bucket.
+STATES: dict[tuple[str], dict[str, list[Row]]] = {
+    ("free",): {
+        "unused": [used(0, BYTES, 10.0)],
+        "almost near": [used(0, BYTES, 1_000 * NEAR_SHARE - 1)],
+    },
+    ("near",): {
+        "near": [used(0, BYTES, 1_000 * NEAR_SHARE)],
+        "throttled by a quota of time": [
             used(0, BYTES, 900.0, throttled_by=TIME, **THROTTLES),
-            used(0, TIME, 1.0, quota=None, headroom=None),
+            used(0, TIME, 1.0, **OF_NONE),
         ],
-        "near",
-    ),
-    "a quota of time that throttled requests of bytes": (
-        [
-            used(0, BYTES, 900.0, quota=None, headroom=None, throttled_by=TIME, **THROTTLES),
+        "another client was throttled": [
+            used(0, BYTES, 900.0),
+            used(0, BYTES, 1.0, **OF_NONE, principal="User:bob", throttled_by=BYTES, **THROTTLES),
+        ],
+        "throttled more than an hour ago": [
+            used(-3_700, BYTES, 999.0, throttled_by=BYTES, **THROTTLES),
+            used(0, BYTES, 900.0),
+        ],
+    },
+    ("over",): {
+        "over, and not throttled": [used(0, BYTES, 1_100.0)],
+        "more than the quota without bytes of share consumers": [
+            used(0, "consumer_byte_rate", 1_100.0, **SHARED)
+        ],
+    },
+    ("throttled",): {
+        "throttled just below it": [used(0, BYTES, 999.0, throttled_by=BYTES, **THROTTLES)],
+        "throttled far below it": [used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES)],
+        "throttled in another window": [
+            used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES),
+            used(11, BYTES, 1_100.0),
+        ],
+        "a quota of time that throttled requests of bytes": [
+            used(0, BYTES, 900.0, **OF_NONE, throttled_by=TIME, **THROTTLES),
             used(0, TIME, 1.0),
         ],
-        "throttled",
-    ),
-    "another client was throttled": (
-        [
-            used(0, BYTES, 900.0),
-            used(
-                0,
-                BYTES,
-                1.0,
-                principal="User:bob",
-                quota=None,
-                headroom=None,
-                throttled_by=BYTES,
-                **THROTTLES,
-            ),
-        ],
-        "near",
-    ),
-    "throttled more than an hour ago": (
-        [used(-3_700, BYTES, 999.0, throttled_by=BYTES, **THROTTLES), used(0, BYTES, 900.0)],
-        "near",
-    ),
-    "bytes of share consumers are in no line": (
-        [used(0, "consumer_byte_rate", 0.0, share_requests=4, is_lower_bound=True)],
-        "unknown",
-    ),
-    "more than the quota without them": (
-        [used(0, "consumer_byte_rate", 1_100.0, share_requests=4, is_lower_bound=True)],
-        "over",
-    ),
+    },
+    ("unknown",): {
+        "bytes of share consumers are in no line": [used(0, "consumer_byte_rate", 0.0, **SHARED)]
+    },
 }
 
 
-@pytest.fixture(scope="module")
-def headroom() -> dict[str, list[Row]]:
-    """The buckets of each case."""
-    cases = {case: {"quota_usage": usage} for case, (usage, _) in STATES.items()}
-    return by_case(cases, "SELECT * FROM quota_headroom")
+def test_a_bucket_is_in_one_state() -> None:
+    buckets = assert_outcomes(in_table("quota_usage", STATES), "quota_headroom", "state")
+    for (bucket,) in buckets.values():
+        assert (bucket["windows_throttled"] > 0) == (bucket["state"] == "throttled")
 
 
-@pytest.mark.parametrize("case", STATES)
-def test_a_bucket_is_in_one_state(headroom: dict[str, list[Row]], case: str) -> None:
-    (bucket,) = headroom[case]
-    assert bucket["state"] == STATES[case][1]
-    assert (bucket["windows_throttled"] > 0) == (bucket["state"] == "throttled")
-
-
-def test_throttled_time_is_summed_by_the_quota_that_did_it(
-    warehouse: Warehouse, fill: Fill
-) -> None:
-    limited = {"throttled_requests": 2, "throttle_time_ms": 30.0}
+def test_throttled_time_is_summed_by_the_quota_that_did_it() -> None:
     content = [
-        used(0, "producer_byte_rate", 1.0, throttled_by="producer_byte_rate", **limited),
-        used(11, "producer_byte_rate", 1.0, throttled_by="request_percentage", **limited),
-        used(
-            22, "producer_byte_rate", 1.0, broker_id=2, throttled_by="request_percentage", **limited
-        ),
-        used(3_600, "producer_byte_rate", 1.0, **limited),
-        used(33, "producer_byte_rate", 1.0),
+        used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES),
+        used(11, BYTES, 1.0, throttled_by=TIME, **THROTTLES),
+        used(22, BYTES, 1.0, broker_id=2, throttled_by=TIME, **THROTTLES),
+        used(3_600, BYTES, 1.0, **THROTTLES),
+        used(33, BYTES, 1.0),
     ]
-    fill("quota_usage", content)
-    actual = rows(warehouse, "SELECT * FROM throttled_clients ORDER BY hour, throttled_by")
-    names = (
-        "throttled_by",
-        "throttled_requests",
-        "request_count",
-        "throttle_time_ms",
-        "broker_count",
-    )
-    assert picked(actual, *names) == [
+    actual = view("throttled_clients ORDER BY hour, throttled_by", {"quota_usage": content})
+    names = ("throttled_by", "throttled_requests", "request_count", "throttle_time_ms")
+    assert picked(actual, *names, "broker_count") == [
         ("producer_byte_rate", 2, 10, 30.0, 1),
         ("request_percentage", 4, 20, 60.0, 2),
         (None, 2, 10, 30.0, 1),

@@ -2,23 +2,14 @@
 
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import NAN, Row, choice, crossed, gauge, setting
-from .view_tables import make_tables, picked, rows
+from .view_tables import picked, view
 
 GIB = 2**30
 
 
-def answer_of(
-    warehouse: Warehouse, content: dict[str, list[Row]], sql: str, *names: str
-) -> list[Any]:
-    make_tables(warehouse, content)
-    return picked(rows(warehouse, sql), *names)
-
-
-def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Warehouse) -> None:
+def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost() -> None:
     content = {
         "rack_traffic": [
             crossed(0, GIB),
@@ -30,9 +21,9 @@ def test_an_hour_of_two_racks_has_its_bytes_and_what_they_cost(warehouse: Wareho
         "preferred_replicas": [choice(0, GIB), choice(60, GIB, avoidable_bytes=0)],
         "settings": [setting("prices.cross_rack_per_gib", 0.5), setting("prices.currency", "EUR")],
     }
-    sql = "SELECT * FROM rack_traffic_by_hour ORDER BY hour, flow, bytes"
+    actual = view("rack_traffic_by_hour ORDER BY hour, flow, bytes", content)
     names = ("flow", "bytes", "cross_rack_bytes", "avoidable_bytes", "cross_rack_cost")
-    assert answer_of(warehouse, content, sql, *names, "avoidable_cost", "currency") == [
+    assert picked(actual, *names, "avoidable_cost", "currency") == [
         ("consumed", 5, None, None, None, None, "EUR"),
         ("consumed", 3 * GIB, 3 * GIB, GIB, 1.5, 0.5, "EUR"),
         ("replicated", GIB, GIB, None, 0.5, None, "EUR"),
@@ -70,17 +61,14 @@ def reported(second: float, replica: float, **others: Any) -> Row:
     ),
 )
 def test_where_a_consumer_says_it_reads_against_where_it_was_answered(
-    warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
+    read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
 ) -> None:
     content = {"preferred_replicas": read, "client_metrics": pushed}
     names = ("reported_replica", "read_replica", "verdict")
-    sql = "SELECT * FROM reported_read_replicas"
-    assert answer_of(warehouse, content, sql, *names) == [expected]
+    assert picked(view("reported_read_replicas", content), *names) == [expected]
     minutes = {"same": (1, 0), "other": (1, 1)}.get(str(expected[-1]), (0, 0))
-    counted = picked(
-        rows(warehouse, "SELECT * FROM client_racks"), "reported_minutes", "differing_minutes"
-    )
-    assert counted == [minutes]
+    counted = view("client_racks", content)
+    assert picked(counted, "reported_minutes", "differing_minutes") == [minutes]
 
 
 NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}
@@ -123,11 +111,11 @@ PUSHED = gauge(0, "consumer.x", 1.0, client_rack="az-b")
     ),
 )
 def test_configured_against_effective_racks(
-    warehouse: Warehouse, read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
+    read: list[Row], pushed: list[Row], expected: tuple[Any, ...]
 ) -> None:
     content = {"preferred_replicas": read, "client_metrics": pushed}
     names = ("configured_rack", "declared_rack", "inferred_rack", "read_rack", "verdict")
-    assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
+    assert picked(view("client_racks", content), *names) == [expected]
 
 
 @cases(
@@ -142,7 +130,7 @@ def test_configured_against_effective_racks(
     ("it read nothing", 0, 0, 0, (None, "unknown")),
 )
 def test_the_share_of_bytes_that_crossed_racks(
-    warehouse: Warehouse, crossed: int, at_home: int, unknown: int, expected: tuple[Any, ...]
+    crossed: int, at_home: int, unknown: int, expected: tuple[Any, ...]
 ) -> None:
     reads = [
         choice(0, crossed),
@@ -151,15 +139,13 @@ def test_the_share_of_bytes_that_crossed_racks(
     ]
     content = {"preferred_replicas": [each for each in reads if each["bytes"]] or reads[-1:]}
     names = ("cross_rack_share", "verdict")
-    assert answer_of(warehouse, content, "SELECT * FROM client_racks", *names) == [expected]
+    assert picked(view("client_racks", content), *names) == [expected]
 
 
-def test_bytes_of_unknown_racks_stand_beside_those_that_crossed(warehouse: Warehouse) -> None:
+def test_bytes_of_unknown_racks_stand_beside_those_that_crossed() -> None:
     unknown = choice(0, 8, broker_rack=None, cross_rack_bytes=None)
     content = {"preferred_replicas": [choice(0, 9), unknown]}
     names = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "verdict")
-    ((total, crossed, unknown_bytes, verdict),) = answer_of(
-        warehouse, content, "SELECT * FROM client_racks", *names
-    )
+    ((total, crossed, unknown_bytes, verdict),) = picked(view("client_racks", content), *names)
     assert (total, verdict) == (crossed + unknown_bytes, "unknown")
     assert min(crossed, unknown_bytes) > 0

@@ -1,17 +1,10 @@
 """Rates of sums: an increase over the time it took, or nothing."""
 
-from typing import Any
-
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import Row, cumulative, delta
-from .view_tables import picked, rows
-
-RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"
+from .view_tables import Picked, picked, view
 
 
 @cases(
@@ -32,9 +25,7 @@ RATES = "SELECT * FROM metric_rates ORDER BY series_id, event_time"
     ("an unknown start", [delta(10, None, 5)], [(None, None)]),
     ("the greatest is still finite", [delta(10, 9.999999, 1e299)], [(0.001, 1e305)]),
 )
-def test_rates(
-    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    fill("client_metrics", points)
-    actual = picked(rows(warehouse, RATES), "elapsed_ms", "rate_per_s")
+def test_rates(points: list[Row], expected: Picked) -> None:
+    rates = view("metric_rates ORDER BY series_id, event_time", {"client_metrics": points})
+    actual = picked(rates, "elapsed_ms", "rate_per_s")
     assert [tuple(pytest.approx(number) for number in pair) for pair in expected] == actual

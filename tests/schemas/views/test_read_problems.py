@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
-from .view_tables import make_tables, picked, rows
+from .view_tables import Picked, Tables, picked, view
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
 LOOP = fault(0, "redirect_loop", 5, broker_id=1, preferred_read_replica=2)
@@ -21,9 +19,8 @@ def lagging(*lags: int | None, start: int = 0, **others: Any) -> list[Row]:
     ]
 
 
-def read(warehouse: Warehouse, view: str, content: dict[str, list[Row]], *names: str) -> list[Any]:
-    make_tables(warehouse, content)
-    return picked(rows(warehouse, f"SELECT * FROM {view}"), *names)
+def read(name: str, content: Tables, *columns: str) -> Picked:
+    return picked(view(name, content), *columns)
 
 
 @cases(
@@ -77,10 +74,10 @@ def read(warehouse: Warehouse, view: str, content: dict[str, list[Row]], *names:
     ("another error", [fault(0, "kafka_storage_error", 99)], (None, None)),
 )
 def test_advice_goes_by_the_worst(
-    warehouse: Warehouse, faults: list[Row], expected: tuple[str | None, int | None]
+    faults: list[Row], expected: tuple[str | None, int | None]
 ) -> None:
     content = {"fetch_faults": faults}
-    assert read(warehouse, "read_problems", content, "advice", "broker_id") == [expected]
+    assert read("read_problems", content, "advice", "broker_id") == [expected]
 
 
 COUNTS = {
@@ -105,7 +102,7 @@ KINDS = (
 )
 
 
-def test_a_client_has_one_row_for_a_topic(warehouse: Warehouse) -> None:
+def test_a_client_has_one_row_for_a_topic() -> None:
     content = {
         "fetch_faults": [
             fault(0, kind, n, answers_leader_has=3, topic_id=f"t{n % 2}")
@@ -118,7 +115,7 @@ def test_a_client_has_one_row_for_a_topic(warehouse: Warehouse) -> None:
         ],
         "preferred_replicas": lagging(1, 2, 3, 4, 5),
     }
-    (actual,) = read(warehouse, "read_problems", content, *COUNTS)
+    (actual,) = read("read_problems", content, *COUNTS)
     assert actual == tuple(COUNTS.values())
 
 
@@ -132,24 +129,22 @@ def test_a_client_has_one_row_for_a_topic(warehouse: Warehouse) -> None:
         ("x", "check_replication"),
     ],
 )
-def test_old_java_clients_stay_on_a_lagging_follower(
-    warehouse: Warehouse, version: str, advice: str
-) -> None:
+def test_old_java_clients_stay_on_a_lagging_follower(version: str, advice: str) -> None:
     content = {
         "fetch_faults": [fault(0, "uncommitted_offset", client_software_version=version)],
         "preferred_replicas": lagging(1, 2, 3, 4),
     }
     names = ("advice", "broker_id", "stays_on_lagging_follower")
-    assert read(warehouse, "read_problems", content, *names) == [(advice, 2, True)]
+    assert read("read_problems", content, *names) == [(advice, 2, True)]
 
 
-def test_the_least_of_several_versions_is_least_by_number(warehouse: Warehouse) -> None:
+def test_the_least_of_several_versions_is_least_by_number() -> None:
     versions = ["2.10.0", "2.9.0", "dev", None]
     faults = [
         fault(n, "offset_too_small", client_software_version=v) for n, v in enumerate(versions)
     ]
     content = {"fetch_faults": faults}
-    assert read(warehouse, "read_problems", content, "client_software_version") == [("2.9.0",)]
+    assert read("read_problems", content, "client_software_version") == [("2.9.0",)]
 
 
 @cases(
@@ -168,10 +163,10 @@ def test_the_least_of_several_versions_is_least_by_number(warehouse: Warehouse) 
     ),
 )
 def test_who_stays_on_a_follower_that_lags_ever_more(
-    warehouse: Warehouse, choices: list[Row], expected: list[Any]
+    choices: list[Row], expected: list[Any]
 ) -> None:
     content = {"preferred_replicas": choices}
-    assert read(warehouse, "lagging_reads", content, "lagging_minutes", "max_hw_lag") == expected
+    assert read("lagging_reads", content, "lagging_minutes", "max_hw_lag") == expected
 
 
 @cases(
@@ -188,14 +183,14 @@ def test_who_stays_on_a_follower_that_lags_ever_more(
     ("of an epoch's end", 0, {"position": "epoch_end"}, []),
 )
 def test_a_reset_follows_what_was_out_of_range(
-    warehouse: Warehouse, lookup_s: float, others: Row, expected: list[Any]
+    lookup_s: float, others: Row, expected: list[Any]
 ) -> None:
     content = {
         "fetch_faults": [fault(0, "offset_too_small")],
         "offset_lookups": [lookup(lookup_s, "earliest", 3) | others],
     }
     names = ("fault", "refused_offset", "reset_offset")
-    assert read(warehouse, "offset_resets", content, *names) == expected
+    assert read("offset_resets", content, *names) == expected
 
 
 STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
@@ -229,18 +224,16 @@ STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
         [],
     ),
 )
-def test_log_starts_that_stay_apart(
-    warehouse: Warehouse, offsets: list[Row], expected: list[Any]
-) -> None:
+def test_log_starts_that_stay_apart(offsets: list[Row], expected: list[Any]) -> None:
     content = {
         "replica_offsets": offsets,
         "preferred_replicas": [choice(0, 8), choice(60, 8), choice(0, 8, broker_id=9)],
     }
-    assert read(warehouse, "log_start_divergence", content, *STARTS) == expected
+    assert read("log_start_divergence", content, *STARTS) == expected
 
 
-def test_names_of_clients_are_kept_as_they_are(warehouse: Warehouse) -> None:
+def test_names_of_clients_are_kept_as_they_are() -> None:
     hostile = {"client_id": HOSTILE, "principal": None, "topic": HOSTILE, "topic_id": None}
     content = {"fetch_faults": [fault(0, "offset_too_large") | hostile]}
     names = ("client_id", "topic", "principal", "broker_id")
-    assert read(warehouse, "read_problems", content, *names) == [(HOSTILE, HOSTILE, None, 2)]
+    assert read("read_problems", content, *names) == [(HOSTILE, HOSTILE, None, 2)]

@@ -6,23 +6,19 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...rows import Row, altered, at, behind, moved, reassigned
-from .view_tables import make_tables, picked, rows
+from ...rows import Row, altered, at, behind, moved, reassigned, row
+from .view_tables import Tables, assert_outcomes, picked, view
 
 PARTITION = {"topic_id": "t1", "topic": "orders", "partition": 0}
-NAMED = {"cluster_id": "c1", "event_time": at(-600), "topic_id": "t1", "topic": "orders"}
-NAMES = [NAMED | {"is_removed": False}]
+NAMES = [row("topics", -600, {}, topic="orders")]
 
 
-def moves_of(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[int, Row]:
+def moves_of(content: Tables) -> dict[int, Row]:
     """Rows of `reassignments` by replica, where topics are named by a snapshot."""
-    make_tables(warehouse, {"topics": NAMES} | content)
-    moves = rows(warehouse, "SELECT * FROM reassignments")
-    assert len({row["replica_id"] for row in moves}) == len(moves)
-    return {row["replica_id"]: row for row in moves}
+    moves = view("reassignments", {"topics": NAMES} | content)
+    assert len({move["replica_id"] for move in moves}) == len(moves)
+    return {move["replica_id"]: move for move in moves}
 
 
 def falling(intervals: int, left: int, per_interval: int, **others: Any) -> list[Row]:
@@ -35,85 +31,75 @@ def falling(intervals: int, left: int, per_interval: int, **others: Any) -> list
 
 
 REQUESTED = [reassigned(0, "requested", n, place=n - 2) for n in (2, 3)]
-REPLICA = {"cluster_id": "c1", "event_time": at(-60), "topic_id": "t1", "topic": "orders"} | {
-    "partition": 0,
-    "is_removed": False,
-    "is_in_sync": True,
-    "is_offline": False,
-    "is_leader": True,
+REPLICA = row(
+    "replicas", -60, {"is_offline": False}, topic="orders", is_in_sync=True, is_leader=True
+)
+
+
+def test_a_move_tells_what_is_left_and_how_long_it_takes() -> None:
+    content = {"replicas": [REPLICA | {"broker_id": 2}], "replica_lag": falling(6, 10_000, 1_000)}
+    moves = moves_of(content | {"reassignment_changes": REQUESTED})
+    assert (moves[2]["state"], moves[3]["state"]) == ("in_place", "moving")
+    names = ("requested_by", "leader_id", "offsets_left", "bytes_left")
+    assert picked([moves[3]], *names) == [("User:admin", 1, 5_000, 500_000)]
+    paces = ("bytes_per_s", "written_bytes_per_s", "eta_s")
+    assert picked([moves[3]], *paces) == [pytest.approx((10_000, 0, 50))]
+    assert moves[3]["eta_error_s"] == pytest.approx(0, abs=1e-3)
+
+
+def test_what_an_uneven_pace_is_worth_is_told() -> None:
+    left = [10_000, 9_500, 7_800, 7_200, 5_600, 5_000]
+    lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
+    move = moves_of({"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
+    assert move["eta_s"] == pytest.approx(47.5, rel=0.1)
+    steps = [500, 1_700, 600, 1_600, 600]
+    error = 2 * stdev(steps) * sqrt(5 * (5 / 5 + 1))
+    assert move["eta_error_s"] == pytest.approx(move["eta_s"] * error / 5_000)
+
+
+STATES: dict[tuple[str], dict[str, Tables]] = {
+    ("waiting",): {
+        "asked for just now": {},
+        "another one lags": {
+            "replica_lag": falling(3, 900, 100, replica_id=9),
+            "traffic": [moved(0, 1)],
+        },
+    },
+    ("moving",): {
+        "records come": {"replica_lag": falling(3, 900, 100)},
+        "too soon to tell": {"replica_lag": falling(3, 900, -50)},
+        "it fell behind, and comes nearer since": {
+            "replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]
+        },
+        "a gap of two minutes in the log": {
+            "replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]
+        },
+        "the leader's clock is five seconds late": {
+            "replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]
+        },
+        "another broker's clock is five seconds early": {
+            "replica_lag": falling(3, 900, 100),
+            "traffic": [moved(34, 1)],
+        },
+    },
+    ("never_converges",): {"what is left grows": {"replica_lag": falling(6, 900, -50)}},
+    ("stuck",): {
+        "it never began": {"traffic": [moved(120, 1)]},
+        "others move, it does not": {
+            "replica_lag": falling(3, 900, 100),
+            "traffic": [moved(120, 1)],
+        },
+    },
 }
 
 
-def test_a_move_tells_what_is_left_and_how_long_it_takes(warehouse: Warehouse) -> None:
-    row = moves_of(
-        warehouse,
-        {
-            "reassignment_changes": REQUESTED,
-            "replicas": [REPLICA | {"broker_id": 2}],
-            "replica_lag": falling(6, 10_000, 1_000),
-        },
-    )
-    assert (row[2]["state"], row[3]["state"]) == ("in_place", "moving")
-    assert (row[3]["requested_by"], row[3]["leader_id"]) == ("User:admin", 1)
-    assert (row[3]["offsets_left"], row[3]["bytes_left"]) == (5_000, 500_000)
-    assert row[3]["bytes_per_s"] == pytest.approx(10_000)
-    assert (row[3]["eta_s"], row[3]["eta_error_s"]) == (
-        pytest.approx(50),
-        pytest.approx(0, abs=1e-3),
-    )
-    assert row[3]["written_bytes_per_s"] == pytest.approx(0)
-
-
-def test_what_an_uneven_pace_is_worth_is_told(warehouse: Warehouse) -> None:
-    left = [10_000, 9_500, 7_800, 7_200, 5_600, 5_000]
-    lag = [behind(10 * n, 3, lag, 11_000 - lag, 50_000) for n, lag in enumerate(left)]
-    row = moves_of(warehouse, {"reassignment_changes": REQUESTED, "replica_lag": lag})[3]
-    assert row["eta_s"] == pytest.approx(47.5, rel=0.1)
-    steps = [500, 1_700, 600, 1_600, 600]
-    error = 2 * stdev(steps) * sqrt(5 * (5 / 5 + 1))
-    assert row["eta_error_s"] == pytest.approx(row["eta_s"] * error / 5_000)
-
-
-@cases(
-    ("content", "state"),
-    ("asked for just now", {}, "waiting"),
-    ("records come", {"replica_lag": falling(3, 900, 100)}, "moving"),
-    ("what is left grows", {"replica_lag": falling(6, 900, -50)}, "never_converges"),
-    ("too soon to tell", {"replica_lag": falling(3, 900, -50)}, "moving"),
-    (
-        "others move, it does not",
-        {"replica_lag": falling(3, 900, 100), "traffic": [moved(120, 1)]},
-        "stuck",
-    ),
-    ("it never began", {"traffic": [moved(120, 1)]}, "stuck"),
-    (
-        "another one lags",
-        {"replica_lag": falling(3, 900, 100, replica_id=9), "traffic": [moved(0, 1)]},
-        "waiting",
-    ),
-    (
-        "it fell behind, and comes nearer since",
-        {"replica_lag": [*falling(5, 900, -50), *falling(20, 2_000, 100)[8:]]},
-        "moving",
-    ),
-    (
-        "a gap of two minutes in the log",
-        {"replica_lag": [*falling(3, 2_000, 100), *falling(19, 2_000, 100)[16:]]},
-        "moving",
-    ),
-    (
-        "the leader's clock is five seconds late",
-        {"replica_lag": [behind(10 * n - 5, 3, 900 - n, n, 100) for n in range(4)]},
-        "moving",
-    ),
-    (
-        "another broker's clock is five seconds early",
-        {"replica_lag": falling(3, 900, 100), "traffic": [moved(34, 1)]},
-        "moving",
-    ),
-)
-def test_how_a_move_goes(warehouse: Warehouse, content: dict[str, list[Row]], state: str) -> None:
-    assert moves_of(warehouse, content | {"reassignment_changes": REQUESTED})[3]["state"] == state
+def test_how_a_move_goes() -> None:
+    requested = {"topics": NAMES, "reassignment_changes": REQUESTED}
+    outcomes = {
+        state: {case: requested | tables for case, tables in alike.items()}
+        for state, alike in STATES.items()
+    }
+    assert_outcomes(outcomes, "reassignments WHERE replica_id = 3", "state")
 
 
 SLOW_THEN_FAST = [*falling(7, 200, -160), *falling(12, 1_900, 100)[7:]]
@@ -136,12 +122,12 @@ RATE, LIST = "leader.replication.throttled.rate", "follower.replication.throttle
     ),
 )
 def test_the_pace_is_that_since_its_throttle_was_altered(
-    warehouse: Warehouse, change: Row, expected: tuple[Any, ...]
+    change: Row, expected: tuple[Any, ...]
 ) -> None:
     content = {"reassignment_changes": REQUESTED, "replica_lag": SLOW_THEN_FAST}
-    row = moves_of(warehouse, content | {"config_alterations": [change]})[3]
-    assert (row["state"], row["eta_s"] and round(row["eta_s"])) == expected
-    assert row["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
+    move = moves_of(content | {"config_alterations": [change]})[3]
+    assert (move["state"], move["eta_s"] and round(move["eta_s"])) == expected
+    assert move["offsets_left"] == SLOW_THEN_FAST[-1]["lag"]
 
 
 @cases(
@@ -158,29 +144,28 @@ def test_the_pace_is_that_since_its_throttle_was_altered(
     ("nothing to call off", [reassigned(9, "cancelled", None, error_code=85)], "moving"),
     ("it was in sync once", [reassigned(-9, "in_sync", 3, **PARTITION)], "moving"),
 )
-def test_how_a_move_ends(warehouse: Warehouse, later: list[Row], state: str) -> None:
+def test_how_a_move_ends(later: list[Row], state: str) -> None:
     content = {"reassignment_changes": [*REQUESTED, *later], "replica_lag": falling(3, 900, 100)}
-    move = moves_of(warehouse, content)[3]
+    move = moves_of(content)[3]
     assert move["state"] == state
     left = {"done": (0, 0), "cancelled": (None, None)}.get(state, (700, pytest.approx(70_000)))
     assert (move["offsets_left"], move["bytes_left"]) == left
 
 
-def test_a_replica_that_was_in_sync_before_has_nothing_left(warehouse: Warehouse) -> None:
+def test_a_replica_that_was_in_sync_before_has_nothing_left() -> None:
     """Also if it falls behind later: no other replica of the move waits for that."""
     content = {
         "reassignment_changes": REQUESTED,
         "replicas": [REPLICA | {"broker_id": 3}],
         "replica_lag": falling(3, 900, 100),
     }
-    move = moves_of(warehouse, content)[3]
+    move = moves_of(content)[3]
     assert (move["state"], move["offsets_left"], move["bytes_left"]) == ("in_place", 0, 0)
-    assert rows(warehouse, "SELECT * FROM move_progress") == []
+    assert view("move_progress", {"topics": NAMES} | content) == []
 
 
-def test_the_last_request_counts(warehouse: Warehouse) -> None:
+def test_the_last_request_counts() -> None:
     moves = moves_of(
-        warehouse,
         {
             "reassignment_changes": [
                 *REQUESTED,
@@ -188,12 +173,12 @@ def test_the_last_request_counts(warehouse: Warehouse) -> None:
                 reassigned(40, "requested", 5, error_code=39),
                 reassigned(50, "capped", None, topic=None, partition=None),
             ]
-        },
+        }
     )
     assert set(moves) == {4}
 
 
-def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
+def test_the_log_alone_is_enough() -> None:
     name = {"cluster_id": "c1", "event_date": at(0).date(), "event_time": at(0), "requests": 1}
     content = {
         "topics": [],
@@ -201,19 +186,16 @@ def test_the_log_alone_is_enough(warehouse: Warehouse) -> None:
         "reassignment_changes": REQUESTED,
         "replica_lag": falling(6, 10_000, 1_000),
     }
-    moves = moves_of(warehouse, content)
+    moves = moves_of(content)
     assert (moves[2]["state"], moves[3]["state"]) == ("stuck", "moving")
 
 
-def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
-    warehouse: Warehouse,
-) -> None:
+def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went() -> None:
     joined = reassigned(39, "in_sync", 3, **PARTITION)
     before = behind(-100, 3, 5, 0, 100)
     lags = [*falling(2, 10_000, 1_000), behind(20, 3, 4_000, 7_000, 500_000)]
     content = {"reassignment_changes": [*REQUESTED, joined], "replica_lag": [before, *lags]}
-    make_tables(warehouse, {"topics": NAMES} | content)
-    moves = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    moves = view("move_progress ORDER BY event_time", {"topics": NAMES} | content)
     names = ("replica_id", "offsets_left", "bytes_per_s", "eta_s", "took_s")
     assert picked(moves, *names) == [
         (3, 10_000, None, None, 30),
@@ -222,7 +204,7 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
     ]
     per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
     assert moves[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
-    assert {row["requested_by"] for row in moves} == {"User:admin"}
+    assert {move["requested_by"] for move in moves} == {"User:admin"}
 
 
 @cases(
@@ -230,16 +212,16 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went(
     ("an hour later", [behind(3_600, 3, 500, 90_000, 10_000_000)]),
     ("in the seconds it joined in", [behind(31, 3, 500, 90_000, 10_000_000)]),
 )
-def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(
-    warehouse: Warehouse, later: list[Row]
-) -> None:
+def test_what_it_falls_behind_once_it_joined_is_no_part_of_its_move(later: list[Row]) -> None:
     changes = [*REQUESTED, reassigned(39, "in_sync", 3, **PARTITION)]
     lags = [*falling(3, 3_000, 1_000), *later]
-    make_tables(warehouse, {"topics": NAMES, "reassignment_changes": changes, "replica_lag": lags})
-    moves = rows(warehouse, "SELECT * FROM move_progress ORDER BY event_time")
+    moves = view(
+        "move_progress ORDER BY event_time",
+        {"topics": NAMES, "reassignment_changes": changes, "replica_lag": lags},
+    )
     assert picked(moves, "offsets_left", "eta_s", "took_s") == [
         (3_000, None, 30),
         (2_000, 20, 20),
         (1_000, 10, 10),
     ]
-    assert [row["bytes_left"] for row in moves] == pytest.approx([300_000, 200_000, 100_000])
+    assert [move["bytes_left"] for move in moves] == pytest.approx([300_000, 200_000, 100_000])

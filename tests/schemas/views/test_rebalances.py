@@ -8,21 +8,14 @@ import pytest
 
 from quotaflow.pipelines.results.declared import result_of
 
-from ...delta_tables import NOON
 from ...pipelines.results.groups import golden_groups
-from ...rows import Row, at, row
+from ...rows import Row, at, minute_of, row
 from ...rule_rows import compute
 from .memory_tables import MemoryTables
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_shown, picked
 
-JOINED, LEFT, MISSED, SUBSCRIBED, PARTITIONS, UNKNOWN = (
-    "member_joined",
-    "member_left",
-    "missed_heartbeats",
-    "subscription_changed",
-    "partitions_changed",
-    "unknown",
-)
+JOINED, LEFT, MISSED = "member_joined", "member_left", "missed_heartbeats"
+SUBSCRIBED, PARTITIONS, UNKNOWN = "subscription_changed", "partitions_changed", "unknown"
 GOLDEN = {
     # A member stops for the 620 ms in which its second request to join waits for the first.
     "rdk-classic": [
@@ -52,8 +45,8 @@ COLUMNS = ("group_epoch", "trigger", "trigger_client_id", "members", "stopped_ms
 def captured() -> MemoryTables:
     """Tables of the captured groups."""
     tables, requests = MemoryTables(), golden_groups.requests()
-    for result in (result_of("group_members"), result_of("group_member_events")):
-        tables.put(result.table.name, compute(result, requests=requests))
+    for name in ("group_members", "group_member_events"):
+        tables.put(name, compute(result_of(name), requests=requests))
     return tables
 
 
@@ -99,20 +92,23 @@ def reached(second: float, epoch: int, *members: str) -> Iterable[Row]:
 
 def alive(second: float, member: str) -> Row:
     """A minute of group_members with the last request of a member at this time."""
-    time = NOON + timedelta(seconds=second)
-    row = {"event_time": time.replace(second=0), "event_date": time.date(), "group_id": "g"}
-    row |= {"member_id": member, "principal": "User:a", "client_id": f"c-{member}"}
-    row |= {"group_type": "consumer", "last_request_time": time, "heartbeat_interval_ms": 5_000}
-    return row
+    given = {
+        "group_id": "g",
+        "member_id": member,
+        "client_id": f"c-{member}",
+        "principal": "User:a",
+    }
+    given |= {"group_type": "consumer", "last_request_time": at(second)}
+    return row("group_members", minute_of(second), given, heartbeat_interval_ms=5_000)
 
 
-def both(*parts: Iterable[Row]) -> dict[str, list[Row]]:
+def both(*parts: Iterable[Row]) -> Tables:
     return {"group_member_events": [row for part in parts for row in part]}
 
 
 BEFORE = list(generation(0, 4, "a", "b"))
 FIRST = (4, UNKNOWN, None, None, "no_members_before", True)
-CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+CASES: dict[str, tuple[Tables, Picked]] = {
     "a first generation that is seen": (
         both(generation(0, 1, "a")),
         [(1, JOINED, "a", None, "no_members_before", True)],
@@ -213,14 +209,6 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def planted() -> dict[str, list[Row]]:
-    """Rebalances of each case."""
-    sql = "SELECT * FROM rebalances ORDER BY started_at"
-    return by_case({case: tables for case, (tables, _) in CASES.items()}, sql)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_triggers_and_stops(planted: dict[str, list[Row]], case: str) -> None:
+def test_triggers_and_stops() -> None:
     columns = ("group_epoch", "trigger", "trigger_member_id", "stopped_ms", "stopped_reason")
-    assert picked(planted[case], *columns, "is_complete") == CASES[case][1]
+    assert_shown(CASES, "rebalances ORDER BY started_at", *columns, "is_complete")

@@ -3,10 +3,10 @@
 from typing import Any
 
 from ...cases import cases
-from ...rows import Row, at, config, moved, read_remotely, setting
+from ...rows import Row, config, moved, read_remotely, row, setting
 from .group_rows import member
 from .group_snapshot_rows import ended, snapshots
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
 
 WAITED = {"empty_fetches": 4, "empty_time_ms": 2_000.0, "fetch_quota": 1_000}
 HOUR_MS = 3_600_000
@@ -18,30 +18,26 @@ def of_client(second: float, **others: Any) -> Row:
     return member(second, "m1") | CLIENT | others
 
 
-GROUPS: dict[str, tuple[list[Row], tuple[str | None, int]]] = {
-    "none": ([], (None, 0)),
-    "its group": ([of_client(5)], ("g", 1)),
-    "a group by another topic": ([of_client(5, subscribed_topics=["other"])], (None, 0)),
-    "no request names topics": ([of_client(5, subscribed_topics=None)], ("g", 1)),
-    "two groups": ([of_client(5), of_client(65, group_id="h")], (None, 2)),
-    "two, and one by another topic": (
-        [of_client(5), of_client(5, group_id="h", subscribed_topics=["other"])],
-        ("g", 1),
-    ),
-    "another hour": ([of_client(4_000)], (None, 0)),
-    "another principal": ([of_client(5, principal="User:eve")], (None, 0)),
+OTHER = {"subscribed_topics": ["other"]}
+GROUPS: dict[tuple[str | None, int], dict[str, list[Row]]] = {
+    (None, 0): {
+        "none": [],
+        "a group by another topic": [of_client(5, **OTHER)],
+        "another hour": [of_client(4_000)],
+        "another principal": [of_client(5, principal="User:eve")],
+    },
+    ("g", 1): {
+        "its group": [of_client(5)],
+        "no request names topics": [of_client(5, subscribed_topics=None)],
+        "two, and one by another topic": [of_client(5), of_client(5, group_id="h", **OTHER)],
+    },
+    (None, 2): {"two groups": [of_client(5), of_client(65, group_id="h")]},
 }
 
 
 def test_the_group_of_a_reader() -> None:
-    cases = {
-        case: {"remote_reads": [read_remotely(5, 10)], "group_members": members}
-        for case, (members, _) in GROUPS.items()
-    }
-    actual = by_case(cases, "SELECT * FROM remote_reads_by_hour")
-    assert {case: picked(rows, "group_id", "groups") for case, rows in actual.items()} == {
-        case: [expected] for case, (_, expected) in GROUPS.items()
-    }
+    outcomes = in_table("group_members", GROUPS, remote_reads=[read_remotely(5, 10)])
+    assert_outcomes(outcomes, "remote_reads_by_hour", "group_id", "groups")
 
 
 @cases(
@@ -52,10 +48,12 @@ def test_the_group_of_a_reader() -> None:
 )
 def test_what_limits_reads_and_what_they_cost(minutes: list[Row], limiter: str | None) -> None:
     prices = [setting("prices.currency", "EUR"), setting("prices.remote_read_per_gib", 2**30 / 5)]
-    cases = {"c": {"remote_reads": minutes, "settings": prices}, "free": {"remote_reads": minutes}}
-    actual = by_case(cases, "SELECT * FROM remote_reads_by_hour")
-    assert picked(actual["c"], "limiter", "remote_read_cost", "currency") == [(limiter, 2.0, "EUR")]
-    assert picked(actual["free"], "remote_read_cost", "currency") == [(None, None)]
+    tables = {"remote_reads": minutes}
+    cases: dict[str, tuple[Tables, Picked]] = {
+        "with prices": (tables | {"settings": prices}, [(limiter, 2.0, "EUR")]),
+        "without": (tables, [(limiter, None, None)]),
+    }
+    assert_shown(cases, "remote_reads_by_hour", "limiter", "remote_read_cost", "currency")
 
 
 def topic_config(key: str, value: str) -> Row:
@@ -74,91 +72,76 @@ AGED = {
     "partition_offsets": ENDS,
     "pipeline_progress": snapshots(10, 70, 7_300),
     "traffic": [moved(7_140, 600, topic="orders")],
-    "replicas": [
-        {"cluster_id": "c", "event_time": at(0), "topic": "orders", "topic_id": "t1"}
-        | {"partition": 0, "broker_id": n, "is_removed": False}
-        for n in (1, 2)
-    ],
+    "replicas": [row("replicas", 0, {}, topic="orders", broker_id=n) for n in (1, 2)],
 }
 
 
 def test_what_keeps_records_on_disk_until_they_are_read() -> None:
     configs = [topic_config("local.retention.ms", str(HOUR_MS))]
     prices = [setting("prices.currency", "EUR"), setting("prices.remote_read_per_gib", 2**30)]
-    cases = {"c": AGED | {"configs": configs, "settings": prices}}
-    rows = by_case(cases, "SELECT * FROM remote_read_advice ORDER BY advice")["c"]
+    content = AGED | {"configs": configs, "settings": prices}
+    rows = view("remote_read_advice ORDER BY advice", content)
     columns = ("advice", "client_id", "topic", "read_age_ms", "local_retention_ms")
     assert picked(rows, *columns, "recommended_ms", "extra_local_bytes") == [
         # A minute of 600 bytes is 36 kB an hour, for an hour more and two replicas.
         ("raise_local_retention", None, "orders", 7_190_000, HOUR_MS, 2 * HOUR_MS, 72_000.0),
         ("read_sooner", "orders", "orders", 7_190_000, HOUR_MS, None, None),
     ]
-    assert {row["bytes_per_hour"] for row in rows} == {216_000.0}
-    assert {row["saved_cost_per_hour"] for row in rows} == {216_000.0}
+    assert picked(rows, "bytes_per_hour", "saved_cost_per_hour") == [(216_000.0, 216_000.0)] * 2
 
 
-RETENTIONS: dict[str, tuple[list[Row], int | None]] = {
-    "no snapshot": ([], None),
-    "of the broker": ([broker_config("log.local.retention.ms", "7")], 7),
-    "of the topic": (
-        [broker_config("log.local.retention.ms", "7"), topic_config("local.retention.ms", "8")],
-        8,
-    ),
-    "that of the whole log": (
-        [topic_config("local.retention.ms", "-2"), topic_config("retention.ms", "9")],
-        9,
-    ),
-    "that of the broker's whole log, in hours": (
-        [broker_config("log.local.retention.ms", "-2"), broker_config("log.retention.hours", "2")],
-        2 * HOUR_MS,
-    ),
-    "no number": ([topic_config("local.retention.ms", "x")], None),
+OF_BROKER = broker_config("log.local.retention.ms", "7")
+RETENTIONS: dict[tuple[int | None], dict[str, list[Row]]] = {
+    (None,): {"no snapshot": [], "no number": [topic_config("local.retention.ms", "x")]},
+    (7,): {"of the broker": [OF_BROKER]},
+    (8,): {"of the topic": [OF_BROKER, topic_config("local.retention.ms", "8")]},
+    (9,): {
+        "that of the whole log": [
+            topic_config("local.retention.ms", "-2"),
+            topic_config("retention.ms", "9"),
+        ]
+    },
+    (2 * HOUR_MS,): {
+        "that of the broker's whole log, in hours": [
+            broker_config("log.local.retention.ms", "-2"),
+            broker_config("log.retention.hours", "2"),
+        ]
+    },
 }
 
 
 def test_local_retention_of_a_topic() -> None:
-    cases = {case: AGED | {"configs": configs} for case, (configs, _) in RETENTIONS.items()}
-    query = "SELECT * FROM remote_read_advice WHERE advice = 'read_sooner'"
-    actual = by_case(cases, query)
-    assert {case: picked(rows, "local_retention_ms") for case, rows in actual.items()} == {
-        case: [(expected,)] for case, (_, expected) in RETENTIONS.items()
-    }
+    outcomes = in_table("configs", RETENTIONS, **AGED)
+    sooner = "remote_read_advice WHERE advice = 'read_sooner'"
+    assert_outcomes(outcomes, sooner, "local_retention_ms")
 
 
 def test_an_age_that_no_known_end_shows() -> None:
     older = AGED | {"remote_reads": [LATE_READ | {"min_fetch_offset": 49}]}
-    rows = by_case({"c": older}, "SELECT * FROM remote_read_advice ORDER BY advice")["c"]
-    assert (
-        picked(rows, "read_age_ms", "recommended_ms", "extra_local_bytes", "unknown_reason")
-        == [(None, None, None, "older_than_ends")] * 2
-    )
+    rows = view("remote_read_advice ORDER BY advice", older)
+    names = ("read_age_ms", "recommended_ms", "extra_local_bytes", "unknown_reason")
+    assert picked(rows, *names) == [(None, None, None, "older_than_ends")] * 2
 
 
-QUOTAS: dict[str, tuple[list[Row], list[tuple[int | None, str | None, float]]]] = {
-    "clients waited for it": (
-        [read_remotely(5, 10, **WAITED, over_quota_fetches=1)],
-        [(1_000, None, 120_000.0)],
-    ),
-    "clients waited for something else": ([read_remotely(5, 10, **WAITED)], []),
-    "it was altered": (
-        [
-            read_remotely(5, 10, **WAITED, over_quota_fetches=1),
+OVER_QUOTA = read_remotely(5, 10, **WAITED, over_quota_fetches=1)
+QUOTAS: dict[tuple[Any, ...], dict[str, list[Row]]] = {
+    (1_000, None, 120_000.0): {"clients waited for it": [OVER_QUOTA]},
+    (): {"clients waited for something else": [read_remotely(5, 10, **WAITED)]},
+    (None, "several_quotas", 120_000.0): {
+        "it was altered": [
+            OVER_QUOTA,
             read_remotely(65, 10, **WAITED | {"fetch_quota": 2_000}, over_quota_fetches=1),
-        ],
-        [(None, "several_quotas", 120_000.0)],
-    ),
+        ]
+    },
 }
 
 
 def test_a_quota_of_remote_reads() -> None:
-    cases = {case: {"remote_reads": minutes} for case, (minutes, _) in QUOTAS.items()}
-    query = "SELECT * FROM remote_read_advice WHERE advice = 'raise_remote_fetch_quota'"
-    columns = ("fetch_quota", "unknown_reason", "empty_time_ms_per_hour")
-    assert {case: picked(rows, *columns) for case, rows in by_case(cases, query).items()} == {
-        case: expected for case, (_, expected) in QUOTAS.items()
-    }
+    raises = "remote_read_advice WHERE advice = 'raise_remote_fetch_quota'"
+    names = ("fetch_quota", "unknown_reason", "empty_time_ms_per_hour")
+    assert_outcomes(in_table("remote_reads", QUOTAS), raises, *names)
 
 
 def test_own_reads_ask_for_nothing() -> None:
     own = AGED | {"settings": [setting("excluded.User:alice", "own")]}
-    assert by_case({"c": own}, "SELECT * FROM remote_read_advice")["c"] == []
+    assert view("remote_read_advice", own) == []

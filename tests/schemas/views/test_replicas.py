@@ -4,21 +4,19 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import HOSTILE, Row, at, choice, crossed, moved, setting
-from .view_tables import make_tables, picked, rows
+from .view_tables import Tables, picked, view
 
 HALF_HOUR_S = 1_800
 TARGET = ("advice", "principal", "client_id", "client_rack", "topic", "partition", "broker_id")
 ALICE = ("User:alice", "orders", "az-b")
 
 
-def advised(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
-    make_tables(warehouse, content)
-    query = "SELECT * FROM replica_advice ORDER BY advice, client_rack, topic, broker_id"
-    return picked(rows(warehouse, query), *names)
+def advised(content: Tables, *names: str) -> list[Any]:
+    return picked(
+        view("replica_advice ORDER BY advice, client_rack, topic, broker_id", content), *names
+    )
 
 
 def broker(broker_id: int, rack: str | None) -> Row:
@@ -34,11 +32,11 @@ NEAR = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0, "avoidable
 STAY = choice(0, 9_000, client_rack="az-a", client_id="x", cross_rack_bytes=0, avoidable_bytes=0)
 
 
-def test_a_step_of_a_client_has_its_share_of_what_the_client_read(warehouse: Warehouse) -> None:
+def test_a_step_of_a_client_has_its_share_of_what_the_client_read() -> None:
     near = choice(0, 6, broker_id=2, broker_rack="az-b", cross_rack_bytes=0, avoidable_bytes=0)
     content = {"preferred_replicas": [choice(0, 2), near, choice(0, 8, client_id="x")]}
     names = ("advice", "client_id", "read_share")
-    assert sorted(advised(warehouse, content, *names), key=str) == [
+    assert sorted(advised(content, *names), key=str) == [
         ("check_client", "orders", 0.25),
         ("check_client", "x", 1),
         ("move_leader", None, None),
@@ -86,18 +84,16 @@ def test_a_step_of_a_client_has_its_share_of_what_the_client_read(warehouse: War
     ),
 )
 def test_each_byte_that_crosses_has_one_step(
-    warehouse: Warehouse, read: list[Row], expected: tuple[Any, ...] | None
+    read: list[Row], expected: tuple[Any, ...] | None
 ) -> None:
     content = {"preferred_replicas": [*read, STAY], "brokers": [broker(1, "a"), broker(9, None)]}
-    assert advised(warehouse, content, *TARGET) == ([expected] if expected else [])
+    assert advised(content, *TARGET) == ([expected] if expected else [])
 
 
 RATES = ("saved_bytes_per_hour", "replica_bytes_per_hour", "saved_cost_per_hour", "currency")
 
 
-def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced(
-    warehouse: Warehouse,
-) -> None:
+def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced() -> None:
     gib = 2**30
     content = {
         "preferred_replicas": [
@@ -114,7 +110,7 @@ def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced(
         ],
         "settings": [setting("prices.currency", "EUR"), setting("prices.cross_rack_per_gib", 8.0)],
     }
-    assert advised(warehouse, content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
+    assert advised(content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
 
 
 MOVED = [
@@ -132,22 +128,22 @@ MOVED = [
     ("another broker leads meanwhile", [*MOVED, choice(60, 8, leader_id=2, **NEAR)], []),
 )
 def test_a_leader_is_better_where_most_is_read_from_it(
-    warehouse: Warehouse, read: list[Row], expected: list[Any]
+    read: list[Row], expected: list[Any]
 ) -> None:
     content = {"preferred_replicas": read}
     names = ("advice", "client_rack", "topic", "partition", "broker_id", "saved_bytes_per_hour")
-    answers = advised(warehouse, content, *names)
+    answers = advised(content, *names)
     assert [row[1:] for row in answers if row[0] == "move_leader"] == expected
 
 
 @pytest.mark.parametrize("topic", [HOSTILE, None])
-def test_a_topic_without_a_name_has_its_id_apart(warehouse: Warehouse, topic: str | None) -> None:
+def test_a_topic_without_a_name_has_its_id_apart(topic: str | None) -> None:
     content = {
         "preferred_replicas": [choice(0, 2**30, topic=topic, **NOBODY_THERE), STAY],
         "traffic": [moved(0, 7, topic="t1", topic_id=None), moved(0, 9, topic=topic)],
     }
     names = ("topic", "unnamed_topic_id", "replica_bytes_per_hour")
-    ((name, topic_id, replica_bytes),) = advised(warehouse, content, *names)
+    ((name, topic_id, replica_bytes),) = advised(content, *names)
     assert (name, topic_id) == (topic, None if topic else "t1")
     assert replica_bytes == pytest.approx(9 * 60)
 
@@ -156,27 +152,25 @@ LOAD = ("broker_id", "rack", "bytes", "follower_bytes", "unknown_bytes", "replic
 WHAT_IF = ("broker_id", "recommended_bytes", "recommended_skew", "spread_bytes", "spread_skew")
 
 
-def loads(warehouse: Warehouse, read: list[Row]) -> dict[int, Row]:
+def loads(read: list[Row]) -> dict[int, Row]:
     """Rows of `read_load` by broker, bytes per hour under their short names."""
     brokers = [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-b"), broker(4, "az-c")]
     replicated = crossed(0, 60, flow="replicated", broker_id=1)
     content = {"preferred_replicas": read, "brokers": brokers, "rack_traffic": [replicated]}
-    make_tables(warehouse, content)
     return {
         row["broker_id"]: {name.removesuffix("_per_hour"): row[name] for name in row}
-        for row in rows(warehouse, "SELECT * FROM read_load")
+        for row in view("read_load", content)
     }
 
 
-def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse) -> None:
+def test_load_is_told_as_it_is_as_recommended_and_as_spread() -> None:
     both = {"recommended_replica": 3, "eligible_replicas": [2, 3]}
     answers = loads(
-        warehouse,
         [
             choice(0, 80, **both),
             choice(0, 20, broker_id=2, client_id="near", **both),
             choice(59 * 60, 7, client_id="x", recommended_replica=None, eligible_replicas=None),
-        ],
+        ]
     )
     as_it_is = {id_: tuple(row[name] for name in LOAD[1:]) for id_, row in answers.items()}
     assert as_it_is == {
@@ -189,8 +183,8 @@ def test_load_is_told_as_it_is_as_recommended_and_as_spread(warehouse: Warehouse
     assert what_if == {1: (7, 1, 7, 1), 2: (0, 0, 50, 1), 3: (100, 2, 50, 1), 4: (0, None, 0, None)}
 
 
-def test_load_counts_a_broker_that_is_gone(warehouse: Warehouse) -> None:
-    answers = loads(warehouse, [choice(59 * 60, 8, broker_id=9), choice(0, 8)])
+def test_load_counts_a_broker_that_is_gone() -> None:
+    answers = loads([choice(59 * 60, 8, broker_id=9), choice(0, 8)])
     assert (answers[9]["rack"], answers[9]["bytes"], answers[2]["recommended_bytes"]) == (
         None,
         8,

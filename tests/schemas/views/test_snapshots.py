@@ -1,15 +1,13 @@
 """Views over what snapshots saw: each state from when to when, and what stands now."""
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import at, quota
-from .view_tables import make_tables, picked, rows
+from .view_tables import picked, view
 
 SEEN = {"cluster_id": "c1", "is_removed": False}
 TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}
 
 
-def test_a_quota_holds_from_when_it_was_set_where_that_is_known(warehouse: Warehouse) -> None:
+def test_a_quota_holds_from_when_it_was_set_where_that_is_known() -> None:
     key = "producer_byte_rate"
     actual = [
         quota(0, key, 1.0, user="alice"),
@@ -18,40 +16,38 @@ def test_a_quota_holds_from_when_it_was_set_where_that_is_known(warehouse: Wareh
         quota(180, key, 3.0, user="alice"),
         quota(0, key, 9.0, is_default_user=True),
     ]
-    make_tables(warehouse, {"client_quotas": actual})
     names = ("user", "quota", "set_by", "valid_from", "valid_to")
-    history = rows(warehouse, "SELECT * FROM client_quota_history ORDER BY user, valid_from")
+    history = view("client_quota_history ORDER BY user, valid_from", {"client_quotas": actual})
     assert picked(history, *names) == [
         ("alice", 1.0, None, at(0), at(45)),
         ("alice", 2.0, "User:admin", at(45), at(100)),
         ("alice", 3.0, None, at(180), None),
         (None, 9.0, None, at(0), None),
     ]
-    current = rows(warehouse, "SELECT * FROM current_client_quotas ORDER BY quota")
+    current = view("current_client_quotas ORDER BY quota", {"client_quotas": actual})
     assert picked(current, "user", "is_default_user", "quota") == [
         ("alice", False, 3.0),
         (None, True, 9.0),
     ]
 
 
-def test_a_topic_made_again_is_another(warehouse: Warehouse) -> None:
+def test_a_topic_made_again_is_another() -> None:
     actual = [
         TOPIC | {"event_time": at(0)},
         TOPIC | {"event_time": at(60), "partition_count": 3},
         TOPIC | {"event_time": at(120), "is_removed": True},
         TOPIC | {"event_time": at(120), "topic_id": "t2"},
     ]
-    make_tables(warehouse, {"topics": actual})
-    history = rows(warehouse, "SELECT * FROM topic_history ORDER BY valid_from")
+    history = view("topic_history ORDER BY valid_from", {"topics": actual})
     assert picked(history, "topic_id", "partition_count", "valid_from", "valid_to") == [
         ("t1", 1, at(0), at(60)),
         ("t1", 3, at(60), at(120)),
         ("t2", 1, at(120), None),
     ]
-    assert picked(rows(warehouse, "SELECT * FROM current_topics"), "topic_id") == [("t2",)]
+    assert picked(view("current_topics", {"topics": actual}), "topic_id") == [("t2",)]
 
 
-def test_a_replica_and_a_broker_as_of_a_time(warehouse: Warehouse) -> None:
+def test_a_replica_and_a_broker_as_of_a_time() -> None:
     replica = TOPIC | {"partition": 0, "broker_id": 1, "event_time": at(0), "is_leader": True}
     del replica["partition_count"]
     broker = SEEN | {"broker_id": 1, "event_time": at(0), "rack": "az-a"}
@@ -59,11 +55,9 @@ def test_a_replica_and_a_broker_as_of_a_time(warehouse: Warehouse) -> None:
         "replicas": [replica, replica | {"event_time": at(60), "is_leader": False}],
         "brokers": [broker, broker | {"event_time": at(30), "is_removed": True}],
     }
-    make_tables(warehouse, content)
     moment = "TIMESTAMP '2026-11-21T12:00:45Z'"
     in_force = f"valid_from <= {moment} AND (valid_to IS NULL OR valid_to > {moment})"
-    as_of = f"SELECT * FROM {{}} WHERE {in_force}"
-    assert picked(rows(warehouse, as_of.format("replica_history")), "is_leader") == [(True,)]
-    assert rows(warehouse, as_of.format("broker_history")) == []
-    assert picked(rows(warehouse, "SELECT * FROM current_replicas"), "is_leader") == [(False,)]
-    assert rows(warehouse, "SELECT * FROM current_brokers") == []
+    assert picked(view(f"replica_history WHERE {in_force}", content), "is_leader") == [(True,)]
+    assert view(f"broker_history WHERE {in_force}", content) == []
+    assert picked(view("current_replicas", content), "is_leader") == [(False,)]
+    assert view("current_brokers", content) == []

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...rows import Row, at, config, counted, setting
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_shown
 
 NOW = 3_600
 MOVED: Row = {"cluster_id": "c1", "topic": "t", "partition": 0, "is_removed": False}
@@ -40,7 +40,7 @@ def taken(*seconds: float, targets: tuple[str, ...] = (), refused: bool = False)
 LEADER = [replica(0, 1), size(0, 1, 1_000)]
 
 
-def move(*rows: Row, snapshots: list[Row]) -> dict[str, list[Row]]:
+def move(*rows: Row, snapshots: list[Row]) -> Tables:
     return {
         "moving_replicas": [row for row in rows if "role" in row],
         "replica_sizes": [row for row in (*LEADER, *rows) if "size_bytes" in row],
@@ -49,7 +49,7 @@ def move(*rows: Row, snapshots: list[Row]) -> dict[str, list[Row]]:
     }
 
 
-MOVES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+MOVES: dict[str, tuple[Tables, Picked]] = {
     "seen once": (
         move(moving(10), size(10, 3, 100), snapshots=taken(0, 10)),
         [("seen_once", 100, 900, None, None)],
@@ -107,13 +107,8 @@ MOVES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 
 
 def test_how_far_a_move_is_by_the_sizes_of_logs() -> None:
-    actual = by_case(
-        {case: rows for case, (rows, _) in MOVES.items()}, "SELECT * FROM ongoing_moves"
-    )
     names = ("state", "size_bytes", "bytes_left", "bytes_per_s", "eta_s")
-    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
-        case: expected for case, (_, expected) in MOVES.items()
-    }
+    assert_shown(MOVES, "ongoing_moves", *names)
 
 
 def listing(second: float, value: str | None = "0:1", **others: Any) -> Row:
@@ -125,16 +120,14 @@ def rate(second: float, source: str = "DYNAMIC_BROKER_CONFIG") -> Row:
     return config(second, RATE, "1000", entity_type="broker", entity_name="1", config_source=source)
 
 
-def throttle(
-    *configs: Row, snapshots: list[Row] | None = None, **others: list[Row]
-) -> dict[str, list[Row]]:
+def throttle(*configs: Row, snapshots: list[Row] | None = None, **others: list[Row]) -> Tables:
     progress = taken(0, 1_800, NOW) if snapshots is None else snapshots
     return {"configs": [*configs], "pipeline_progress": progress} | others
 
 
 LIST, RATED = ("stale_list", "t", float(NOW)), ("stale_rate", "1", float(NOW))
 BEHIND = [replica(0, 2, is_in_sync=False)]
-LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+LEFT: dict[str, tuple[Tables, Picked]] = {
     "nothing needs it": (throttle(listing(0), rate(0)), [LIST, RATED]),
     "a rate of all brokers": (throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG")), [RATED]),
     "a static rate throttles nothing": (throttle(rate(0, "STATIC_BROKER_CONFIG")), []),
@@ -175,12 +168,8 @@ LEFT: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 
 
 def test_which_throttles_are_left_over_by_snapshots_alone() -> None:
-    sql = "SELECT * FROM throttle_leftovers ORDER BY finding"
-    actual = by_case({case: rows for case, (rows, _) in LEFT.items()}, sql)
     names = ("finding", "entity_name", "age_s")
-    assert {case: picked(rows, *names) for case, rows in actual.items()} == {
-        case: expected for case, (_, expected) in LEFT.items()
-    }
+    assert_shown(LEFT, "throttle_leftovers ORDER BY finding", *names)
 
 
 MANAGED = [setting("replication.remove_leftovers", "true")]
@@ -192,7 +181,7 @@ def logged(second: float) -> list[Row]:
 
 
 TO_REMOVE = ("topic", "t", LISTED, None, "0:1", "leftover_list")
-REMOVALS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
+REMOVALS: dict[str, tuple[Tables, Picked]] = {
     "conf does not let plans": (throttle(listing(0)), [(*TO_REMOVE, "leftovers_not_managed")]),
     "conf lets them": (throttle(listing(0), settings=MANAGED), [(*TO_REMOVE, None)]),
     "a rate": (
@@ -216,11 +205,6 @@ REMOVALS: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
 
 
 def test_what_snapshots_alone_show_as_left_over_is_removed_if_conf_lets_plans() -> None:
-    actual = by_case(
-        {case: rows for case, (rows, _) in REMOVALS.items()},
-        "SELECT * FROM desired_configs WHERE evidence_table = 'throttle_leftovers'",
-    )
+    of_leftovers = "desired_configs WHERE evidence_table = 'throttle_leftovers'"
     names = ("entity_type", "entity_name", "config_key", "config_value", "prior_value")
-    assert {
-        case: picked(rows, *names, "reason_code", "blocked_reason") for case, rows in actual.items()
-    } == {case: expected for case, (_, expected) in REMOVALS.items()}
+    assert_shown(REMOVALS, of_leftovers, *names, "reason_code", "blocked_reason")

@@ -3,19 +3,17 @@
 from collections import defaultdict
 from itertools import pairwise
 from random import Random
-from typing import Any
 
 import pytest
 
 from ...rows import Row, at, counted, setting
 from .test_snapshots_alone import replica, size, taken
-from .view_tables import by_case, picked
+from .view_tables import Picked, Tables, assert_shown, by_case, view
 
 GIB = 2**30
 HOUR_S = 3_600
 PRICES = [setting("prices.currency", "EUR"), setting("prices.stored_per_gib_month", 730.0)]
-STORAGE = "SELECT * FROM storage_by_hour ORDER BY hour, topic"
-Tables = dict[str, list[Row]]
+STORAGE = "storage_by_hour ORDER BY hour, topic"
 
 
 def tables(*rows: Row, snapshots: list[Row], prices: list[Row] = PRICES) -> Tables:
@@ -31,7 +29,7 @@ def tables(*rows: Row, snapshots: list[Row], prices: list[Row] = PRICES) -> Tabl
 ONE = (replica(0, 1), size(0, 1, GIB))
 TWO = (*ONE, replica(0, 2), size(0, 2, GIB))
 COLUMNS = ("known_s", "stored_bytes", "byte_hours", "storage_cost")
-CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
+CASES: dict[str, tuple[Tables, Picked]] = {
     "one snapshot knows no time": (tables(*ONE, snapshots=taken(0)), []),
     "a GiB for an hour costs a 730th of the price": (
         tables(*ONE, snapshots=taken(0, HOUR_S)),
@@ -139,34 +137,32 @@ CASES: dict[str, tuple[Tables, list[tuple[Any, ...]]]] = {
 
 
 def test_what_a_topic_keeps_in_an_hour_and_its_cost() -> None:
-    actual = by_case({case: given for case, (given, _) in CASES.items()}, STORAGE)
-    assert {case: picked(rows, *COLUMNS) for case, rows in actual.items()} == {
-        case: [pytest.approx(hour) for hour in expected] for case, (_, expected) in CASES.items()
-    }
+    cases = {case: (given, [*map(pytest.approx, rows)]) for case, (given, rows) in CASES.items()}
+    assert_shown(cases, STORAGE, *COLUMNS)
 
 
 def test_an_unknown_hour_has_a_reason_and_the_replicas_without_a_size() -> None:
     missing = [replica(0, broker_id) for broker_id in (2, 3)]
     late = size(1_800, 3, GIB)
     left_out = {"job": "snapshot", "target": "replica_sizes", "reason": "BROKER_NOT_AVAILABLE"}
-    cases = {
-        "none": tables(*ONE, snapshots=taken(0, HOUR_S)),
-        "two, then one": tables(*ONE, *missing, late, snapshots=taken(0, 1_800, 2 * HOUR_S)),
-        "a broker that did not answer": tables(
-            *ONE, snapshots=[*taken(0, HOUR_S), counted(0, 1, "left_out", 2, **left_out)]
+    unanswered = counted(0, 1, "left_out", 2, **left_out)
+    cases: dict[str, tuple[Tables, Picked]] = {
+        "none": (tables(*ONE, snapshots=taken(0, HOUR_S)), [(0, None, 0)]),
+        "two, then one": (
+            tables(*ONE, *missing, late, snapshots=taken(0, 1_800, 2 * HOUR_S)),
+            [(2, "unsized_replicas", 0), (1, "unsized_replicas", 0)],
+        ),
+        "a broker that did not answer": (
+            tables(*ONE, snapshots=[*taken(0, HOUR_S), unanswered]),
+            [(0, None, 2)],
         ),
     }
-    columns = ("unsized_replicas", "unknown_reason", "unanswered_parts")
-    assert {case: picked(rows, *columns) for case, rows in by_case(cases, STORAGE).items()} == {
-        "none": [(0, None, 0)],
-        "two, then one": [(2, "unsized_replicas", 0), (1, "unsized_replicas", 0)],
-        "a broker that did not answer": [(0, None, 2)],
-    }
+    assert_shown(cases, STORAGE, "unsized_replicas", "unknown_reason", "unanswered_parts")
 
 
 def test_a_month_of_730_hours_costs_the_price() -> None:
     hours = taken(*(n * HOUR_S for n in range(731)))
-    rows = by_case({"c": tables(*ONE, snapshots=hours)}, STORAGE)["c"]
+    rows = view(STORAGE, tables(*ONE, snapshots=hours))
     assert len(rows) == 730
     assert sum(row["storage_cost"] for row in rows) == pytest.approx(730.0)
 
@@ -244,7 +240,7 @@ def test_hours_add_up_to_the_time_weighted_size_in_any_order_of_rows() -> None:
         rows += rows[: len(rows) // 3]
         Random(case).shuffle(rows)
         cases[case] = tables(*rows, snapshots=taken(*(second for second, _ in drawn)))
-    actual = by_case(cases, STORAGE)
+    actual = by_case(cases, f"SELECT * FROM {STORAGE}")
     for case, drawn in states.items():
         hours = {
             (int((row["hour"] - at(0)).total_seconds() // HOUR_S), row["topic"]): (

@@ -1,36 +1,39 @@
 """What open alerts ask of clients, and what configured resources give them."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...rows import INSTANCE, LONG_AGO, alert, at, config, push
-from .view_tables import make_tables, picked, rows
+from ...rows import INSTANCE, LONG_AGO, Row, alert, at, config, push
+from .view_tables import picked, view
 
 ID = "vl7CCx68Qw29SsxmLSK4Xg"
 ASK = {"subscribe_metrics": "a.,b.", "subscribe_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}
 NAME = "quotaflow-alert-slow"
 
 
-def live(client_instance_id: str = ID, **others: Any) -> dict[str, Any]:
+def live(client_instance_id: str = ID, **others: Any) -> Row:
     """A client that asked just now."""
     answer = {"event_time": at(0), "error_code": 0, "push_interval_ms": 10_000}
     return {**INSTANCE, "client_instance_id": client_instance_id} | answer | others
 
 
-def opened(client_instance_id: str | None = ID, **others: Any) -> dict[str, Any]:
+def opened(client_instance_id: str | None = ID, **others: Any) -> Row:
     key = {"alert_id": client_instance_id or "a", "client_instance_id": client_instance_id}
     return alert(200, "opened") | key | ASK | others
 
 
-def desired(warehouse: Warehouse, **content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    make_tables(warehouse, content)
-    return rows(warehouse, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
+def desired(**content: list[Row]) -> list[Row]:
+    return view("desired_configs ORDER BY entity_name, config_key", content)
 
 
-def test_an_open_alert_asks_its_client_for_more(warehouse: Warehouse) -> None:
-    actual = desired(warehouse, metric_alert_events=[opened()], telemetry_subscriptions=[live()])
+def proposals(events: list[Row], clients: list[Row], pushes: Iterable[Row] = ()) -> list[Row]:
+    content = {"metric_alert_events": events, "telemetry_subscriptions": clients}
+    return view("subscription_proposals", content | {"telemetry_pushes": [*pushes]})
+
+
+def test_an_open_alert_asks_its_client_for_more() -> None:
+    actual = desired(metric_alert_events=[opened()], telemetry_subscriptions=[live()])
     assert picked(actual, "entity_type", "entity_name", "config_key", "config_value") == [
         ("client-metrics", NAME, "interval.ms", "10000"),
         ("client-metrics", NAME, "match", f"client_instance_id={ID}"),
@@ -40,9 +43,8 @@ def test_an_open_alert_asks_its_client_for_more(warehouse: Warehouse) -> None:
     assert {row["since"] for row in actual} == {opened()["event_time"]}
 
 
-def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None:
+def test_alerts_of_one_rule_share_one_subscription() -> None:
     actual = desired(
-        warehouse,
         metric_alert_events=[
             opened("b", unit="ms"),
             opened("a", unit="ms"),
@@ -56,26 +58,14 @@ def test_alerts_of_one_rule_share_one_subscription(warehouse: Warehouse) -> None
     assert picked(actual[1:2], "pushes_per_s", "wire_bytes_per_s") == [(0.2, None)]
 
 
-def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -> None:
+def test_a_subscription_is_forecast_before_it_is_written() -> None:
     sizes = {"a": (100, 300), "b": (1_000,)}
-    make_tables(
-        warehouse,
-        {
-            "metric_alert_events": [opened("a"), opened("b")],
-            "telemetry_subscriptions": [live("a"), live("b")],
-            "telemetry_pushes": [
-                push(
-                    number,
-                    client_instance_id=client,
-                    wire_bytes=size,
-                    payload_sha256=f"{client}{size}",
-                )
-                for client, of_client in sizes.items()
-                for number, size in enumerate(of_client)
-            ],
-        },
-    )
-    (ask,) = rows(warehouse, "SELECT * FROM subscription_proposals")
+    pushes = [
+        push(n, client_instance_id=client, wire_bytes=size, payload_sha256=f"{client}{size}")
+        for client, of_client in sizes.items()
+        for n, size in enumerate(of_client)
+    ]
+    (ask,) = proposals([opened("a"), opened("b")], [live("a"), live("b")], pushes)
     assert (ask["pushes_per_s"], ask["wire_bytes_per_s"]) == (0.2, 120.0)
 
 
@@ -87,26 +77,21 @@ def test_a_subscription_is_forecast_before_it_is_written(warehouse: Warehouse) -
     ("another cluster's", opened(cluster_id="c2"), live()),
     ("an alert that ended", opened(state="closed", reason="cleared"), live()),
 )
-def test_nothing_is_asked_of(
-    warehouse: Warehouse, event: dict[str, Any], client: dict[str, Any]
-) -> None:
-    content = {"metric_alert_events": [event], "telemetry_subscriptions": [client]}
-    make_tables(warehouse, content)
-    assert rows(warehouse, "SELECT * FROM subscription_proposals") == []
+def test_nothing_is_asked_of(event: Row, client: Row) -> None:
+    assert proposals([event], [client]) == []
 
 
-def test_the_end_of_the_alerts_takes_the_subscription_back(warehouse: Warehouse) -> None:
+def test_the_end_of_the_alerts_takes_the_subscription_back() -> None:
     existing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
     lease = "quotaflow-troubleshoot-x-until-9"
     others = [config(0, "metrics", "b.", entity_name=name) for name in ("theirs", lease)]
-    actual = desired(warehouse, configs=existing + others)
+    actual = desired(configs=existing + others)
     names = ("entity_name", "config_key", "config_value", "prior_value")
     assert picked(actual, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
 
 
-def test_what_stands_already_is_the_prior_value(warehouse: Warehouse) -> None:
+def test_what_stands_already_is_the_prior_value() -> None:
     actual = desired(
-        warehouse,
         metric_alert_events=[opened()],
         telemetry_subscriptions=[live()],
         configs=[config(0, "interval.ms", "10000", entity_name=NAME)],
@@ -118,26 +103,17 @@ def test_what_stands_already_is_the_prior_value(warehouse: Warehouse) -> None:
     ]
 
 
-def test_a_config_holds_from_snapshot_to_snapshot(warehouse: Warehouse) -> None:
-    make_tables(
-        warehouse,
-        {
-            "configs": [
-                config(0, "metrics", "a."),
-                config(60, "metrics", "b."),
-                config(90, "metrics", None),
-            ]
-        },
-    )
-    history = rows(warehouse, "SELECT * FROM config_history ORDER BY valid_from")
+def test_a_config_holds_from_snapshot_to_snapshot() -> None:
+    seen = [config(second, "metrics", text) for second, text in ((0, "a."), (60, "b."), (90, None))]
+    history = view("config_history ORDER BY valid_from", {"configs": seen})
     assert picked(history, "config_value", "previous_value", "valid_from", "valid_to") == [
         ("a.", None, at(0), at(60)),
         ("b.", "a.", at(60), at(90)),
     ]
-    assert rows(warehouse, "SELECT * FROM current_configs") == []
+    assert view("current_configs", {"configs": seen}) == []
 
 
-def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
+def test_a_subscription_and_whom_it_matches() -> None:
     given = [
         {"subscriptions": ["all"], "state": "as_predicted"},
         {"subscriptions": ["all", "b"], "state": "differs"},
@@ -150,8 +126,8 @@ def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
         config(0, "match", "client_id=o.*"),
         config(0, "metrics", "*", entity_name="nobody"),
     ]
-    make_tables(warehouse, {"client_subscriptions": clients, "configs": configs})
-    actual = rows(warehouse, "SELECT * FROM metric_subscriptions ORDER BY subscription")
+    content = {"client_subscriptions": clients, "configs": configs}
+    actual = view("metric_subscriptions ORDER BY subscription", content)
     names = ("subscription", "metrics", "interval_ms", "effective_interval_ms", "match")
     assert picked(actual, *names) == [
         ("all", "a.", 900_000, 300_000, "client_id=o.*"),
@@ -161,13 +137,6 @@ def test_a_subscription_and_whom_it_matches(warehouse: Warehouse) -> None:
     assert counted == [(2, 0, 1), (0, 0, 0)]
 
 
-def test_alerts_of_long_ago_still_open_are_asked_first(warehouse: Warehouse) -> None:
-    make_tables(
-        warehouse,
-        {
-            "metric_alert_events": [opened(), opened("b", event_time=LONG_AGO)],
-            "telemetry_subscriptions": [live(), live("b")],
-        },
-    )
-    (ask,) = rows(warehouse, "SELECT * FROM subscription_proposals")
+def test_alerts_of_long_ago_still_open_are_asked_first() -> None:
+    (ask,) = proposals([opened(), opened("b", event_time=LONG_AGO)], [live(), live("b")])
     assert (ask["since"], ask["clients"], ask["omitted_clients"]) == (LONG_AGO, 2, 0)

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
 from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW, produced
-from .view_tables import make_tables, picked, rows
+from .view_tables import Picked, Tables, picked, view
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 MANAGED = setting("replication.manage", "true")
@@ -28,10 +26,10 @@ def reading(partition: int, **others: Any) -> Row:
     return unlisted(partition=partition, **follower | others)
 
 
-def proposals(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) -> list[Row]:
-    make_tables(warehouse, {"settings": [MANAGED]} | content | {"replication_throttles": throttles})
-    return rows(
-        warehouse, "SELECT * FROM throttled_replica_proposals ORDER BY entity_name, config_key"
+def proposals(throttles: list[Row], **content: list[Row]) -> list[Row]:
+    return view(
+        "throttled_replica_proposals ORDER BY entity_name, config_key",
+        {"settings": [MANAGED]} | content | {"replication_throttles": throttles},
     )
 
 
@@ -52,24 +50,23 @@ def proposals(warehouse: Warehouse, throttles: list[Row], **content: list[Row]) 
     ("nobody told of its lists", [unlisted(listed=None, reason="list_unknown")], []),
     ("nothing is added to *", [throttled(NOW, listed="wildcard"), unlisted()], []),
 )
-def test_what_a_list_is_to_name(
-    warehouse: Warehouse, throttles: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    actual = proposals(warehouse, throttles)
+def test_what_a_list_is_to_name(throttles: list[Row], expected: Picked) -> None:
+    actual = proposals(throttles)
     assert picked(actual, "config_key", "config_value", "prior_value") == expected
     assert {row["blocked_reason"] for row in actual} <= {None}
 
 
-def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
+def test_it_says_since_when_and_why() -> None:
     about = {"topic": HOSTILE}
     throttles = [unlisted(NOW - 600, **about), unlisted(**about), unlisted(partition=2, **about)]
-    (row,) = proposals(warehouse, throttles)
+    (row,) = proposals(throttles)
     assert row["since"] == throttles[0]["event_time"]
     assert (row["priority"], row["lease_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
     names = ("reason_code", "replicas", "rate_bytes_per_s", "written_bytes_per_s")
     assert picked([row], *names) == [("moved_unlisted", 2, 2e6, None)]
     assert row["evidence_key"] == f"finding=moved_unlisted topic={HOSTILE} side=leader"
-    actual = rows(warehouse, "SELECT * FROM throttle_checks WHERE finding = 'moved_unlisted'")
+    content = {"settings": [MANAGED], "replication_throttles": throttles}
+    actual = view("throttle_checks WHERE finding = 'moved_unlisted'", content)
     assert picked(actual, "topic", "side", "replicas") == [(HOSTILE, "leader", 2)]
 
 
@@ -91,12 +88,9 @@ def test_it_says_since_when_and_why(warehouse: Warehouse) -> None:
     ),
 )
 def test_what_is_blocked_and_why(
-    warehouse: Warehouse,
-    throttles: list[Row],
-    content: dict[str, list[Row]],
-    blocked_reason: str | None,
+    throttles: list[Row], content: Tables, blocked_reason: str | None
 ) -> None:
-    (row,) = proposals(warehouse, throttles, **content)
+    (row,) = proposals(throttles, **content)
     assert row["blocked_reason"] == blocked_reason
     assert row["config_value"].endswith(("1:1", "1:2"))
     assert row["renew_only"] is (blocked_reason == "rate_not_above_writes")
@@ -109,11 +103,13 @@ def test_what_is_blocked_and_why(
     ("it is to grow: not left over", [unlisted()], ("0:1,1:1", "0:1")),
 )
 def test_a_list_that_is_to_grow_is_not_left_over(
-    warehouse: Warehouse, more: list[Row], expected: tuple[Any, ...]
+    more: list[Row], expected: tuple[Any, ...]
 ) -> None:
     old = throttled(NOW, list_set_by="User:us", **IDLE)
     change = altered(1, LEADERS, "0:1", principal="User:us")
     tables = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
-    make_tables(warehouse, tables | {"replication_throttles": [old, *more]})
-    (row,) = rows(warehouse, "SELECT * FROM desired_configs WHERE entity_type = 'topic'")
+    (row,) = view(
+        "desired_configs WHERE entity_type = 'topic'",
+        tables | {"replication_throttles": [old, *more]},
+    )
     assert (row["config_value"], row["prior_value"]) == expected

@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
-from ...cases import cases
-from ...rows import HOSTILE, Row, altered, at, reassigned, replicated, setting, throttled
-from .view_tables import make_tables, picked, rows
+from ...cases import cases, grouped
+from ...rows import HOSTILE, Row, altered, at, config, reassigned, replicated, setting, throttled
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
 
 MIB = 2**20
 TO_ORDERS = ("leader.replication.throttled.replicas", "0:1")
@@ -19,119 +17,101 @@ RATE |= {"list_set_at": None, "list_set_by": None}
 UNKNOWN_SETTER: Row = {"list_set_at": None, "list_set_by": None}
 
 
-def actual(warehouse: Warehouse, content: dict[str, list[Row]], *names: str) -> list[Any]:
-    make_tables(warehouse, content)
-    sql = "SELECT * FROM throttle_checks ORDER BY finding, topic, side, broker_id"
-    return picked(rows(warehouse, sql), "finding", *names)
+CHECKS = "throttle_checks ORDER BY finding, topic, side, broker_id"
 
 
-@cases(
-    ("throttles", "expected"),
-    ("a move that is held back: nothing is wrong", [throttled(60)], []),
-    (
-        "it was taken away in its last minute",
-        [throttled(60, is_configured=False, reason="list_without_rate")],
-        [],
-    ),
-    (
-        "a list alone",
-        [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")],
-        [("list_without_rate", "orders", 1, 1)],
-    ),
-    (
-        "a rate in a file",
-        [throttled(60, rate_source="static", reason="static_rate_ignored")],
-        [("static_rate_ignored", "orders", 1, 1)],
-    ),
-    (
-        "moved, and no list holds it",
-        [throttled(60, listed="unlisted", reason="rate_without_list")],
-        [("moved_unlisted", "orders", 1, 1)],
-    ),
-    (
-        "too low for brokers to measure, told once",
-        [throttled(60, rate=999_999.0), throttled(60, rate=999_999.0, partition=1)],
-        [("rate_below_1_mb", None, 1, 2)],
-    ),
-    (
-        "all replicas",
-        [throttled(60, listed="wildcard"), throttled(60, listed="wildcard", partition=1)],
-        [("wildcard_list", "orders", None, 2)],
-    ),
-    (
-        "as the KIP's text has it",
-        [throttled(60, broker_id=None, reason="no_throttle", list_malformed="0-1")],
-        [("malformed_list", "orders", None, 1)],
-    ),
-    (
-        "a broker that vanished",
-        [throttled(60, broker_id=9, reason="broker_gone", in_isr=None)],
-        [("broker_gone", "orders", 9, 1)],
-    ),
-)
-def test_what_is_wrong_with_a_throttle(
-    warehouse: Warehouse, throttles: list[Row], expected: list[Any]
-) -> None:
-    names = ("topic", "broker_id", "replicas")
-    assert actual(warehouse, {"replication_throttles": throttles}, *names) == expected
+WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
+    (): {
+        "a move that is held back: nothing is wrong": [throttled(60)],
+        "it was taken away in its last minute": [
+            throttled(60, is_configured=False, reason="list_without_rate")
+        ],
+    },
+    ("list_without_rate", "orders", 1, 1): {
+        "a list alone": [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")]
+    },
+    ("static_rate_ignored", "orders", 1, 1): {
+        "a rate in a file": [throttled(60, rate_source="static", reason="static_rate_ignored")]
+    },
+    ("moved_unlisted", "orders", 1, 1): {
+        "moved, and no list holds it": [
+            throttled(60, listed="unlisted", reason="rate_without_list")
+        ]
+    },
+    ("rate_below_1_mb", None, 1, 2): {
+        "too low for brokers to measure, told once": [
+            throttled(60, rate=999_999.0),
+            throttled(60, rate=999_999.0, partition=1),
+        ]
+    },
+    ("wildcard_list", "orders", None, 2): {
+        "all replicas": [
+            throttled(60, listed="wildcard"),
+            throttled(60, listed="wildcard", partition=1),
+        ]
+    },
+    ("malformed_list", "orders", None, 1): {
+        "as the KIP's text has it": [
+            throttled(60, broker_id=None, reason="no_throttle", list_malformed="0-1")
+        ]
+    },
+    ("broker_gone", "orders", 9, 1): {
+        "a broker that vanished": [throttled(60, broker_id=9, reason="broker_gone", in_isr=None)]
+    },
+}
+
+
+def test_what_is_wrong_with_a_throttle() -> None:
+    outcomes = in_table("replication_throttles", WRONG)
+    assert_outcomes(outcomes, CHECKS, "finding", "topic", "broker_id", "replicas")
 
 
 NOW = [replicated(3_600, 1, 2)]
 
 
-@cases(
-    ("throttles", "settings", "expected"),
-    (
-        "nothing moves any more",
-        [throttled(3_600, **IDLE)],
-        [],
-        [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
-    ),
-    (
-        "set before the log began",
-        [throttled(3_600, **IDLE, **UNKNOWN_SETTER)],
-        [],
-        [("stale_list", None, None), ("stale_rate", 3_600.0, "User:admin")],
-    ),
-    ("it moved of late", [throttled(3_600, **IDLE), throttled(3_060)], [], []),
-    (
-        "of late is less by conf",
-        [throttled(3_600, **IDLE), throttled(3_060)],
-        [setting("replication.stale_throttle_s", 300)],
-        [("stale_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
-    ),
-    (
-        "about to be used",
-        [throttled(3_600, **IDLE | {"list_set_at": at(3_500), "rate_set_at": at(3_500)})],
-        [],
-        [],
-    ),
-    ("a replica catches up", [throttled(3_600, **IDLE | {"offset_lag": 7})], [], []),
-    ("gone since", [throttled(3_540, **IDLE)], [], []),
-    (
-        "rates of all brokers that a move needs, on both sides",
-        [throttled(3_600), throttled(3_600, **RATE | {"broker_id": 2})],
-        [],
-        [],
-    ),
-    (
-        "a rate with no list",
-        [throttled(3_600, **RATE)],
-        [],
-        [("rate_without_list", 3_600.0, "User:admin"), ("stale_rate", 3_600.0, "User:admin")],
-    ),
-)
-def test_what_is_left_over(
-    warehouse: Warehouse, throttles: list[Row], settings: list[Row], expected: list[Any]
-) -> None:
-    content = {"replication_throttles": throttles, "settings": settings}
-    got = actual(warehouse, content | {"replication_traffic": NOW}, "age_s", "set_by")
-    assert got == expected
+BY_ADMIN = (3_600.0, "User:admin")
+STALE = (("stale_list", *BY_ADMIN), ("stale_rate", *BY_ADMIN))
+LEFT_OVER: dict[tuple[tuple[Any, ...], ...], dict[str, list[Row]]] = {
+    STALE: {
+        "nothing moves any more": [throttled(3_600, **IDLE)],
+        "of late is less by conf": [
+            *(throttled(3_600, **IDLE), throttled(3_060)),
+            setting("replication.stale_throttle_s", 300),
+        ],
+    },
+    (("stale_list", None, None), STALE[1]): {
+        "set before the log began": [throttled(3_600, **IDLE, **UNKNOWN_SETTER)]
+    },
+    (("rate_without_list", *BY_ADMIN), STALE[1]): {
+        "a rate with no list": [throttled(3_600, **RATE)]
+    },
+    (): {
+        "it moved of late": [throttled(3_600, **IDLE), throttled(3_060)],
+        "about to be used": [
+            throttled(3_600, **IDLE | {"list_set_at": at(3_500), "rate_set_at": at(3_500)})
+        ],
+        "a replica catches up": [throttled(3_600, **IDLE | {"offset_lag": 7})],
+        "gone since": [throttled(3_540, **IDLE)],
+        "rates of all brokers that a move needs, on both sides": [
+            throttled(3_600),
+            throttled(3_600, **RATE | {"broker_id": 2}),
+        ],
+    },
+}
+
+
+def test_what_is_left_over() -> None:
+    cases: dict[str, tuple[Tables, Picked]] = {}
+    for case, given, expected in grouped(LEFT_OVER):
+        conf = [row for row in given if "setting" in row]
+        throttles = [row for row in given if "setting" not in row]
+        tables = {"replication_throttles": throttles, "settings": conf, "replication_traffic": NOW}
+        cases[case] = (tables, [*expected])
+    assert_shown(cases, CHECKS, "finding", "age_s", "set_by")
 
 
 def broker_config(key: str, value: str) -> Row:
-    row = {"cluster_id": "c1", "event_time": at(0), "entity_type": "broker", "is_removed": False}
-    return row | {"entity_name": "1", "config_key": key, "config_value": value}
+    return config(0, key, value, entity_type="broker", entity_name="1")
 
 
 @cases(
@@ -163,11 +143,7 @@ def broker_config(key: str, value: str) -> Row:
     ),
 )
 def test_how_large_answers_may_be(
-    warehouse: Warehouse,
-    rate: float,
-    configs: list[Row],
-    settings: list[Row],
-    expected: tuple[Any, ...],
+    rate: float, configs: list[Row], settings: list[Row], expected: tuple[Any, ...]
 ) -> None:
     content = {
         "replication_throttles": [throttled(60, rate=rate)],
@@ -175,16 +151,12 @@ def test_how_large_answers_may_be(
         "configs": configs,
         "settings": settings,
     }
-    make_tables(warehouse, content)
     names = ("response_max_bytes", "is_assumed", "answers_s", "fits")
     names += ("largest_response_max_bytes", "bounded_by")
-    got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
-    assert got == [expected]
-    large = "SELECT * FROM throttle_checks WHERE finding = 'response_too_large'"
+    assert picked(view("throttle_sizing", content), *names) == [expected]
+    large = view("throttle_checks WHERE finding = 'response_too_large'", content)
     sizes = ("response_max_bytes", "largest_response_max_bytes", "bounded_by")
-    assert picked(rows(warehouse, large), *sizes) == (
-        [] if expected[3] else [(10_485_760, 9_900_000, "quota")]
-    )
+    assert picked(large, *sizes) == ([] if expected[3] else [(10_485_760, 9_900_000, "quota")])
 
 
 @cases(
@@ -194,18 +166,17 @@ def test_how_large_answers_may_be(
     ("the network is too slow for any rate", [2.8e6], None),
 )
 def test_before_a_throttle_is_set_the_least_rate_shows(
-    warehouse: Warehouse, network: list[float], least: float | None
+    network: list[float], least: float | None
 ) -> None:
     content = {
         "brokers": there(0, 1, 2, 3),
         "settings": [setting("replication.network_bytes_per_s", value) for value in network],
     }
-    make_tables(warehouse, content)
-    (row,) = rows(warehouse, "SELECT * FROM throttle_sizing")
+    (row,) = view("throttle_sizing", content)
     assert row["least_leader_rate"] == (None if least is None else pytest.approx(least))
     unknown = ("leader_rate", "answers_s", "fits", "largest_response_max_bytes", "bounded_by")
     assert [row[name] for name in unknown] == [None] * 5
-    assert rows(warehouse, "SELECT * FROM throttle_checks") == []
+    assert view("throttle_checks", content) == []
 
 
 def there(second: float, *brokers: int, is_removed: bool = False) -> list[Row]:
@@ -235,7 +206,7 @@ LEFT = [replicated(MONTH_AGO, n, 1) for n in (7, 8, 9)]
     ("one snapshots miss yet", [replicated(0, 1, 5)], there(-600, 1, 2, 3), 4),
 )
 def test_brokers_that_are_there_answer(
-    warehouse: Warehouse, traffic: list[Row], brokers: list[Row], expected: int
+    traffic: list[Row], brokers: list[Row], expected: int
 ) -> None:
     content = {
         "replication_throttles": [throttled(60)],
@@ -243,13 +214,12 @@ def test_brokers_that_are_there_answer(
         "settings": [setting("replication.network_bytes_per_s", 3e6)],
         "brokers": brokers,
     }
-    make_tables(warehouse, content)
     names = ("brokers", "answers_s", "fits", "largest_response_max_bytes")
-    got = picked(rows(warehouse, "SELECT * FROM throttle_sizing"), *names)
+    got = picked(view("throttle_sizing", content), *names)
     assert got == [(expected, expected * 10 * MIB / 3e6, expected == 3, 33_000_000 // expected)]
 
 
-def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
+def test_who_did_what_and_in_which_order() -> None:
     content = {
         "config_alterations": [
             altered(0, *TO_ORDERS),
@@ -270,10 +240,8 @@ def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
             reassigned(55, "cancelled", None),
         ],
     }
-    make_tables(warehouse, content)
     names = ("change", "value", "is_done", "is_order_known")
-    sql = "SELECT * FROM throttle_timeline ORDER BY event_time, config_key"
-    assert picked(rows(warehouse, sql), *names) == [
+    assert picked(view("throttle_timeline ORDER BY event_time, config_key", content), *names) == [
         ("SET", "0:1", True, True),
         ("requested", "2,3", True, True),
         ("APPEND", "0:1", True, False),
@@ -287,7 +255,7 @@ def test_who_did_what_and_in_which_order(warehouse: Warehouse) -> None:
     ]
 
 
-def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse) -> None:
+def test_load_of_pairs_of_brokers_and_what_the_kip_measures() -> None:
     limited = {"leader_throttled_bytes": 6_000, "behind_fetches": 3, "offset_lag": 5}
     rate = {"cluster_id": "c1", "event_date": at(0).date(), "broker_id": 1, "bytes": 600}
     content = {
@@ -303,17 +271,16 @@ def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse
             for n in (5, 7, 6)
         ],
     }
-    make_tables(warehouse, content)
-    pairs = "SELECT * FROM replication_by_broker_pair ORDER BY leader_id"
+    pairs = view("replication_by_broker_pair ORDER BY leader_id", content)
     names = ("leader_id", "follower_id", "bytes", "leader_throttled_bytes", "peak_bytes_per_s")
-    assert picked(rows(warehouse, pairs), *names, "partitions", "partitions_behind") == [
+    assert picked(pairs, *names, "partitions", "partitions_behind") == [
         (1, 2, 12_600, 6_000, 110.0, 2, 1),
         (2, 1, 60, 0, 1.0, 1, 0),
     ]
-    metrics = "SELECT * FROM replication_metrics ORDER BY event_time, broker_id"
+    metrics = view("replication_metrics ORDER BY event_time, broker_id", content)
     measured = ("broker_id", "leader_replication_throttled_rate", "bytes_in_rate")
     measured += ("replicated_bytes_in_rate", "sum_replica_lag", "followers_offset_lag")
-    assert picked(rows(warehouse, metrics), *measured) == [
+    assert picked(metrics, *measured) == [
         (1, 7.0, 20.0, 1.0, 0, 5),
         (2, 0.0, 0.0, 110.0, 5, 0),
         (1, 0.0, 0.0, 0.0, None, 0),
@@ -321,9 +288,9 @@ def test_load_of_pairs_of_brokers_and_what_the_kip_measures(warehouse: Warehouse
     ]
 
 
-def test_a_lag_that_is_not_known_makes_the_sum_unknown(warehouse: Warehouse) -> None:
+def test_a_lag_that_is_not_known_makes_the_sum_unknown() -> None:
     lags = [replicated(0, 1, 2, offset_lag=5), replicated(0, 1, 2, partition=1, offset_lag=None)]
-    make_tables(warehouse, {"replication_traffic": lags})
-    metrics = "SELECT * FROM replication_metrics ORDER BY broker_id"
     names = ("sum_replica_lag", "followers_offset_lag")
-    assert picked(rows(warehouse, metrics), *names) == [(None, None), (None, None)]
+    assert picked(
+        view("replication_metrics ORDER BY broker_id", {"replication_traffic": lags}), *names
+    ) == [(None, None), (None, None)]

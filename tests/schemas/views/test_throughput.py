@@ -1,15 +1,11 @@
 """What clients send and consume, and which software they are."""
 
-from typing import Any
-
 from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.engine.database import opened
 
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
-from .view_tables import picked, rows
+from .view_tables import Picked, picked, view
 
 BYTES = "producer.topic.byte.total"
 IN = "consumer.fetch.manager.records.consumed.total"
@@ -72,21 +68,18 @@ def counter(
     ),
     ("no counter", [gauge(30, "producer.record.send.rate", 1)], []),
 )
-def test_throughput(
-    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    fill("client_metrics", points)
-    actual = rows(warehouse, "SELECT * FROM client_throughput ORDER BY minute")
+def test_throughput(points: list[Row], expected: Picked) -> None:
+    actual = view("client_throughput ORDER BY minute", {"client_metrics": points})
     names = ("records_sent", "bytes_sent", "records_consumed", "bytes_consumed", "elapsed_ms")
     assert picked(actual, *names) == expected
 
 
-def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
+def test_versions_in_use() -> None:
     old = {"client_software_name": "librdkafka", "client_software_version": "2.5.0"}
     silent = {"client_software_name": None, "client_software_version": None}
-    fill(
-        "requests",
-        [
+    instances = ["i1", "i2", "i1"]
+    content = {
+        "requests": [
             request(1, "PRODUCE"),
             request(9, "FETCH", principal="User:bob", client_id=HOSTILE),
             request(5, "METADATA", client_address="10.0.0.8"),
@@ -95,10 +88,9 @@ def test_versions_in_use(warehouse: Warehouse, fill: Fill) -> None:
             request(2, "API_VERSIONS", **silent),
             request(2, "FETCH", replica_id=2, **silent),
         ],
-    )
-    instances = ["i1", "i2", "i1"]
-    fill("telemetry_subscriptions", [{**CLIENT, "client_instance_id": i} for i in instances])
-    actual = rows(warehouse, "SELECT * FROM client_versions ORDER BY client_software_name")
+        "telemetry_subscriptions": [{**CLIENT, "client_instance_id": i} for i in instances],
+    }
+    actual = view("client_versions ORDER BY client_software_name", content)
     java, librdkafka, unknown = actual
     assert java == {
         "cluster_id": "c1",
@@ -138,10 +130,12 @@ VERSIONS = {
 }
 
 
-def test_versions_compare_as_numbers(warehouse: Warehouse, fill: Fill) -> None:
-    fill("requests", [request(1, "PRODUCE", client_software_version=text) for text in VERSIONS])
-    fill("telemetry_subscriptions", [{**CLIENT, "client_instance_id": "i1"}])
-    actual = rows(warehouse, "SELECT * FROM client_versions")
+def test_versions_compare_as_numbers() -> None:
+    content = {
+        "requests": [request(1, "PRODUCE", client_software_version=text) for text in VERSIONS],
+        "telemetry_subscriptions": [{**CLIENT, "client_instance_id": "i1"}],
+    }
+    actual = view("client_versions", content)
     assert {row["client_software_version"]: row["version_number"] for row in actual} == VERSIONS
 
 

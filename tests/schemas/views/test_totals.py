@@ -1,21 +1,15 @@
 """Totals of sums: whatever a client or a broker does to them, each count counts once."""
 
-from itertools import count
 from random import Random
-from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
-from .view_tables import picked, rows
+from .view_tables import Picked, picked, view
 
-TOTALS = "SELECT * FROM metric_totals ORDER BY series_id, event_time"
-_NUMBERS = count(1)
+TOTALS = "metric_totals ORDER BY series_id, event_time"
 FLAGS = ("is_gap", "is_overlap", "is_reset", "is_negative", "is_recovered")
 
 
@@ -98,11 +92,8 @@ def flags(row: Row) -> str:
         [(0, 0, ""), (4, 4, ""), (6, 10, "")],
     ),
 )
-def test_totals(
-    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
-) -> None:
-    fill("client_metrics", points)
-    actual = rows(warehouse, TOTALS)
+def test_totals(points: list[Row], expected: Picked) -> None:
+    actual = view(TOTALS, {"client_metrics": points})
     assert [(row["increase"], row["total"], flags(row)) for row in actual] == expected
 
 
@@ -145,27 +136,24 @@ def test_totals(
     ),
 )
 def test_a_rejected_delta_counts_only_where_nothing_covers_it(
-    warehouse: Warehouse, fill: Fill, points: list[Row], expected: list[tuple[Any, ...]]
+    points: list[Row], expected: Picked
 ) -> None:
-    fill("client_metrics", points)
-    assert [(row["total"], flags(row)) for row in rows(warehouse, TOTALS)] == expected
+    actual = view(TOTALS, {"client_metrics": points})
+    assert [(row["total"], flags(row)) for row in actual] == expected
 
 
-def test_a_restarted_client_and_other_clusters_are_series_of_their_own(
-    warehouse: Warehouse, fill: Fill
-) -> None:
+def test_a_restarted_client_and_other_clusters_are_series_of_their_own() -> None:
     again = {"client_instance_id": "i2", "series_id": 2}
-    fill(
-        "client_metrics",
-        [
+    content = {
+        "client_metrics": [
             delta(10, 0, 3, series_id=1),
             delta(30, 25, 4, **again),
             delta(40, 30, 5, **again),
             delta(10, 0, 9, series_id=1, cluster_id="c2"),
             gauge(50, "producer.record.send.rate", 1.0),
-        ],
-    )
-    actual = rows(warehouse, "SELECT * FROM metric_totals ORDER BY cluster_id, event_time")
+        ]
+    }
+    actual = view("metric_totals ORDER BY cluster_id, event_time", content)
     names = ("cluster_id", "client_instance_id", "total", "is_gap")
     assert picked(actual, *names) == [
         ("c1", "i1", 3, False),
@@ -175,9 +163,9 @@ def test_a_restarted_client_and_other_clusters_are_series_of_their_own(
     ]
 
 
-def test_a_gap_says_how_long_it_is(warehouse: Warehouse, fill: Fill) -> None:
-    fill("client_metrics", [delta(10, 0, 3), delta(30, 20.0005, 4), delta(40, 30, 1)])
-    actual = rows(warehouse, TOTALS)
+def test_a_gap_says_how_long_it_is() -> None:
+    points = [delta(10, 0, 3), delta(30, 20.0005, 4), delta(40, 30, 1)]
+    actual = view(TOTALS, {"client_metrics": points})
     assert picked(actual, "gap_ms", "last_event_time") == [
         (None, None),
         (10_000.5, at(10)),
@@ -185,32 +173,24 @@ def test_a_gap_says_how_long_it_is(warehouse: Warehouse, fill: Fill) -> None:
     ]
 
 
-@settings(
-    max_examples=15,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     increases=st.lists(st.integers(0, 1_000), min_size=1, max_size=12),
     restarts=st.sets(st.integers(1, 11)),
     shuffled=st.randoms(use_true_random=False),
 )
 def test_deltas_and_cumulative_values_of_one_client_agree(
-    warehouse: Warehouse, fill: Fill, increases: list[int], restarts: set[int], shuffled: Random
+    increases: list[int], restarts: set[int], shuffled: Random
 ) -> None:
     """Wherever the process restarts, only the first cumulative value's own count is unknown."""
-    points, value, start, cluster = list[Row](), 0, 0, f"c{next(_NUMBERS)}"
+    points, value, start = list[Row](), 0, 0
     for second, increase in enumerate(increases):
         value, start = (increase, second) if second in restarts else (value + increase, start)
-        owner = {"cluster_id": cluster}
-        points.append(delta(second + 1, second, increase, series_id=1, **owner))
-        points.append(cumulative(second + 1, start, value, series_id=2, **owner))
+        points.append(delta(second + 1, second, increase, series_id=1))
+        points.append(cumulative(second + 1, start, value, series_id=2))
     shuffled.shuffle(points)
-    fill("client_metrics", points)
-    sums = "SELECT sum(increase) AS increase, max(total) AS total FROM metric_totals"
-    actual = rows(
-        warehouse, f"{sums} WHERE cluster_id = '{cluster}' GROUP BY series_id ORDER BY series_id"
-    )
-    expected = [sum(increases), sum(increases[1:])]
-    assert picked(actual, "increase", "total") == [(total, total) for total in expected]
+    actual = view(TOTALS, {"client_metrics": points})
+    for series_id, total in ((1, sum(increases)), (2, sum(increases[1:]))):
+        of_series = [row for row in actual if row["series_id"] == series_id]
+        assert sum(row["increase"] for row in of_series) == total
+        assert max(row["total"] for row in of_series) == total

@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.snapshots import settings
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.snapshots.settings import of_conf
 
 from ...cases import cases
-from ...delta_tables import Fill
 from ...rows import Row, moved, setting
-from .view_tables import make_tables, picked, rows
+from .view_tables import picked, view
 
 GIB = 2**30
 DAY_S = 86_400
@@ -20,14 +18,6 @@ DAY_S = 86_400
 def read(second: float, size: int, crossed: int | None, **others: Any) -> Row:
     columns = {"direction": "consumed", "cross_rack_bytes": crossed}
     return moved(second, size, **(columns | others))
-
-
-@pytest.fixture
-def filled(fill: Fill) -> Fill:
-    """Fills any of the tables the views read; those not named are empty."""
-    for name in ("traffic", "topics", "topic_names", "settings"):
-        fill(name, [])
-    return fill
 
 
 HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
@@ -45,19 +35,13 @@ HOUR = ("bytes", "cross_rack_bytes", "unknown_rack_bytes", "cross_rack_share")
         (10, 6, 2, 0.75),
     ),
 )
-def test_bytes_that_cross_racks(
-    warehouse: Warehouse, filled: Fill, traffic: list[Row], expected: tuple[Any, ...]
-) -> None:
-    filled("traffic", traffic)
-    assert picked(rows(warehouse, "SELECT * FROM traffic_by_hour"), *HOUR) == [expected]
+def test_bytes_that_cross_racks(traffic: list[Row], expected: tuple[Any, ...]) -> None:
+    assert picked(view("traffic_by_hour", {"traffic": traffic}), *HOUR) == [expected]
 
 
-def test_topics_add_up_by_name_and_unnamed_ones_stay_apart(
-    warehouse: Warehouse, filled: Fill
-) -> None:
-    filled(
-        "traffic",
-        [
+def test_topics_add_up_by_name_and_unnamed_ones_stay_apart() -> None:
+    content = {
+        "traffic": [
             moved(1, 1, topic="orders"),
             moved(2, 2, topic="orders", topic_id=None),
             moved(3, 4, topic_id="t2"),
@@ -65,10 +49,15 @@ def test_topics_add_up_by_name_and_unnamed_ones_stay_apart(
             moved(5, 16, topic="orders", direction="consumed"),
             moved(3_605, 32, topic="orders"),
             moved(3_606, 64, topic="orders", topic_id="t4"),
-        ],
-    )
-    query = "SELECT * FROM traffic_by_hour ORDER BY bytes"
-    assert picked(rows(warehouse, query), "topic", "unnamed_topic_id", "direction", "bytes") == [
+        ]
+    }
+    assert picked(
+        view("traffic_by_hour ORDER BY bytes", content),
+        "topic",
+        "unnamed_topic_id",
+        "direction",
+        "bytes",
+    ) == [
         ("orders", None, "produced", 3),
         (None, "t2", "produced", 4),
         (None, "t3", "produced", 8),
@@ -77,25 +66,20 @@ def test_topics_add_up_by_name_and_unnamed_ones_stay_apart(
     ]
 
 
-def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
-    warehouse: Warehouse, filled: Fill
-) -> None:
-    filled(
-        "settings",
-        [
+def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top() -> None:
+    content = {
+        "settings": [
             setting("prices.produced_per_gib", 5.0),
             setting("prices.produced_per_gib", 1.0, 60),
             setting("prices.consumed_per_gib", 2.0),
             setting("prices.cross_rack_per_gib", 8.0),
             setting("prices.currency", "EUR"),
         ],
-    )
-    filled("traffic", [moved(1, GIB), read(1, GIB // 2, GIB // 2), read(2, GIB, 0)])
-    query = "SELECT * FROM traffic_by_hour ORDER BY direction"
-    assert picked(rows(warehouse, query), "direction", "cost", "currency") == [
-        ("consumed", 7.0, "EUR"),
-        ("produced", 1.0, "EUR"),
-    ]
+        "traffic": [moved(1, GIB), read(1, GIB // 2, GIB // 2), read(2, GIB, 0)],
+    }
+    assert picked(
+        view("traffic_by_hour ORDER BY direction", content), "direction", "cost", "currency"
+    ) == [("consumed", 7.0, "EUR"), ("produced", 1.0, "EUR")]
 
 
 @pytest.mark.parametrize(
@@ -110,16 +94,15 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top(
     ],
 )
 def test_what_has_no_price_adds_no_cost_and_without_any_price_there_is_none(
-    warehouse: Warehouse, filled: Fill, prices: dict[str, float], cost: float | None
+    prices: dict[str, float], cost: float | None
 ) -> None:
-    given = [setting(f"prices.{name}_per_gib", price) for name, price in prices.items()]
-    filled("settings", [setting("prices.currency", "EUR"), *given])
-    filled("traffic", [read(1, GIB, GIB // 2)])
-    (row,) = rows(warehouse, "SELECT cost FROM traffic_by_hour")
-    assert row["cost"] == cost
+    settings = [setting(f"prices.{name}_per_gib", price) for name, price in prices.items()]
+    settings += [setting("prices.currency", "EUR")]
+    content = {"traffic": [read(1, GIB, GIB // 2)], "settings": settings}
+    assert picked(view("traffic_by_hour", content), "cost") == [(cost,)]
 
 
-def test_top_talkers_are_ranked_by_day(warehouse: Warehouse) -> None:
+def test_top_talkers_are_ranked_by_day() -> None:
     traffic = [
         moved(1, 10),
         read(2, 20, None),
@@ -127,10 +110,8 @@ def test_top_talkers_are_ranked_by_day(warehouse: Warehouse) -> None:
         moved(4, 10, client_id="other"),
         moved(DAY_S, 7),
     ]
-    make_tables(warehouse, {"traffic": traffic})
-    query = "SELECT * FROM top_talkers ORDER BY day, talker_rank"
     names = ("talker_rank", "principal", "client_id", "produced_bytes", "consumed_bytes", "share")
-    assert picked(rows(warehouse, query), *names) == [
+    assert picked(view("top_talkers ORDER BY day, talker_rank", {"traffic": traffic}), *names) == [
         (1, "User:bob", "orders", 60, 0, 0.6),
         (2, "User:alice", "orders", 10, 20, 0.3),
         (3, "User:alice", "other", 10, 0, 0.1),
@@ -142,7 +123,7 @@ def test_prices_and_racks_of_conf_are_settings() -> None:
     prices = ["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"]
     conf = config.load(overrides=[*prices, "racks.10.1.0.0/16=az-b"])
     assert conf.racks == {"10.1.0.0/16": "az-b"}
-    stored = {row["setting"]: row["setting_value"] for row in settings.of_conf(conf)}
+    stored = {row["setting"]: row["setting_value"] for row in of_conf(conf)}
     assert stored["prices.currency"] == "EUR"
     assert stored["racks.10.1.0.0/16"] == "az-b"
     assert stored["quotas.advised_users"] == ""

@@ -1,6 +1,5 @@
 """What clients send outside the catalogue, and what they should not send, by their software."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,11 +8,10 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...delta_tables import NOON, Fill
-from ...rows import row
-from .view_tables import make_table, rows
+from ...rows import at, row
+from .view_tables import make_table, picked, view
 
-QUERY = "SELECT * FROM unknown_metrics ORDER BY kind, name, client_software_version"
+FOUND = "unknown_metrics ORDER BY kind, name, client_software_version"
 OWN = "org.apache.kafka.shop.orders.total"
 
 
@@ -47,28 +45,16 @@ POINTS = [
 ]
 
 
-def test_names_outside_the_catalogue_and_host_like_keys_by_software(
-    warehouse: Warehouse, fill: Fill
-) -> None:
-    fill("client_metrics", POINTS)
-    actual = rows(warehouse, QUERY)
-    assert [
-        (
-            row["kind"],
-            row["name"],
-            row["client_software_version"],
-            row["points"],
-            (row["first_seen"] - NOON) / timedelta(minutes=1),
-            (row["last_seen"] - NOON) / timedelta(minutes=1),
-        )
-        for row in actual
-    ] == [
-        ("attribute", "host_name", "4.3.1", 2, 1, 2),
-        ("attribute", "ip", "4.3.1", 1, 2, 2),
-        ("attribute", "k8s_pod_name", "4.3.1", 1, 1, 1),
-        ("name", OWN, "4.0.1", 1, 3, 3),
-        ("name", OWN, "4.3.1", 2, 0, 7),
-        ("name", OWN, None, 1, 3, 3),
+def test_names_outside_the_catalogue_and_host_like_keys_by_software() -> None:
+    actual = view(FOUND, {"client_metrics": POINTS})
+    names = ("kind", "name", "client_software_version", "points", "first_seen", "last_seen")
+    assert picked(actual, *names) == [
+        ("attribute", "host_name", "4.3.1", 2, at(60), at(120)),
+        ("attribute", "ip", "4.3.1", 1, at(120), at(120)),
+        ("attribute", "k8s_pod_name", "4.3.1", 1, at(60), at(60)),
+        ("name", OWN, "4.0.1", 1, at(180), at(180)),
+        ("name", OWN, "4.3.1", 2, at(0), at(420)),
+        ("name", OWN, None, 1, at(180), at(180)),
     ]
     assert {row["cluster_id"] for row in actual} == {"c1"}
 
@@ -80,7 +66,7 @@ def test_it_answers_alike_in_spark(
 ) -> None:
     make_table(folder_warehouse, TABLES["client_metrics"], POINTS)
     place = ["--json", "--set", f"warehouse.path={folder_warehouse.conf.folder}"]
-    query = QUERY + " NULLS LAST"
+    query = f"SELECT * FROM {FOUND} NULLS LAST"
     assert execute(["sql", query, *place]) == 0
     without = capsys.readouterr().out
     assert spark is not None

@@ -4,13 +4,17 @@ from typing import Any
 
 from ...rows import Row, at, moved, request
 from .group_snapshot_rows import assigned, committed, ended, group, logged_commit, snapshots
-from .view_tables import by_case, picked
+from .view_tables import Tables, assert_outcomes, view
 
 CLIENT: Row = {"cluster_id": "c1", "principal": "User:alice", "client_id": "orders"}
 TIMES = (0, 600, 1_200)
 
 
-def scene(*offsets: int, ends: tuple[int, ...] = (0, 1_000, 2_000), **others: Any) -> Any:
+def scene(
+    offsets: tuple[int, ...] = (0, 500, 900),
+    ends: tuple[int, ...] = (0, 1_000, 2_000),
+    **others: Any,
+) -> Any:
     """A group with offsets at three snapshots, and a member that a request log shows."""
     tables = {
         "group_offsets": [committed(*each) for each in zip(TIMES, offsets, strict=True)],
@@ -46,7 +50,7 @@ def share_scene(*fetches: Row, read_too: bool = False) -> Any:
         offsets.append(committed(0, None, **of_group | all_read))
         ends.append(ended(0, 9, partition=1))
     return scene(
-        *(0, 0, 0),
+        (0, 0, 0),
         group_offsets=offsets,
         partition_offsets=ends,
         groups=[group(0, **of_group)],
@@ -68,6 +72,11 @@ def metric(name: str, value: float, **others: Any) -> Row:
     return row | {"client_software_name": "apache-kafka-java"} | others
 
 
+def idle(**others: Any) -> Row:
+    """What an application says that is busy for 98 % of the time."""
+    return metric("poll.idle.ratio.avg", 0.02, **others)
+
+
 def read(second: float, size: int) -> Row:
     return moved(second, size, **CLIENT | {"direction": "consumed", "topic": "t"})
 
@@ -76,83 +85,79 @@ THROTTLES = [fetch(900 + 5 * n, throttle_time_ms=2_500.0) for n in range(60)]
 USAGE = CLIENT | {"event_time": at(1_100), "quota_type": "consumer_byte_rate", "quota": 5e5}
 USAGE |= {"throttled_by": "consumer_byte_rate", "throttle_time_ms": 1e5}
 
-CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
-    "all is read": (scene(0, 1_000, 2_000), []),
-    "it reads what came in the last minute": (scene(0, 990, 1_990), []),
-    "nobody reads, and nothing says why": (
-        scene(0, 0, 0, group_members=[], group_assignments=[]),
-        [(1, "no_members", 0.85, "Stable")],
-    ),
-    "nobody reads what was written before anybody watched": (
-        scene(
-            *(0, 0, 0),
+CASES: dict[tuple[Any, ...], dict[str, Tables]] = {
+    (): {
+        "all is read": scene((0, 1_000, 2_000)),
+        "it reads what came in the last minute": scene((0, 990, 1_990)),
+    },
+    (1, "no_members", 0.85, "Stable"): {
+        "nobody reads, and nothing says why": scene(
+            (0, 0, 0), group_members=[], group_assignments=[]
+        )
+    },
+    (1, "no_members", 0.95, "Empty"): {
+        "nobody reads what was written before anybody watched": scene(
+            (0, 0, 0),
             ends=(50, 50, 50),
             groups=[group(0, state="Empty", members=0)],
             group_assignments=[],
             group_members=[],
         ),
-        [(1, "no_members", 0.95, "Empty")],
-    ),
-    "its members read until five minutes ago, and left": (
-        scene(
-            *(0, 500, 800),
+        "its members read until five minutes ago, and left": scene(
+            (0, 500, 800),
             groups=[group(0), group(1_200, state="Empty", members=0)],
             group_assignments=[assigned("m", 0), assigned("m", second=1_200, is_removed=True)],
             group_members=[member(840)],
             group_commits=[logged_commit(890, 800)],
         ),
-        [(1, "no_members", 0.95, "Empty")],
-    ),
-    "its member read until five minutes ago, and polls": (
-        scene(
-            *(0, 500, 800),
+    },
+    (1, "paused", 0.92, None): {
+        "its member read until five minutes ago, and polls": scene(
+            (0, 500, 800),
             group_members=[member(840), member(1_140, commits=0)],
             group_commits=[logged_commit(890, 800)],
             requests=[fetch(850), fetch(1_150)],
             traffic=[read(840, 10_000)],
             client_metrics=[metric("last.poll.seconds.ago", 0.1)],
+        )
+    },
+    (1, "slow_processing", 0.6, None): {
+        # Brokers log no bytes of SHARE_FETCH: records that it acquired show that a member reads.
+        "a share group reads": share_scene(acquired(1_140, 500)),
+        "a share group of which another partition is all read": share_scene(
+            acquired(1_140, 500), read_too=True
         ),
-        [(1, "paused", 0.92, None)],
-    ),
-    # Brokers log no bytes of SHARE_FETCH: records that it acquired show that a member reads.
-    "a share group reads": (share_scene(acquired(1_140, 500)), [(1, "slow_processing", 0.6, None)]),
-    "a share group of which another partition is all read": (
-        share_scene(acquired(1_140, 500), read_too=True),
-        [(1, "slow_processing", 0.6, None)],
-    ),
-    "a share group reads nothing, and heartbeats": (share_scene(), [(1, "not_polling", 0.7, None)]),
-    "no snapshot of groups": (
-        scene(0, 0, 0, groups=[], group_assignments=[], group_members=[]),
-        [(1, "unknown", None, None)],
-    ),
-    "a quota": (
-        scene(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE]),
-        [(1, "throttled", 0.95, "consumer_byte_rate")],
-    ),
-    "a quota, of which a Java client says that its fetches take long": (
-        scene(
-            *(0, 500, 900),
+    },
+    (1, "not_polling", 0.7, None): {"a share group reads nothing, and heartbeats": share_scene()},
+    (1, "unknown", None, None): {
+        "no snapshot of groups": scene(
+            (0, 0, 0), groups=[], group_assignments=[], group_members=[]
+        ),
+        "a quota of a client of another principal": scene(
+            requests=[row | {"principal": "User:eve"} for row in THROTTLES]
+        ),
+        "a throttle that was over an hour ago": scene(
+            requests=[row | {"event_time": at(-3_600)} for row in THROTTLES]
+        ),
+        # Java divides by the milliseconds between two polls, and then no longer has a mean.
+        "the application polls within milliseconds": scene(
+            client_metrics=[idle(event_time=at(700)), metric("poll.idle.ratio.avg", float("nan"))]
+        ),
+        "of another principal that names the group": scene(
+            client_metrics=[idle(principal="User:eve", group_id="g")]
+        ),
+    },
+    (1, "throttled", 0.95, "consumer_byte_rate"): {
+        "a quota": scene(requests=THROTTLES, quota_usage=[USAGE]),
+        "a quota, of which a Java client says that its fetches take long": scene(
             requests=THROTTLES,
             quota_usage=[USAGE],
             client_metrics=[metric("fetch.manager.fetch.latency.avg", 2_500.0)],
         ),
-        [(1, "throttled", 0.95, "consumer_byte_rate")],
-    ),
-    "a quota of a client of another principal": (
-        scene(0, 500, 900, requests=[row | {"principal": "User:eve"} for row in THROTTLES]),
-        [(1, "unknown", None, None)],
-    ),
-    "a throttle that was over an hour ago": (
-        scene(*(0, 500, 900), requests=[row | {"event_time": at(-3_600)} for row in THROTTLES]),
-        [(1, "unknown", None, None)],
-    ),
-    "the application is busy": (
-        scene(0, 500, 900, client_metrics=[metric("poll.idle.ratio.avg", 0.02)]),
-        [(1, "slow_processing", 0.95, None)],
-    ),
-    "answers of brokers wait until a busy application polls again": (
-        scene(
-            *(0, 500, 900),
+    },
+    (1, "slow_processing", 0.95, None): {
+        "the application is busy": scene(client_metrics=[idle()]),
+        "answers of brokers wait until a busy application polls again": scene(
             requests=[fetch(900 + 2 * n) for n in range(140)],
             traffic=[read(1_140, 10_000)],
             client_metrics=[
@@ -161,59 +166,29 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[tuple[Any, ...]]]] = {
                 metric("fetch.manager.fetch.latency.avg", 400.0),
             ],
         ),
-        [(1, "slow_processing", 0.95, None)],
-    ),
-    # Java divides by the milliseconds between two polls, and then no longer has a mean.
-    "the application polls within milliseconds": (
-        scene(
-            *(0, 500, 900),
-            client_metrics=[
-                metric("poll.idle.ratio.avg", 0.02, event_time=at(700)),
-                metric("poll.idle.ratio.avg", float("nan")),
-            ],
+        "without a request log who pushes names its group": scene(
+            group_members=[], client_metrics=[idle(group_id="g")]
         ),
-        [(1, "unknown", None, None)],
-    ),
-    "of another principal that names the group": (
-        scene(
-            *(0, 500, 900),
-            client_metrics=[
-                metric("poll.idle.ratio.avg", 0.02, principal="User:eve", group_id="g")
-            ],
-        ),
-        [(1, "unknown", None, None)],
-    ),
-    "without a request log who pushes names its group": (
-        scene(
-            *(0, 500, 900),
-            group_members=[],
-            client_metrics=[metric("poll.idle.ratio.avg", 0.02, group_id="g")],
-        ),
-        [(1, "slow_processing", 0.95, None)],
-    ),
-    "its offset is past the end": (scene(0, 5_000, 5_000), [(1, "out_of_range", 0.92, None)]),
-    "it went back": (scene(0, 990, 10), [(1, "out_of_range", 0.56, None)]),
+    },
+    (1, "out_of_range", 0.92, None): {"its offset is past the end": scene((0, 5_000, 5_000))},
+    (1, "out_of_range", 0.56, None): {"it went back": scene((0, 990, 10))},
 }
 
 
 def test_causes_by_tables() -> None:
-    given = {name: tables for name, (tables, _) in CASES.items()}
-    rows = by_case(given, "SELECT * FROM why_groups_lag ORDER BY rank")
-    assert {
-        name: picked(causes, "rank", "cause", "confidence", "detail")
-        for name, causes in rows.items()
-    } == {name: expected for name, (_, expected) in CASES.items()}
+    columns = ("rank", "cause", "confidence", "detail")
+    assert_outcomes(CASES, "why_groups_lag ORDER BY rank", *columns)
 
 
 def test_a_cause_has_its_numbers_and_the_lag() -> None:
-    tables = scene(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE])
-    (row,) = by_case({"c": tables}, "SELECT * FROM why_groups_lag")["c"]
+    tables = scene(requests=THROTTLES, quota_usage=[USAGE])
+    (row,) = view("why_groups_lag", tables)
     assert (row["lag"], row["trend"], row["known_at"]) == (1_100, "growing", at(1_200))
     numbers = {each["signal"]: each["value"] for each in row["evidence"]}
     assert numbers == {"throttle_time_share": 60 * 2.5 / 295, "quota": 5e5}
 
 
 def test_when_a_group_that_reads_faster_is_caught_up() -> None:
-    tables = scene(0, 100, 1_500, client_metrics=[metric("poll.idle.ratio.avg", 0.02)])
-    (row,) = by_case({"c": tables}, "SELECT * FROM why_groups_lag")["c"]
+    tables = scene((0, 100, 1_500), client_metrics=[idle()])
+    (row,) = view("why_groups_lag", tables)
     assert (row["trend"], round(row["caught_up_in_s"])) == ("shrinking", 750)

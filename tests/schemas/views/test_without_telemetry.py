@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
 from ...rows import INSTANCE, at, request
-from .view_tables import make_tables, rows
+from .view_tables import view
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}
 
@@ -36,12 +34,9 @@ def software(name: str | None, version: str | None) -> dict[str, Any]:
         (software(None, None), "other_software"),
     ],
 )
-def test_a_client_that_never_asked(
-    warehouse: Warehouse, client: dict[str, Any], reason: str
-) -> None:
+def test_a_client_that_never_asked(client: dict[str, Any], reason: str) -> None:
     seen = [request(1, "PRODUCE", **client), request(2, "METADATA", **client)]
-    make_tables(warehouse, {"requests": seen})
-    (row,) = rows(warehouse, "SELECT * FROM clients_without_telemetry")
+    (row,) = view("clients_without_telemetry", {"requests": seen})
     assert (row["reason"], row["requests"]) == (reason, 1)
     assert {name: row[name] for name in client} == client
 
@@ -49,11 +44,11 @@ def test_a_client_that_never_asked(
 @pytest.mark.parametrize(
     ("name", "version"), [("apache-kafka-java", "4.3.1"), (None, None), ("sarama", "1.46.0")]
 )
-def test_who_asked_is_not_among_them(
-    warehouse: Warehouse, name: str | None, version: str | None
-) -> None:
+def test_who_asked_is_not_among_them(name: str | None, version: str | None) -> None:
     client = software(name, version)
     answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **client}
     seen = [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)]
-    make_tables(warehouse, {"requests": seen, "telemetry_subscriptions": [answer]})
-    assert rows(warehouse, "SELECT * FROM clients_without_telemetry") == []
+    assert (
+        view("clients_without_telemetry", {"requests": seen, "telemetry_subscriptions": [answer]})
+        == []
+    )

@@ -32,6 +32,10 @@ from .memory_tables import MemoryTables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Tables = dict[str, list[Row]]
+"""Rows by table."""
+Picked = list[tuple[Any, ...]]
+"""Some columns of each row."""
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
 _MADE: dict[str, Path] = {}
 """Folders with answers, by the rows that they were made of."""
@@ -49,6 +53,16 @@ def answered(reader: Reader, sql: str) -> list[Row]:
     """The rows of the tables as they are."""
     with engine_errors(sql):
         return [dict(row) for row in reader.query(sql).read_all().to_pylist()]
+
+
+def view(name: str, content: Tables) -> list[Row]:
+    """Rows of a view or an answer over tables with these rows; the others are empty.
+
+    Behind the name, WHERE and ORDER BY may stand.
+    """
+    tables = MemoryTables()
+    make_tables(tables, content)
+    return tables.rows(f"SELECT * FROM {name}")
 
 
 def picked(actual: list[Row], *names: str) -> list[tuple[Any, ...]]:
@@ -71,6 +85,46 @@ def by_case(cases: Mapping[str, dict[str, list[Row]]], sql: str) -> dict[str, li
     for row in tables.rows(sql):
         actual[row["cluster_id"]].append(row)
     return actual
+
+
+def assert_shown(
+    cases: Mapping[str, tuple[Tables, Picked]], name: str, *columns: str
+) -> dict[str, list[Row]]:
+    """Assert these columns of a view, as `view` names it, in each case. Returns its rows."""
+    content = {case: tables for case, (tables, _) in cases.items()}
+    actual = by_case(content, f"SELECT * FROM {name}")
+    shown = {case: picked(rows_of_case, *columns) for case, rows_of_case in actual.items()}
+    wrong = {
+        case: f"{shown[case]}, not {expected}"
+        for case, (_, expected) in cases.items()
+        if shown[case] != expected
+    }
+    assert not wrong, wrong
+    return actual
+
+
+def assert_outcomes(
+    outcomes: Mapping[tuple[Any, ...], Mapping[str, Tables]], name: str, *columns: str
+) -> dict[str, list[Row]]:
+    """The same of cases by the one row that all of them show; () is that of none."""
+    given = [
+        (case, (tables, [row] if row else []))
+        for row, alike in outcomes.items()
+        for case, tables in alike.items()
+    ]
+    cases: dict[str, tuple[Tables, Picked]] = dict(given)
+    assert len(cases) == len(given), "a name stands twice"
+    return assert_shown(cases, name, *columns)
+
+
+def in_table(
+    table: str, outcomes: Mapping[tuple[Any, ...], Mapping[str, list[Row]]], **others: list[Row]
+) -> dict[tuple[Any, ...], dict[str, Tables]]:
+    """Cases that differ in the rows of one table, for `assert_outcomes`."""
+    return {
+        row: {case: others | {table: rows} for case, rows in alike.items()}
+        for row, alike in outcomes.items()
+    }
 
 
 def make_answers(warehouse: Warehouse, sql: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-from datetime import timedelta
 from typing import Any
 
 from hypothesis import given
@@ -11,22 +10,21 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.requests import REQUESTS
 
-from ....delta_tables import NOON
+from .... import rows
 from ....examples import EXPENSIVE
 from ....record_batches import parsed
+from ....rows import Row, at
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
-REQUEST = {"cluster_id": "c", "broker_id": 1, "principal": "User:alice", "client_id": "orders-7"}
-REQUEST |= {"client_address": "10.0.0.1", "error_code": 0, "connection_id": "a"}
+CLIENT = {"client_id": "orders-7", "client_address": "10.0.0.1", "connection_id": "a"}
 
 
-def request(second: float, api: str = "METADATA", **others: Any) -> dict[str, Any]:
-    time = {"event_time": NOON + timedelta(seconds=second), "record_time": NOON}
-    return REQUEST | time | {"api": api} | others
+def request(second: float, api: str = "METADATA", **others: Any) -> Row:
+    return rows.request(second, api, **CLIENT | {"error_code": 0} | others)
 
 
-def moved(size: int, **others: Any) -> dict[str, Any]:
+def moved(size: int, **others: Any) -> Row:
     """A partition of a PRODUCE or FETCH request."""
     return {"topic": "t", "partition": 0, "bytes": size, "error_code": 0} | others
 
@@ -35,7 +33,7 @@ def addresses(requests: Rows) -> Rows:
     return compute(result_of("address_clients"), requests=requests)
 
 
-def given_id(second: float, producer_id: int, connection: str, **others: Any) -> dict[str, Any]:
+def given_id(second: float, producer_id: int, connection: str, **others: Any) -> Row:
     named = {"producer_id": producer_id, "connection_id": connection}
     return request(second, "INIT_PRODUCER_ID", **named | others)
 
@@ -58,11 +56,11 @@ def test_a_program_at_an_address_has_its_ids_and_the_connections_that_brought_th
     # Two requests were given no id, and END_TXN asks for none.
     assert (row["allocating_connections"], row["other_connections"]) == (2, 3)
     times = [row[name] for name in ("event_time", "first_seen", "last_seen")]
-    assert times == [NOON + timedelta(seconds=second) for second in (0, 1, 59.5)]
+    assert times == [at(0), at(1), at(59.5)]
 
 
 def test_each_client_of_an_address_is_apart_and_so_is_a_follower() -> None:
-    rows = addresses(
+    clients = addresses(
         [
             request(1),
             request(1, principal="User:bob"),
@@ -81,21 +79,21 @@ def test_each_client_of_an_address_is_apart_and_so_is_a_follower() -> None:
             request(1, "PRODUCE", replica_id=3, partitions=[moved(500)]),
         ]
     )
-    assert len(rows) == 6
-    assert {row["replica_id"]: row["requests"] for row in rows if row["replica_id"]} == {2: 1}
+    assert len(clients) == 6
+    assert {row["replica_id"]: row["requests"] for row in clients if row["replica_id"]} == {2: 1}
 
 
-def data(rows: Rows) -> dict[str, tuple[int, int]]:
+def data(clients: Rows) -> dict[str, tuple[int, int]]:
     """What each program moved beyond the work of its ids."""
-    return {row["client_pattern"]: (row["data_requests"], row["data_bytes"]) for row in rows}
+    return {row["client_pattern"]: (row["data_requests"], row["data_bytes"]) for row in clients}
 
 
-PRODUCED: dict[str, Any] = {"api": "PRODUCE", "partitions": [moved(90), moved(10)]}
-REFUSED: dict[str, Any] = {"api": "PRODUCE", "partitions": [moved(90, error_code=29)]}
+PRODUCED: Row = {"api": "PRODUCE", "partitions": [moved(90), moved(10)]}
+REFUSED: Row = {"api": "PRODUCE", "partitions": [moved(90, error_code=29)]}
 
 
 def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it() -> None:
-    rows = addresses(
+    clients = addresses(
         [
             *(request(n, client_id="calm", connection_id="c", **PRODUCED) for n in range(4)),
             request(5, client_id="calm", connection_id="c", **REFUSED),
@@ -113,7 +111,7 @@ def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it()
             request(2, client_id="same", connection_id="a", broker_id=2, **PRODUCED),
         ]
     )
-    assert data(rows) == {
+    assert data(clients) == {
         "calm": (5, 450),
         "loop": (0, 0),
         "decoy": (0, 0),
@@ -124,25 +122,16 @@ def test_what_a_program_moved_is_counted_unless_its_connection_took_ids_for_it()
     }
 
 
-def fetch_line(replica_id: int, at_top: bool, name: str, answered: list[dict[str, Any]]) -> bytes:
+def fetch_line(replica_id: int, at_top: bool, name: str, answered: list[Row]) -> bytes:
     """A FETCH as a follower, as a broker logs it: the client wrote all but what is answered."""
-    header: dict[str, Any] = {
-        "requestApiKey": 1,
-        "requestApiVersion": 12 if at_top else 16,
-        "correlationId": 1,
-    }
-    header |= {"clientId": name, "requestApiKeyName": "FETCH"}
-    replica: dict[str, Any] = {"replicaId": replica_id}
-    body: dict[str, Any] = {
-        "sessionId": 0,
-        "sessionEpoch": -1,
-        "rackId": name,
-        "forgottenTopicsData": [],
-    }
+    header: Row = {"requestApiKey": 1, "requestApiVersion": 12 if at_top else 16}
+    header |= {"correlationId": 1, "clientId": name, "requestApiKeyName": "FETCH"}
+    replica: Row = {"replicaId": replica_id}
+    body: Row = {"sessionId": 0, "sessionEpoch": -1, "rackId": name, "forgottenTopicsData": []}
     fetched = [{"partition": n, "partitionMaxBytes": 1_048_576} for n in range(len(answered))]
     body |= {"topics": [{"topic": "t", "partitions": fetched}]}
     body |= replica if at_top else {"replicaState": replica | {"replicaEpoch": 1}}
-    whole: dict[str, Any] = {"isForwarded": False, "requestHeader": header, "request": body}
+    whole: Row = {"isForwarded": False, "requestHeader": header, "request": body}
     parts = [part | {"partitionIndex": n} for n, part in enumerate(answered)]
     responses = [{"topic": "t", "partitions": parts}]
     whole |= {"response": {"errorCode": 0, "responses": responses}, "totalTimeMs": 1.0}
@@ -153,10 +142,8 @@ def fetch_line(replica_id: int, at_top: bool, name: str, answered: list[dict[str
 
 ANSWERED = st.sampled_from(
     [
-        {"errorCode": 29, "recordsSizeInBytes": 0},
-        {"errorCode": 29, "recordsSizeInBytes": -1},
-        {"errorCode": 0, "recordsSizeInBytes": 0},
-        {"errorCode": 6, "recordsSizeInBytes": 0},
+        {"errorCode": code, "recordsSizeInBytes": size}
+        for code, size in ((29, 0), (29, -1), (0, 0), (6, 0))
     ]
 )
 
@@ -176,9 +163,9 @@ ANSWERED = st.sampled_from(
     )
 )
 def test_no_line_of_a_fetch_that_brought_nothing_makes_a_follower(lines: list[bytes]) -> None:
-    rows = [row | {"cluster_id": "c"} for row in parsed(lines, headers={"broker_id": "1"})]
-    assert [row["replica_id"] for row in rows if row["api"] == "FETCH"] != []
-    requests = [{name: row.get(name) for name in REQUESTS.column_names} for row in rows]
+    lines_read = [row | {"cluster_id": "c"} for row in parsed(lines, headers={"broker_id": "1"})]
+    assert [row["replica_id"] for row in lines_read if row["api"] == "FETCH"] != []
+    requests = [{name: row.get(name) for name in REQUESTS.column_names} for row in lines_read]
     assert {row["replica_id"] for row in addresses(requests)} == {None}
 
 
@@ -190,8 +177,8 @@ def test_the_line_of_a_fetch_that_brought_records_does() -> None:
 
 
 def test_sampling_shows() -> None:
-    rows = addresses([request(1, weight=None), request(2, "PRODUCE", weight=10.0)])
-    assert [(row["requests"], row["max_weight"]) for row in rows] == [(11, 10)]
+    clients = addresses([request(1, weight=None), request(2, "PRODUCE", weight=10.0)])
+    assert [(row["requests"], row["max_weight"]) for row in clients] == [(11, 10)]
 
 
 ANY_REQUESTS = st.lists(
@@ -215,6 +202,6 @@ ANY_REQUESTS = st.lists(
 def test_parts_of_time_and_any_order_equal_the_whole(
     requests: Rows, minutes: set[int], seed: int
 ) -> None:
-    cuts = [NOON + timedelta(minutes=minute) for minute in minutes]
+    cuts = [at(60 * minute) for minute in minutes]
     shuffled = random.Random(seed).sample(requests, len(requests))
     assert_same_however_split(result_of("address_clients"), cuts, shuffled, requests=requests)

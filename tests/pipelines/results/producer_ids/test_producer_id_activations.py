@@ -1,6 +1,5 @@
 """The first snapshot that has a producer id, by leader and principal."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,25 +8,19 @@ from quotaflow.pipelines.config import Conf, ProducerIdsSection
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 
+from .... import rows
 from ....cases import cases
-from ....delta_tables import NOON
+from ....rows import Row, active, at
 from ....rule_rows import Rows, compute
 
 CONF = ProducerIdsSection(default_quota_per_s=1.0, quotas={"alice": 0.02})
 
 
-def active(second: float, producer_id: int, broker_id: int = 1, **others: Any) -> dict[str, Any]:
-    row = {"cluster_id": "c", "event_time": NOON + timedelta(seconds=second), "topic": "t"}
-    row |= {"broker_id": broker_id, "partition": 0, "producer_id": producer_id}
-    return row | {"is_removed": False} | others
-
-
 def use(
     producer_id: int | None, principal: str | None, allocations: int, second: float, **others: Any
-) -> dict[str, Any]:
-    row = {"cluster_id": "c", "producer_id": producer_id, "principal": principal}
-    row |= {"allocations": allocations, "last_seen": NOON + timedelta(seconds=second)}
-    return row | others
+) -> Row:
+    given = {"principal": principal, "allocations": allocations} | others
+    return rows.use(second, producer_id, **given)
 
 
 def activations(snapshots: Rows, owners: Rows) -> Rows:
@@ -49,35 +42,26 @@ def test_an_activation_is_the_first_snapshot_that_has_an_id() -> None:
         active(300, 2),
     ]
     owners = [*(use(n, "User:alice", 1, n) for n in range(1, 6)), use(3, "User:liar", 0, 3)]
-    rows = activations(snapshots, owners)
-    got = sorted(
-        (
-            round(row["event_time"].timestamp() - NOON.timestamp()),
-            row["broker_id"],
-            row["principal"] or "",
-            row["new_ids"],
-            row["rate_per_s"] and round(row["rate_per_s"], 9),
-            row["is_violating"],
-        )
-        for row in rows
-    )
-    assert got == [
-        (0, 1, "User:alice", 1, None, False),
-        (100, 1, "", 1, round(1 / 99.5, 9), False),
-        (100, 1, "User:alice", 3, round(3 / 99.5, 9), True),
-        (100, 2, "User:alice", 1, round(1 / 99.5, 9), False),
-        (200, 1, "User:alice", 1, 0.01, False),
+    names = ("event_time", "broker_id", "principal", "new_ids", "is_violating", "rate_per_s")
+    got = [tuple(row[name] for name in names) for row in activations(snapshots, owners)]
+    assert sorted(got, key=str) == [
+        (at(0), 1, "User:alice", 1, False, None),
+        (at(100), 1, "User:alice", 3, True, pytest.approx(3 / 99.5)),
+        (at(100), 1, None, 1, False, pytest.approx(1 / 99.5)),
+        (at(100), 2, "User:alice", 1, False, pytest.approx(1 / 99.5)),
+        (at(200), 1, "User:alice", 1, False, pytest.approx(0.01)),
     ]
 
 
 def test_columns_of_an_activation() -> None:
-    rows = activations([active(0.5, 1), active(100, 2), active(100, 3)], [use(2, "User:bob", 1, 0)])
-    assert list(rows[0]) == TABLES["producer_id_rates"].column_names
-    (of_bob,) = (row for row in rows if row["principal"] == "User:bob")
+    seen = [active(0.5, 1), active(100, 2), active(100, 3)]
+    found = activations(seen, [use(2, "User:bob", 1, 0)])
+    assert list(found[0]) == TABLES["producer_id_rates"].column_names
+    (of_bob,) = (row for row in found if row["principal"] == "User:bob")
     assert of_bob == {
-        "cluster_id": "c",
-        "event_date": NOON.date(),
-        "event_time": NOON + timedelta(seconds=100),
+        "cluster_id": "c1",
+        "event_date": at(0).date(),
+        "event_time": at(100),
         "broker_id": 1,
         "principal": "User:bob",
         "kind": "activation",
@@ -113,6 +97,6 @@ def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
 def test_without_a_quota_of_conf_no_activation_violates_one() -> None:
     result = result_of("producer_id_activations")
     seen = [active(0.5, 1), *(active(1.5, n) for n in range(2, 90))]
-    rows = compute(result, active_producers=seen)
-    assert max(row["rate_per_s"] or 0 for row in rows) > 80
-    assert {(row["quota_per_s"], row["is_violating"]) for row in rows} == {(None, False)}
+    found = compute(result, active_producers=seen)
+    assert max(row["rate_per_s"] or 0 for row in found) > 80
+    assert {(row["quota_per_s"], row["is_violating"]) for row in found} == {(None, False)}

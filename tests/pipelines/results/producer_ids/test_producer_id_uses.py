@@ -1,7 +1,6 @@
 """Uses of producer ids by minute, client and id."""
 
 import random
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,26 +10,16 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ....delta_tables import NOON
+from .... import rows
 from ....examples import EXPENSIVE
+from ....rows import Row, at, minute
 from ....rule_rows import Rows, compute
 from ..splits import assert_same_however_split
 
-REQUEST = {
-    "cluster_id": "c",
-    "broker_id": 1,
-    "principal": "User:alice",
-    "client_id": "orders-7",
-    "client_address": "10.0.0.1",
-    "error_code": 0,
-}
 
-
-def request(
-    second: float, api: str, producer_id: int | None = None, **others: Any
-) -> dict[str, Any]:
-    time = {"event_time": NOON + timedelta(seconds=second), "record_time": NOON}
-    return REQUEST | time | {"api": api, "producer_id": producer_id} | others
+def request(second: float, api: str, producer_id: int | None = None, **others: Any) -> Row:
+    given = {"client_id": "orders-7", "error_code": 0, "producer_id": producer_id} | others
+    return rows.request(second, api, **given)
 
 
 def uses(requests: Rows) -> Rows:
@@ -56,11 +45,7 @@ def test_uses_are_counted_by_minute_client_and_id() -> None:
     columns = ("requests", "allocations", "produce_requests", "producer_epoch")
     used = uses(FACTS)
     got = {
-        (
-            (row["event_time"] - NOON) // timedelta(minutes=1),
-            row["client_id"],
-            row["producer_id"],
-        ): (tuple(row[name] for name in columns))
+        (minute(row), row["client_id"], row["producer_id"]): tuple(row[name] for name in columns)
         for row in used
     }
     assert got == {
@@ -70,7 +55,7 @@ def test_uses_are_counted_by_minute_client_and_id() -> None:
         (0, "proxied", 6): (1, 0, 1, None),
     }
     assert list(used[0]) == TABLES["producer_id_uses"].column_names
-    assert {row["event_date"] for row in used} == {NOON.date()}
+    assert {row["event_date"] for row in used} == {at(0).date()}
 
 
 def test_a_use_has_its_first_and_last_time_and_whole_weights() -> None:
@@ -82,14 +67,14 @@ def test_a_use_has_its_first_and_last_time_and_whole_weights() -> None:
         request(9, "PRODUCE", broker_id=2, client_id=None, client_address="10.0.0.2"),
         request(9, "INIT_PRODUCER_ID", 8, client_id=None, client_address="10.0.0.2"),
     ]
-    rows = {(row["client_id"], row["producer_id"]): row for row in uses(requests)}
-    assert len(rows) == 4
-    given = rows["orders-7", 5]
-    times = [NOON + timedelta(seconds=second) for second in (0, 1, 7.5)]
+    used = {(row["client_id"], row["producer_id"]): row for row in uses(requests)}
+    assert len(used) == 4
+    given = used["orders-7", 5]
+    times = [at(0), at(1), at(7.5)]
     assert [given[name] for name in ("event_time", "first_seen", "last_seen")] == times
     assert (given["requests"], given["allocations"]) == (3, 2)
-    assert rows["orders-7", None]["produce_requests"] == 3
-    assert rows[None, None]["produce_requests"] == 1
+    assert used["orders-7", None]["produce_requests"] == 3
+    assert used[None, None]["produce_requests"] == 1
 
 
 def test_a_request_of_weight_3_counts_as_three() -> None:
@@ -138,6 +123,6 @@ ANY_REQUESTS = st.lists(
 def test_parts_of_time_and_any_order_equal_the_whole(
     requests: Rows, minutes: set[int], seed: int
 ) -> None:
-    cuts = [NOON + timedelta(minutes=minute) for minute in minutes]
+    cuts = [at(60 * n) for n in minutes]
     shuffled = random.Random(seed).sample(requests, len(requests))
     assert_same_however_split(result_of("producer_id_uses"), cuts, shuffled, requests=requests)

@@ -1,13 +1,12 @@
 """Offsets looked up and epochs checked, in bodies whole and capped."""
 
 import json
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from quotaflow.pipelines.results.declared import result_of
 
-from ....delta_tables import NOON
+from .... import rows
+from ....rows import Row, minute
 from ....rule_rows import compute
 
 LIST, EPOCH = "LIST_OFFSETS", "OFFSET_FOR_LEADER_EPOCH"
@@ -15,13 +14,11 @@ Timestamps = dict[int, tuple[int, int, int]]
 """By partition: the requested timestamp, the error code and offset of the answer."""
 
 
-def request(second: float, api: str, body: str | None) -> dict[str, Any]:
-    time = NOON + timedelta(seconds=second)
-    row = {"cluster_id": "c", "event_time": time, "record_time": time, "broker_id": 1}
-    return row | {"api": api, "body": body, "principal": "User:alice", "client_id": "reader"}
+def request(second: float, api: str, body: str | None) -> Row:
+    return rows.request(second, api, body=body)
 
 
-def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> dict[str, Any]:
+def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> Row:
     """LIST_OFFSETS with an answer in another order than the request."""
     request_topics = [
         {
@@ -45,7 +42,7 @@ def listed(second: float, replica_id: int = -1, **topics: Timestamps) -> dict[st
     return request(second, LIST, json.dumps(body | {"response": {"topics": answered}}))
 
 
-def checked(second: float, requested_epoch: int, code: int, epoch: int, end: int) -> dict[str, Any]:
+def checked(second: float, requested_epoch: int, code: int, epoch: int, end: int) -> Row:
     """OFFSET_FOR_LEADER_EPOCH of partition 0: the requested epoch, and the answer."""
     q = {"partition": 0, "currentLeaderEpoch": 9, "leaderEpoch": requested_epoch}
     a = {"errorCode": code, "partition": 0, "leaderEpoch": epoch, "endOffset": end}
@@ -104,14 +101,12 @@ def test_what_was_looked_up(golden: Path) -> None:
     lines = (golden / "lines" / "slice_envelope_n1.jsonl").read_text(encoding="utf-8").splitlines()
     requests = [line["r"] for line in map(json.loads, lines) if f'"{LIST}"' in json.dumps(line)]
     real = [request(120, LIST, json.dumps(line)) for line in requests]
-    rows = compute(result_of("offset_lookups"), requests=[*FACTS, *real])
+    lookups = compute(result_of("offset_lookups"), requests=[*FACTS, *real])
     got = {
-        ((row["event_time"] - NOON) // timedelta(minutes=1), *(row[name] for name in NAMES)): tuple(
-            row[name] for name in VALUES
-        )
-        for row in rows
+        (minute(row), *(row[name] for name in NAMES)): tuple(row[name] for name in VALUES)
+        for row in lookups
     }
-    assert len(got) == len(rows)
+    assert len(got) == len(lookups)
     captured = {key: row for key, row in got.items() if key[0] == 2}
     assert captured == {(2, None, LIST, "broker_request_logs", 0, "latest", 0): (1, 3_304, 0)}
     assert {key: row for key, row in got.items() if key[0] < 2} == EXPECTED
