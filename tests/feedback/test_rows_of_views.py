@@ -20,9 +20,9 @@ from ..schemas.views.view_tables import by_case, make_tables
 from .simulator import KINDS, PLANTS, Offender, Simulation
 
 Shape = tuple[Any, ...]
+GROUPED = (*test_producer_id_limits.OFFENDERS.values(), *test_default_quota.CASES.values())
 CASES = {
-    **{name: case[0] for name, case in test_producer_id_limits.OFFENDERS.items()},
-    **{name: case[0] for name, case in test_default_quota.CASES.items()},
+    **{name: tables for alike in GROUPED for name, tables in alike.items()},
     **{name: case[0] for name, case in test_expiration_proposals.EXPIRATIONS.items()},
     "a user alone": cluster(settings=settings(probe__producer_ids_rate="accepted")),
 }

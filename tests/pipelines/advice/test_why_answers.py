@@ -200,7 +200,7 @@ LATE = {"client_software_version": "3.5.0"}
 def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name: str) -> None:
     warehouse = at_folder(tmp_path)
     throttled = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
-    tables = lagging(0, 500, 900, requests=THROTTLES, quota_usage=[throttled])
+    tables = lagging(requests=THROTTLES, quota_usage=[throttled])
     make_tables_and_answers(warehouse, tables)
     (row,) = (row for row in rows_of(Reader(warehouse), name) if row["area"] == "groups")
     assert (row["state"], row["topic"]) == (PROBLEM, "t")

@@ -11,7 +11,7 @@ from .pages import scope
 
 
 def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehouse) -> None:
-    tables = lagging(0, 500, 900, requests=THROTTLES, quota_usage=[USAGE])
+    tables = lagging(requests=THROTTLES, quota_usage=[USAGE])
     make_tables_and_answers(warehouse, tables)
     section = groups.section(scope(warehouse))
     assert section.sentences == ("1 pair of a group and a topic; more than a minute behind: g.",)
@@ -30,20 +30,20 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehou
 def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
     warehouse: Warehouse,
 ) -> None:
-    make_tables_and_answers(warehouse, lagging(0, 0, 1_000))
+    make_tables_and_answers(warehouse, lagging((0, 0, 1_000)))
     (alarm,) = groups.section(scope(warehouse)).alarms
     assert (alarm.problem, alarm.text) == (BEHIND, "Groups are behind: g; causes: unknown.")
 
 
 def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
-    make_tables_and_answers(warehouse, lagging(0, 100, 1_500, group_members=[]))
+    make_tables_and_answers(warehouse, lagging((0, 100, 1_500), group_members=[]))
     section = groups.section(scope(warehouse))
     assert section.alarms == ()
     assert "show in a request log" in section.left_out[0]
 
 
 def test_a_group_that_keeps_up_has_nothing_to_do(warehouse: Warehouse) -> None:
-    make_tables_and_answers(warehouse, lagging(0, 1_000, 2_000))
+    make_tables_and_answers(warehouse, lagging((0, 1_000, 2_000)))
     section = groups.section(scope(warehouse))
     assert section.advice.startswith("Nothing")
     assert section.sentences == (

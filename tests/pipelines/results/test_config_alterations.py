@@ -26,9 +26,9 @@ def alter(
     answer = {"errorCode": others.pop("code", 0), "errorMessage": others.pop("message", None)}
     resource = {"resourceType": kind, "resourceName": name}
     changes = [{"name": key, "configOperation": op, "value": value} for key, op, value in configs]
-    asked = {"resources": [resource | {"configs": changes}]}
+    requested = {"resources": [resource | {"configs": changes}]}
     body = {
-        "request": asked | {"validateOnly": others.pop("validate", False)},
+        "request": requested | {"validateOnly": others.pop("validate", False)},
         "response": {"responses": [resource | answer]},
     }
     return request(second, "INCREMENTAL_ALTER_CONFIGS", body, **others)

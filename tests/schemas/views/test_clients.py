@@ -12,11 +12,11 @@ def latency(second: float, stat: str, value: float, kind: str = "producer", **ot
     return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
 
 
-def answer_of(name: str, told: list[Row]) -> list[Row]:
+def answer_of(name: str, given: list[Row]) -> list[Row]:
     """A view over points of clients and requests that brokers logged."""
     content = {
-        "client_metrics": [row for row in told if "metric" in row],
-        "requests": [row for row in told if "metric" not in row],
+        "client_metrics": [row for row in given if "metric" in row],
+        "requests": [row for row in given if "metric" not in row],
     }
     return view(f"{name} ORDER BY minute, api, client_instance_id", content)
 
@@ -25,7 +25,7 @@ LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_a
 
 
 @cases(
-    ("told", "expected"),
+    ("given", "expected"),
     (
         "both sides of a minute",
         [
@@ -88,8 +88,8 @@ LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_a
         [(8, None, 2, 6)],
     ),
 )
-def test_latency(told: list[Row], expected: Picked) -> None:
-    assert picked(answer_of("client_latency", told), *LATENCY) == expected
+def test_latency(given: list[Row], expected: Picked) -> None:
+    assert picked(answer_of("client_latency", given), *LATENCY) == expected
 
 
 def test_latency_tells_nodes_kinds_and_instances_apart() -> None:
@@ -113,7 +113,7 @@ PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unk
 
 
 @cases(
-    ("told", "expected"),
+    ("given", "expected"),
     (
         "librdkafka measures the time for which its connection is muted",
         [
@@ -163,8 +163,8 @@ PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unk
     ),
     ("a broker that ships no log", [latency(5, "avg", 8)], [(None, None, None, "no_requests")]),
 )
-def test_a_latency_is_split_or_says_why_not(told: list[Row], expected: Picked) -> None:
-    assert picked(answer_of("client_latency", told), *PARTS) == expected
+def test_a_latency_is_split_or_says_why_not(given: list[Row], expected: Picked) -> None:
+    assert picked(answer_of("client_latency", given), *PARTS) == expected
 
 
 def test_a_broker_is_not_slow_because_of_a_throttled_client() -> None:
@@ -191,7 +191,7 @@ def throttle(second: float, value: float, **others: Any) -> Row:
 
 
 @cases(
-    ("told", "expected"),
+    ("given", "expected"),
     (
         "both know of it, over all brokers",
         [
@@ -230,8 +230,8 @@ def throttle(second: float, value: float, **others: Any) -> Row:
     ),
     ("nothing to tell", [throttle(5, NAN), request(1, "PRODUCE")], []),
 )
-def test_throttle(told: list[Row], expected: Picked) -> None:
-    actual = answer_of("client_throttle", told)
+def test_throttle(given: list[Row], expected: Picked) -> None:
+    actual = answer_of("client_throttle", given)
     of_broker = ("broker_throttle_time_ms", "broker_throttled_requests", "broker_requests")
     names = ("client_instance_id", "api", "throttle_time_max_ms", *of_broker)
     assert picked(actual, *names) == expected

@@ -173,8 +173,8 @@ def test_a_limit_is_planned_with_its_harm() -> None:
     (row,) = actual["an address"]
     evidence = ("observed", "bound", "unit", "matching", "total", "reason_detail", "subject")
     heap_bytes = (457_920_000.0, 67_108_864.0, "bytes", 1_200, 3)
-    of_whom = ("producer_per_batch", "User:erin as loop at 10.0.0.5")
-    assert picked([row], *evidence) == [heap_bytes + of_whom]
+    of_offender = ("producer_per_batch", "User:erin as loop at 10.0.0.5")
+    assert picked([row], *evidence) == [heap_bytes + of_offender]
     worded = plan_inputs.worded(row)
     assert "keep one producer and close it at the end" in worded.reason
     assert "3 per second at 3 brokers" in worded.reason

@@ -11,7 +11,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from ...rows import at, row
 from .view_tables import make_table, picked, view
 
-FOUND = "unknown_metrics ORDER BY kind, name, client_software_version"
+METRICS = "unknown_metrics ORDER BY kind, name, client_software_version"
 OWN = "org.apache.kafka.shop.orders.total"
 
 
@@ -46,7 +46,7 @@ POINTS = [
 
 
 def test_names_outside_the_catalogue_and_host_like_keys_by_software() -> None:
-    actual = view(FOUND, {"client_metrics": POINTS})
+    actual = view(METRICS, {"client_metrics": POINTS})
     names = ("kind", "name", "client_software_version", "points", "first_seen", "last_seen")
     assert picked(actual, *names) == [
         ("attribute", "host_name", "4.3.1", 2, at(60), at(120)),
@@ -66,7 +66,7 @@ def test_it_answers_alike_in_spark(
 ) -> None:
     make_table(folder_warehouse, TABLES["client_metrics"], POINTS)
     place = ["--json", "--set", f"warehouse.path={folder_warehouse.conf.folder}"]
-    query = f"SELECT * FROM {FOUND} NULLS LAST"
+    query = f"SELECT * FROM {METRICS} NULLS LAST"
     assert execute(["sql", query, *place]) == 0
     without = capsys.readouterr().out
     assert spark is not None

@@ -55,9 +55,9 @@ def test_an_activation_is_the_first_snapshot_that_has_an_id() -> None:
 
 def test_columns_of_an_activation() -> None:
     seen = [active(0.5, 1), active(100, 2), active(100, 3)]
-    found = activations(seen, [use(2, "User:bob", 1, 0)])
-    assert list(found[0]) == TABLES["producer_id_rates"].column_names
-    (of_bob,) = (row for row in found if row["principal"] == "User:bob")
+    activated = activations(seen, [use(2, "User:bob", 1, 0)])
+    assert list(activated[0]) == TABLES["producer_id_rates"].column_names
+    (of_bob,) = (row for row in activated if row["principal"] == "User:bob")
     assert of_bob == {
         "cluster_id": "c1",
         "event_date": at(0).date(),
@@ -97,6 +97,6 @@ def test_the_owner_of_an_id(owners: Rows, principal: str | None) -> None:
 def test_without_a_quota_of_conf_no_activation_violates_one() -> None:
     result = result_of("producer_id_activations")
     seen = [active(0.5, 1), *(active(1.5, n) for n in range(2, 90))]
-    found = compute(result, active_producers=seen)
-    assert max(row["rate_per_s"] or 0 for row in found) > 80
-    assert {(row["quota_per_s"], row["is_violating"]) for row in found} == {(None, False)}
+    activated = compute(result, active_producers=seen)
+    assert max(row["rate_per_s"] or 0 for row in activated) > 80
+    assert {(row["quota_per_s"], row["is_violating"]) for row in activated} == {(None, False)}

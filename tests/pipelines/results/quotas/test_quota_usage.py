@@ -139,7 +139,7 @@ def test_sql_says_what_the_rules_say() -> None:
             differing.append((client, from_sql, rules[client]))
     assert differing == []
     changed = {client_window for client_window, row in got.items() if row["is_quota_changed"]}
-    started_otherwise = {of for of in got if limit_at_start(quotas, of) != limit_of(got[of])}
+    started_otherwise = {key for key in got if limit_at_start(quotas, key) != limit_of(got[key])}
     assert started_otherwise <= changed
     assert len(changed) < len(got) / 2
     assert {row["quota_level"] for row in rows} == {None, *range(1, 9)}
