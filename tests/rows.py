@@ -67,7 +67,8 @@ def minute_of(second: float) -> datetime:
 
 def minute(row: Row) -> int:
     """How many minutes after noon a row of a result is."""
-    return (row["event_time"] - NOON) // timedelta(minutes=1)
+    since_noon: timedelta = row["event_time"] - NOON
+    return since_noon // timedelta(minutes=1)
 
 
 def row(table: str, time: float | datetime, given: Row, /, **values: Any) -> Row:
