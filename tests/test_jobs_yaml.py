@@ -111,16 +111,31 @@ def test_target_dev_has_no_name_of_prod() -> None:
     assert {volume["schema_name"] for volume in volumes} == {"dev_you_quotaflow"}
 
 
+def words_of(task: dict[str, Any]) -> list[str]:
+    """The command that a task runs."""
+    words: list[str] = task["python_wheel_task"]["parameters"]
+    return words
+
+
+def given_to(option: str, words: list[str]) -> list[str]:
+    """The values of an option of a command."""
+    return [words[i + 1] for i, word in enumerate(words) if word == option]
+
+
+def conf_of(task: dict[str, Any]) -> config.Conf:
+    """The conf of the bundle, as a task has it."""
+    (file,) = given_to("--conf", words_of(task))
+    path = ROOT / file.removeprefix("/Workspace/files/")
+    return config.load(path, given_to("--set", words_of(task)))
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_only_prod_writes_to_brokers(target: str) -> None:
     writers = {"apply", "restore"}
     for job in jobs_of(JOBS_TEXT, target).values():
         for task in job["tasks"]:
-            words = task["python_wheel_task"]["parameters"]
-            overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-            file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
-            may_write = config.load(ROOT / file, overrides).feedback.may_write
-            assert words[0] not in writers or may_write == (target == PROD)
+            may_write = conf_of(task).feedback.may_write
+            assert words_of(task)[0] not in writers or may_write == (target == PROD)
 
 
 def test_what_holds_data_is_destroyed_in_target_dev_alone() -> None:
@@ -195,7 +210,7 @@ def test_every_task_runs_where_its_job_says(name: str, text: str) -> None:
 def test_what_is_continuous_runs_on_a_cluster_or_reads_what_is_there_and_ends() -> None:
     for job in DEFINED.values():
         for task in job["tasks"]:
-            words = task["python_wheel_task"]["parameters"]
+            words = words_of(task)
             assert ("--every" not in words) or "job_cluster_key" in task
 
 
@@ -208,16 +223,7 @@ def test_every_job_of_the_wheel_has_a_task_and_every_task_a_command() -> None:
     run = [words[1] for words in called if words[0] == "run" and "--once" in words]
     assert sorted(job for name in run for job in GROUPS.get(name, (name,))) == sorted(JOBS)
     others = [words[0] for words in called if words[0] != "run"]
-    assert others == [
-        "snapshot",
-        "restore",
-        "plan",
-        "apply",
-        "notify",
-        "check",
-        "upkeep",
-        "upkeep",
-    ]
+    assert " ".join(others) == "snapshot restore plan apply notify check upkeep upkeep"
 
 
 OPERATORS = ("apply", "plan", "restore")
@@ -231,7 +237,7 @@ def test_the_jobs_that_write_to_brokers_have_an_identity_and_secrets_of_their_ow
     scopes = resources_of(target)["secret_scopes"]
     for job in jobs_of(JOBS_TEXT, target).values():
         for task in job["tasks"]:
-            words = task["python_wheel_task"]["parameters"]
+            words = words_of(task)
             is_operator = "run_as" in job
             mine, others = ("operator", "kafka") if is_operator else ("kafka", "operator")
             assert f"secrets.scope={scopes[mine]['name']}" in words
@@ -244,19 +250,17 @@ def test_the_jobs_that_write_to_brokers_have_an_identity_and_secrets_of_their_ow
 
 def test_each_identity_maintains_the_tables_that_it_may_change() -> None:
     (records,) = (t for t in DEFINED["quotaflow_operator_upkeep"]["tasks"])
-    words = records["python_wheel_task"]["parameters"]
+    words = words_of(records)
     assert set(words[1 : words.index("--conf")]) == grants.OPERATOR_TABLES
     (rest,) = DEFINED["quotaflow_upkeep"]["tasks"]
-    words = rest["python_wheel_task"]["parameters"]
-    skipped = [words[i + 1] for i, word in enumerate(words) if word == "--except"]
-    assert set(skipped) == grants.OPERATOR_TABLES
+    assert set(given_to("--except", words_of(rest))) == grants.OPERATOR_TABLES
 
 
 @pytest.mark.parametrize("name", DEFINED)
 def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
     commands: Any = typer.main.get_command(app())
     for task in DEFINED[name]["tasks"]:
-        command, *words = task["python_wheel_task"]["parameters"]
+        command, *words = words_of(task)
         commands.commands[command].make_context(command, list(words))
 
 
@@ -264,7 +268,7 @@ def test_every_task_calls_a_command_with_options_it_has(name: str) -> None:
 def test_what_is_applied_is_named_by_its_parameter_whatever_that_is(given: str) -> None:
     commands: Any = typer.main.get_command(app())
     (task,) = DEFINED["quotaflow_apply"]["tasks"]
-    command, *words = task["python_wheel_task"]["parameters"]
+    command, *words = words_of(task)
     words = [word.replace("{{job.parameters.plan_id}}", given) for word in words]
     assert commands.commands[command].make_context(command, words).params["plan_id"] == given
 
@@ -323,10 +327,7 @@ def test_the_conf_of_the_bundle_is_valid_in_the_place_the_tasks_name(
     job = jobs_of(JOBS_TEXT, target)[name]
     scope = resources["secret_scopes"]["operator" if "run_as" in job else "kafka"]["name"]
     for task in job["tasks"]:
-        words = task["python_wheel_task"]["parameters"]
-        overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-        file = words[words.index("--conf") + 1].removeprefix("/Workspace/files/")
-        conf = config.load(ROOT / file, overrides)
+        conf = conf_of(task)
         assert conf.warehouse.catalog_schema == f"main.{schema}"
         ledger = resources["schemas"]["ledger"]["name"]
         assert conf.warehouse.ledger_schema == f"main.{ledger}"

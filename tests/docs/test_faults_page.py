@@ -1,20 +1,10 @@
-"""docs/faults.md: every fault names a test that makes it happen."""
+"""docs/faults.md: every fault names a test that makes it happen, and options that exist."""
 
-import ast
 import re
-from pathlib import Path
 
-import pytest
+from .pages import text_of
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
-NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
-
-
-@pytest.mark.parametrize(("file", "name"), NAMED)
-def test_a_test_the_page_names_is_there(file: str, name: str) -> None:
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+PAGE = text_of("docs/faults.md")
 
 
 def test_every_fault_has_a_test() -> None:
@@ -25,6 +15,6 @@ def test_every_fault_has_a_test() -> None:
 
 
 def test_options_the_page_names_are_there() -> None:
-    command = (ROOT / "pipelines" / "commands" / "jobs.py").read_text(encoding="utf-8")
+    command = text_of("pipelines/commands/jobs.py")
     named = set(re.findall(r"`(?:quotaflow run )?(--[\w-]+)`", PAGE))
     assert {option for option in named if f'"{option}"' not in command} == set()

@@ -1,11 +1,12 @@
 """docs/kip_metrics.md: labels of KIP-714 have their columns."""
 
 import re
-from pathlib import Path
 
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "kip_metrics.md").read_text(encoding="utf-8")
+from .pages import text_of
+
+PAGE = text_of("docs/kip_metrics.md")
 
 
 def test_labels_have_their_columns() -> None:

@@ -1,9 +1,6 @@
 """docs/kips.md claims only what exists, and what a test shows."""
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +10,9 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ..features import features
+from .pages import ROOT, functions_of, text_of
 
-ROOT = Path(__file__).parents[2]
-KIPS = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
+KIPS = text_of("docs/kips.md")
 COLUMNS = {
     **{name: {column.name for column in table.columns} for name, table in TABLES.items()},
     **{name: {column.name for column in view.columns} for name, view in views.load().items()},
@@ -43,19 +40,13 @@ def sections() -> dict[str, list[tuple[str, ...]]]:
     }
 
 
-@cache
-def names_in(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
 def is_there(quoted: str) -> bool:
     """Whether a text in backticks names something of ours that exists."""
     if quoted.startswith("quotaflow "):
         return quoted.split()[1] in index.COMMANDS
     if quoted.startswith("tests/"):
         file, _, name = quoted.partition("::")
-        return name in names_in(file)
+        return name in functions_of(file)
     if "/" in quoted:
         return (ROOT / quoted).exists()
     table, _, column = quoted.partition(".")

@@ -1,11 +1,12 @@
 """docs/levels.md has the managed services that doctor recognizes."""
 
 import re
-from pathlib import Path
 
 from quotaflow.pipelines.doctor.managed_services import SERVICES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "levels.md").read_text(encoding="utf-8")
+from .pages import text_of
+
+PAGE = text_of("docs/levels.md")
 
 
 def test_each_managed_service_that_doctor_knows_has_a_row() -> None:

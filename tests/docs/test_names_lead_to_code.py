@@ -13,7 +13,8 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
-ROOT = Path(__file__).parents[2]
+from .pages import PAGES, ROOT, functions_of, text_of
+
 FOLDERS = (
     *("bench", "broker", "conf", "demo", "docs", "pipelines", "schemas", "src", "tests", "udfs"),
     *(".ci",),
@@ -45,22 +46,11 @@ FILLED_ELSEWHERE = {
 }
 """Tables that a module of another name fills. This list may only shrink."""
 
-PAGES = {
-    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in (
-        *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")),
-        *sorted((ROOT / "docs").glob("*.md")),
-    )
-}
 ARCHITECTURE = PAGES["ARCHITECTURE.md"]
 MAX_LINES = 200
 MAX_HOPS = 3
 NOT_OURS = {"NEXT.md", "broker/server.properties"}
 """What `quotaflow init` writes on a user's machine."""
-
-
-def text(path: str) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
 
 
 def named_after(table: str) -> list[str]:
@@ -74,7 +64,7 @@ def named_after(table: str) -> list[str]:
 def test_a_table_is_declared_under_its_name_in_one_file(table: str) -> None:
     declaration = re.compile(rf'^{table.upper()} = Table\(\n    name="{table}",', re.M)
     modules = [path for path in FILES if re.fullmatch(r"schemas/tables/\w+\.py", path)]
-    declared = [path for path in modules if declaration.search(text(path))]
+    declared = [path for path in modules if declaration.search(text_of(path))]
     heads = [path for path in FILES if re.fullmatch(rf"{DECLARING}/{table}\.sql", path)]
     assert len([*declared, *heads]) == 1
 
@@ -88,7 +78,7 @@ def test_the_module_that_fills_a_table_has_its_name_or_is_listed(table: str) -> 
         assert len(by_name) == 1
     (path,) = by_name or [FILLED_ELSEWHERE[table]]
     if not re.match(DECLARING, path):
-        names = re.search(rf"\b({table}|{table.upper()})\b", text(path))
+        names = re.search(rf"\b({table}|{table.upper()})\b", text_of(path))
         assert names, f"{path} does not name {table}"
 
 
@@ -156,6 +146,12 @@ def test_paths_that_a_page_names_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_tests_that_a_page_names_exist(name: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGES[name])
+    assert sorted(f"{file}::{test}" for file, test in named if test not in functions_of(file)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_pages_that_a_page_links_exist(name: str) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[\w-]*)?\)", PAGES[name])
     ours = {link for link in links if not link.startswith(("http:", "https:"))}
@@ -211,8 +207,8 @@ def test_a_number_leads_to_its_code_by_names(seen: str, hops: list[str], term: s
     assert len(hops) <= MAX_HOPS
     assert letters(Path(hops[0]).stem) in letters(seen)
     for path, after in pairwise(hops):
-        assert re.search(rf"\b{Path(after).stem}\b", text(path)), f"{path} does not name {after}"
-    assert term in text(hops[-1])
+        assert re.search(rf"\b{Path(after).stem}\b", text_of(path)), f"{path} does not name {after}"
+    assert term in text_of(hops[-1])
 
 
 GLOSSARY = re.findall(r"^\|([^|]+)\|([^|]+)\|([^|]*)\|$", PAGES["docs/glossary.md"], re.M)

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import typer
@@ -12,19 +11,11 @@ from quotaflow.demo import command as demo
 from quotaflow.pipelines import __main__ as cli
 
 from ..cases import cases
+from . import pages
+from .pages import ROOT, text_of
 
-ROOT = Path(__file__).parents[2]
-PAGES = {
-    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in (
-        *(
-            ROOT / name
-            for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
-        ),
-        *(ROOT / folder / "README.md" for folder in ("bench", "broker")),
-        *sorted((ROOT / "docs").glob("*.md")),
-    )
-}
+OTHERS = ("SECURITY.md", "bench/README.md", "broker/README.md")
+PAGES = pages.PAGES | {name: text_of(name) for name in OTHERS}
 MAX_WORDS = 35
 MAX_LINES = 8
 RIDDLES = {

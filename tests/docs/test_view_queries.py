@@ -14,11 +14,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from ..rows import Row
 from ..schemas.views.filled_views import FILLED
 from ..schemas.views.view_tables import make_tables_and_answers
-
-DOCS = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
-}
+from .pages import DOCS
 
 
 def blocks(kind: str) -> list[str]:

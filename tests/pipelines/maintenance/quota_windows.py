@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from quotaflow.schemas.tables.catalog import TABLES
 
-Row = dict[str, Any]
+from ...rows import Row, row
 
 WINDOW_S = 11
 # Midnight is not the start of a window, as on most days.
@@ -22,31 +22,14 @@ def window(number: int, amount: int, **others: Any) -> Row:
     """What alice's client did in a window, so many windows after midnight."""
     time = FIRST + number * timedelta(seconds=WINDOW_S)
     quota_type = others.get("quota_type", "producer_byte_rate")
-    usage = amount / PER[quota_type]
-    row = {
-        "cluster_id": "c1",
-        "event_date": time.date(),
-        "event_time": time,
-        "broker_id": 1,
-        "principal": "User:alice",
-        "client_id": "orders",
-        "quota_type": quota_type,
-        "usage": usage,
-        "is_estimated": False,
-        "request_count": 3,
-        "throttled_requests": 0,
-        "throttle_time_ms": 0.0,
-        "is_quota_changed": False,
-        "quota_bucket_usage": usage,
-        "enforcement": "stock",
-        "amount": amount,
-        "period_s": WINDOW_S,
-        "windows": 1,
-        "peak_usage": usage,
-    }
-    quota = others.get("quota")
-    headroom = None if quota is None else quota - usage
-    return row | {"headroom": headroom, "is_over": quota is not None and usage > quota} | others
+    usage, quota = amount / PER[quota_type], others.get("quota")
+    used = dict.fromkeys(("usage", "quota_bucket_usage", "peak_usage"), usage)
+    none = dict.fromkeys(("is_estimated", "is_quota_changed"), False)
+    counts = {"request_count": 3, "throttled_requests": 0, "throttle_time_ms": 0.0}
+    counts |= {"amount": amount, "period_s": WINDOW_S, "windows": 1}
+    limit = {"headroom": None if quota is None else quota - usage, "enforcement": "stock"}
+    limit |= {"quota_type": quota_type, "is_over": quota is not None and usage > quota}
+    return row("quota_usage", time, others, **used, **none, **counts, **limit)
 
 
 def table(rows: Sequence[Row]) -> pa.Table:

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.maintenance import rebuild
@@ -23,6 +22,8 @@ from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.schemas.tables.requests import REQUESTS
 
 from ...cases import cases
+from ...command_line import Command
+from ...rows import row
 
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -33,20 +34,9 @@ def produced(hour: float, size: int = 100, offset: int = 0) -> dict[str, Any]:
     """A PRODUCE request this many hours after midnight."""
     time = MIDNIGHT + hour * HOUR
     partition = {"topic": "t", "partition": 0, "bytes": size, "error_code": 0, "in_response": True}
-    return {
-        "cluster_id": "c",
-        "event_time": time,
-        "record_time": time,
-        "broker_id": 1,
-        "api": "PRODUCE",
-        "principal": "User:alice",
-        "client_id": "alice",
-        "error_code": 0,
-        "partitions": [partition | {"in_request": True}],
-        "source_topic": "logs",
-        "source_partition": 0,
-        "source_offset": offset,
-    }
+    values = {"record_time": time, "api": "PRODUCE", "error_code": 0, "source_offset": offset}
+    partitions = [partition | {"in_request": True}]
+    return row("requests", time, values, cluster_id="c", partitions=partitions)
 
 
 class Place:
@@ -141,7 +131,6 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     ("since when", "rebuild traffic", "--from"),
 )
 def test_wrong_use_is_told_before_anything_is_started(
-    capsys: pytest.CaptureFixture[str], line: str, expected: str
+    command: Command, line: str, expected: str
 ) -> None:
-    assert execute(line.split()) == ConfigError.exit_code
-    assert expected in capsys.readouterr().err
+    assert expected in command(*line.split(), code=ConfigError.exit_code).err

@@ -13,7 +13,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import UpkeepSection
 from quotaflow.pipelines.config.upkeep import RETENTION_DAYS
 from quotaflow.pipelines.errors import ConfigError
@@ -24,6 +23,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import ANSWERS, TABLES
 
 from ...cases import cases
+from ...command_line import Command
 
 # Later than all commits of a test: files and versions have this machine's time.
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) + timedelta(days=1)
@@ -32,12 +32,8 @@ DAYS_AGO = [40, 31, 30, 29, 1, 0]
 
 def checkpoint(folder: Path, version: int, *, is_started_with: bool = False) -> None:
     """Write the checkpoint of a query that has read all versions of a table before one."""
-    offset = {
-        "reservoirId": "t",
-        "reservoirVersion": version,
-        "index": -1,
-        "isStartingVersion": is_started_with,
-    }
+    offset = {"reservoirId": "t", "reservoirVersion": version, "index": -1}
+    offset |= {"isStartingVersion": is_started_with}
     for name, text in {
         "metadata": json.dumps({"id": "q"}),
         "offsets/0": "v1\n{}\n{}",
@@ -111,9 +107,8 @@ def test_a_row_of_a_wrong_clock_goes_with_its_record(
         assert connection.execute(sql, [event, record]).fetchall() == [(is_old,)]
 
 
-def test_an_unknown_table_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["upkeep", "requets"]) == ConfigError.exit_code
-    assert "did you mean requests?" in capsys.readouterr().err
+def test_an_unknown_table_is_told(command: Command) -> None:
+    assert "did you mean requests?" in command.error("upkeep", "requets")
 
 
 class Place:
@@ -226,14 +221,9 @@ def test_snapshots_keep_what_holds_and_a_dry_run_changes_nothing(place: Place) -
 @pytest.mark.faults
 def test_records_of_what_is_held_stay_however_old(place: Place) -> None:
     common = {"entity_type": "user", "config_key": "producer_byte_rate", "purpose": "apply"}
-    common |= {
-        "step": "done",
-        "operation": "SET",
-        "operand": "5",
-        "config_value": "5",
-        "reason": "",
-    }
-    common |= {"number": 0, "plan_id": "p", "evidence_table": "", "evidence_key": "", "run_id": "r"}
+    common |= {"step": "done", "operation": "SET", "operand": "5", "config_value": "5"}
+    common |= {"number": 0, "plan_id": "p", "run_id": "r"}
+    common |= dict.fromkeys(("reason", "evidence_table", "evidence_key"), "")
     back = {"entity_name": "back", "change_id": "1"}
     owned = {"entity_name": "held", "change_id": "2", "expires_at": NOON}
     place.put("config_changes", common | back | ago(1_300) | {"expires_at": NOON})

@@ -13,6 +13,8 @@ from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 from ...cases import cases
+from ...rows import Row
+from ...schemas.views.view_tables import picked
 from ..kafka.fake_cluster import (
     BROKER,
     BY_DEFAULT,
@@ -28,8 +30,6 @@ from ..kafka.fake_cluster import (
     MadeCluster,
 )
 
-Row = dict[str, Any]
-
 
 def seen(
     made: MadeCluster, table: str, *current_topics: str
@@ -39,10 +39,6 @@ def seen(
     observed = observer.observed(TABLES[table])
     gaps = [(gap.reason, dict(gap.identity), *gap.columns) for gap in observed.unanswered]
     return observed.rows.to_pylist(), gaps
-
-
-def picked(rows: list[Row], *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row[name] for name in names) for row in rows]
 
 
 def test_brokers_are_told_with_their_controller() -> None:
