@@ -3,7 +3,6 @@
 The same topics fill a folder beside it: every table and answer must have the same rows.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ..command_line import in_options
+from ..command_line import Command, in_options
 from ..stores.object_server import ObjectServer, started
 from . import live_configs
 from .drive import Run
@@ -31,6 +30,7 @@ from .tables_read import POINTS
 pytestmark = [pytest.mark.more, pytest.mark.timeout(1_800)]
 
 MALLORY = "mallory"
+CHANGES_WAIT = 3
 WAYS = (
     # Several batches, so that a checkpoint is read again.
     "ingest.max_offsets_per_trigger=1000",
@@ -125,26 +125,25 @@ def test_every_table_has_the_rows_that_a_folder_has(both: tuple[Deployment, Depl
 
 
 def test_a_plan_is_applied_and_given_back_from_a_store(
-    both: tuple[Deployment, Deployment], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    both: tuple[Deployment, Deployment], command: Command, tmp_path: Path
 ) -> None:
     """The folder first, then the store: what one writes and takes back, the other writes too."""
     page = tmp_path / "report.html"
     for each in both:
         entity = ConfigEntity(str(each.conf.kafka.cluster_id), "user", MALLORY)
-        capsys.readouterr()
-        each.do("plan", "--json")
-        planned = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        run = Command(command.capsys, tuple(each.words))
+        planned = run("plan", "--json", code=CHANGES_WAIT).rows
         expected = {
             row["config_key"]: row["config_value"]
             for row in planned
             if row["entity_name"] == MALLORY
         }
         assert expected
-        assert each.do("apply", "--yes") == 0
+        run("apply", "--yes")
         assert values(each, entity).items() >= expected.items()
-        assert each.do("restore", "--all", "--yes") == 0
+        run("restore", "--all", "--yes")
         assert not values(each, entity).keys() & expected.keys()
-        assert each.do("report", "--out", str(page)) == 0
+        run("report", "--out", str(page))
         assert f"User:{MALLORY}" in page.read_text(encoding="utf-8")
 
 

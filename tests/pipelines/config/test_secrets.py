@@ -126,8 +126,8 @@ def test_the_mechanism_is_named_to_java_too(monkeypatch: pytest.MonkeyPatch) -> 
     }
 
 
-LOGINS = [
-    pytest.param(
+LOGINS = {
+    "client credentials": (
         {
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.token.endpoint.url": "https://id.example.com/token",
@@ -148,9 +148,8 @@ LOGINS = [
             "sasl.login.callback.handler.class": "org.apache.kafka.common.security.oauthbearer"
             ".secured.OAuthBearerLoginCallbackHandler",
         },
-        id="client credentials",
     ),
-    pytest.param(
+    "a keytab": (
         {
             "sasl.mechanism": "GSSAPI",
             "sasl.kerberos.keytab": "/etc/q.keytab",
@@ -163,9 +162,8 @@ LOGINS = [
             'useKeyTab="true" storeKey="true" keyTab="/etc/q.keytab" '
             'principal="quotaflow/host@EXAMPLE.COM";',
         },
-        id="a keytab",
     ),
-    pytest.param(
+    "IAM": (
         {"sasl.mechanism": "AWS_MSK_IAM"},
         {
             "sasl.mechanism": "AWS_MSK_IAM",
@@ -174,9 +172,8 @@ LOGINS = [
                 "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
             ),
         },
-        id="IAM",
     ),
-    pytest.param(
+    "a text of Databricks": (
         {
             "sasl.mechanism": "SCRAM-SHA-512",
             "sasl.jaas.config": "kafkashaded.org.apache.kafka.common.security.scram"
@@ -187,21 +184,19 @@ LOGINS = [
             "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
             'required username="u" password="p";',
         },
-        id="a text of Databricks",
     ),
-    pytest.param(
+    "a key itself": (
         {"ssl.keystore.key": "env:QF_PW", "ssl.keystore.certificate.chain": "c"},
         {
             "ssl.keystore.key": 'p"\\w',
             "ssl.keystore.certificate.chain": "c",
             "ssl.keystore.type": "PEM",
         },
-        id="a key itself",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("properties", "expected"), LOGINS)
+@pytest.mark.parametrize(("properties", "expected"), LOGINS.values(), ids=LOGINS)
 def test_a_login_becomes_what_java_takes(
     monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], expected: dict[str, str]
 ) -> None:
@@ -213,9 +208,9 @@ def test_a_login_becomes_what_java_takes(
     ("properties", "principal"),
     ("a user", {"sasl.username": "u", "sasl.password": "env:QF_NONE"}, "User:u"),
     ("a hidden user", {"sasl.username": "env:QF_NONE", "sasl.password": "env:QF_NONE"}, None),
-    ("a keytab", LOGINS[1].values[0], "User:quotaflow"),
-    ("a token", LOGINS[0].values[0], None),
-    ("IAM", LOGINS[2].values[0], None),
+    ("a keytab", LOGINS["a keytab"][0], "User:quotaflow"),
+    ("a token", LOGINS["client credentials"][0], None),
+    ("IAM", LOGINS["IAM"][0], None),
 )
 def test_whom_brokers_take_a_login_for(properties: dict[str, str], principal: str | None) -> None:
     assert secrets.principal(properties) == principal

@@ -69,17 +69,15 @@ def test_a_token_that_is_opaque_has_no_subject(provider: Endpoint, token: str) -
     assert ClientCredentials(provider.url, OPTIONS).subject is None
 
 
-REFUSALS = [
-    pytest.param(401, b'{"error": "invalid_client"}', "HTTP status 401, invalid_client", id="401"),
-    pytest.param(400, b'{"error": "<b>\\n"}', "HTTP status 400", id="a word that is none"),
-    pytest.param(302, b"", "HTTP status 302", id="a redirect"),
-    pytest.param(200, b"<html>", "gave no access_token", id="a page"),
-    pytest.param(200, b"[" * 100_000, "gave no access_token", id="deep"),
-    pytest.param(200, b'{"access_token": 7}', "gave no access_token", id="no text"),
-]
-
-
-@pytest.mark.parametrize(("status", "body", "message"), REFUSALS)
+@cases(
+    ("status", "body", "message"),
+    ("401", 401, b'{"error": "invalid_client"}', "HTTP status 401, invalid_client"),
+    ("a word that is none", 400, b'{"error": "<b>\\n"}', "HTTP status 400"),
+    ("a redirect", 302, b"", "HTTP status 302"),
+    ("a page", 200, b"<html>", "gave no access_token"),
+    ("deep", 200, b"[" * 100_000, "gave no access_token"),
+    ("no text", 200, b'{"access_token": 7}', "gave no access_token"),
+)
 def test_a_provider_that_gives_none_is_one_error(
     provider: Endpoint, status: int, body: bytes, message: str
 ) -> None:
