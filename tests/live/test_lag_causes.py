@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
 
 from ..simulators.groups.confusion import SURE
 from . import lag_scene
+from .conftest import conf_of_scene
 from .lag_scene import GROUPS, KEEPS_UP, LOG, PREFIX
 from .tables_read import query
 
@@ -27,12 +27,10 @@ def named(
     cluster: LocalCluster, login: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Causes:
     """Causes by group, the surest first."""
-    folder = tmp_path_factory.mktemp("lag") / "warehouse"
-    ways = [f"ingest.request_log_topic={LOG}", "ingest.receiver_topic=null"]
-    conf = config.load(overrides=[*login, *ways, f"warehouse.path={folder}"])
+    conf = conf_of_scene(login, tmp_path_factory.mktemp("lag"), LOG)
     lag_scene.play(cluster, conf)
     runner.run(conf, JOBS, None, lambda _: None)
-    return causes(folder)
+    return causes(conf.warehouse.folder)
 
 
 def causes(folder: Path) -> Causes:

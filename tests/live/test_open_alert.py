@@ -14,7 +14,6 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged
 from quotaflow.demo.shipper import Shipper
-from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import Change
 from quotaflow.pipelines.feedback.ledger.ledger import DONE
@@ -25,6 +24,7 @@ from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.warehouse.tables import open_tables
 
+from .conftest import conf_of_scene
 from .readers import await_so
 from .tables_read import query
 
@@ -83,9 +83,8 @@ def shipper(cluster: LocalCluster, clients: dict[str, Consumer]) -> Iterator[Shi
 @pytest.fixture
 def conf(filled: Path, login: list[str], tmp_path: Path) -> Conf:
     """Conf of a warehouse that goes on where the shared one ended, and trusts it after a second."""
-    folder = shutil.copytree(filled, tmp_path / "warehouse")
-    ways = [f"warehouse.path={folder}", "ingest.receiver_topic=null"]
-    return config.load(overrides=[*login, *ways, RULE, "results.settle_s=1", AGE])
+    shutil.copytree(filled, tmp_path / "warehouse")
+    return conf_of_scene(login, tmp_path, REQUEST_LOG_TOPIC, RULE, "results.settle_s=1", AGE)
 
 
 def answers(cluster: LocalCluster, client_id: str, api: str) -> list[dict[str, Any]]:

@@ -73,6 +73,11 @@ def alerted(**others: Any) -> Row:
     return row("metric_alert_events", 9, given | others)
 
 
+def configured(**others: Any) -> Row:
+    """A config in a snapshot."""
+    return {"cluster_id": "c1", "event_time": at(0)} | others
+
+
 def step(name: str, change_id: str) -> Row:
     """A step of a change."""
     return row("config_changes", 0, {}, run_id="r", change_id=change_id, step=name)
@@ -129,69 +134,49 @@ GOOD: Content = {
     "replication_throttles": [throttled(), throttled(is_biting=False, reason="in_isr")],
     "metric_alert_events": [alerted(), alerted(state="opened", reason=None)],
     "configs": [
-        {"cluster_id": "c1", "event_time": at(0), "is_sensitive": True, "config_key": "k"},
-        {"cluster_id": "c1", "event_time": at(0), "is_sensitive": False, "config_value": "v"},
+        configured(is_sensitive=True, config_key="k"),
+        configured(is_sensitive=False, config_value="v"),
     ],
     "config_changes": [step("begun", "a"), step("done", "a")],
 }
 
-BAD: dict[tuple[str, str], Content] = {
-    ("requests", "event_time_near_record_time"): {
-        "requests": [source(9) | {"event_time": at(70), "record_time": at(9)}]
-    },
-    ("requests", "shipped_in_time"): {
-        "requests": [source(9) | {"event_time": at(-3_700), "record_time": at(9)}]
-    },
-    ("requests", "every_offset_counted"): {"requests": [source(9)]},
-    ("requests", "pushes_went_on"): {
-        "requests": [source(3) | {"api": "PUSH_TELEMETRY", "source_topic": "other"}]
-    },
-    ("telemetry_pushes", "readable_or_why"): {"telemetry_pushes": [push(8, decoded_bytes=None)]},
-    ("telemetry_pushes", "unreadable_quarantined"): {
-        "telemetry_pushes": [push(3, unreadable_reason="bad_zstd")]
-    },
-    ("telemetry_pushes", "points_decoded"): {
-        "telemetry_pushes": [push(8, payload_sha256=OTHER_SHA)]
-    },
-    ("client_metrics", "point_unique"): {"client_metrics": [point()]},
-    ("client_metrics", "push_known"): {"client_metrics": [point("of nobody")]},
-    ("pipeline_progress", "row_count_positive"): {
-        "pipeline_progress": [counted("out", 0, "requests", **of_job("snapshot"))]
-    },
-    ("pipeline_progress", "lines_reconcile"): {"pipeline_progress": [counted("in", 1)]},
-    ("pipeline_progress", "pushes_reconcile"): {
-        "pipeline_progress": [counted("in", 1, **of_job("ingest_otlp"))]
-    },
-    ("pipeline_progress", "payloads_reconcile"): {
-        "pipeline_progress": [counted("late", 2, "client_metrics", **of_job("client_metrics"))]
-    },
-    ("pipeline_progress", "fetches_reconcile"): {
-        "pipeline_progress": [counted("in", 1, "fetches", **of_job("fetches", batch_id=1))]
-    },
-    ("quarantine", "every_row_counted"): {
-        "quarantine": [source(n) | {"target": "requests", "reason": "no_json"} for n in (6, 7)]
-    },
-    ("fetches", "request_known"): {"fetches": [source(77)]},
-    ("producer_id_rates", "filter_forgets_nothing"): {"producer_id_rates": [ids(new_ids=2)]},
-    ("producer_id_rates", "throttled_when_violating"): {
-        "producer_id_rates": [ids(is_violating=True)]
-    },
-    ("quota_usage", "own_usage_within_shared"): {
-        "quota_usage": [used(client_id="c", is_over=False)]
-    },
-    ("quota_usage", "window_counted_once"): {"quota_usage": [used(client_id="b")]},
-    ("preferred_replicas", "recommended_in_isr"): {"preferred_replicas": [advised(2, 5)]},
-    ("replicas", "one_leader"): {"replicas": [replica(3, is_leader=True)]},
-    ("replication_throttles", "biting_is_effective"): {
-        "replication_throttles": [throttled(is_effective=False)]
-    },
-    ("metric_alert_events", "breach_before_event"): {
-        "metric_alert_events": [alerted(first_breach=at(10))]
-    },
-    ("configs", "no_sensitive_value"): {
-        "configs": [
-            {"cluster_id": "c1", "event_time": at(0), "is_sensitive": True, "config_value": "v"}
-        ]
-    },
-    ("config_changes", "begun_has_an_end"): {"config_changes": [step("begun", "b")]},
+BAD: dict[tuple[str, str], list[Row]] = {
+    ("requests", "event_time_near_record_time"): [
+        source(9) | {"event_time": at(70), "record_time": at(9)}
+    ],
+    ("requests", "shipped_in_time"): [source(9) | {"event_time": at(-3_700), "record_time": at(9)}],
+    ("requests", "every_offset_counted"): [source(9)],
+    ("requests", "pushes_went_on"): [
+        source(3) | {"api": "PUSH_TELEMETRY", "source_topic": "other"}
+    ],
+    ("telemetry_pushes", "readable_or_why"): [push(8, decoded_bytes=None)],
+    ("telemetry_pushes", "unreadable_quarantined"): [push(3, unreadable_reason="bad_zstd")],
+    ("telemetry_pushes", "points_decoded"): [push(8, payload_sha256=OTHER_SHA)],
+    ("client_metrics", "point_unique"): [point()],
+    ("client_metrics", "push_known"): [point("of nobody")],
+    ("pipeline_progress", "row_count_positive"): [
+        counted("out", 0, "requests", **of_job("snapshot"))
+    ],
+    ("pipeline_progress", "lines_reconcile"): [counted("in", 1)],
+    ("pipeline_progress", "pushes_reconcile"): [counted("in", 1, **of_job("ingest_otlp"))],
+    ("pipeline_progress", "payloads_reconcile"): [
+        counted("late", 2, "client_metrics", **of_job("client_metrics"))
+    ],
+    ("pipeline_progress", "fetches_reconcile"): [
+        counted("in", 1, "fetches", **of_job("fetches", batch_id=1))
+    ],
+    ("quarantine", "every_row_counted"): [
+        source(n) | {"target": "requests", "reason": "no_json"} for n in (6, 7)
+    ],
+    ("fetches", "request_known"): [source(77)],
+    ("producer_id_rates", "filter_forgets_nothing"): [ids(new_ids=2)],
+    ("producer_id_rates", "throttled_when_violating"): [ids(is_violating=True)],
+    ("quota_usage", "own_usage_within_shared"): [used(client_id="c", is_over=False)],
+    ("quota_usage", "window_counted_once"): [used(client_id="b")],
+    ("preferred_replicas", "recommended_in_isr"): [advised(2, 5)],
+    ("replicas", "one_leader"): [replica(3, is_leader=True)],
+    ("replication_throttles", "biting_is_effective"): [throttled(is_effective=False)],
+    ("metric_alert_events", "breach_before_event"): [alerted(first_breach=at(10))],
+    ("configs", "no_sensitive_value"): [configured(is_sensitive=True, config_value="v")],
+    ("config_changes", "begun_has_an_end"): [step("begun", "b")],
 }

@@ -48,11 +48,8 @@ def failed_rows_sql(
 def test_each_finds_what_it_is_for_and_nothing_else(spark: "SparkSession") -> None:
     assert QUERIES.keys() == BAD.keys()
     scenes: list[tuple[str, str, Content]] = []
-    for (table, name), planted in BAD.items():
-        with_planted = {
-            planted_table: [*GOOD[planted_table], *rows] for planted_table, rows in planted.items()
-        }
-        scenes += [(table, name, {}), (table, name, with_planted)]
+    for (table, name), rows in BAD.items():
+        scenes += [(table, name, {}), (table, name, {table: [*GOOD[table], *rows]})]
     queries = (
         failed_rows_sql(spark, nth, QUERIES[table, name], table, content)
         for nth, (table, name, content) in enumerate(scenes)
