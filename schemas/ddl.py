@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyarrow.types import is_nested
 
 from quotaflow.schemas.migrations import SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY
 from quotaflow.schemas.table import BINARY, BOOLEAN, Table, sql_type
 from quotaflow.schemas.view import View
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 # Only features that bind writers: any Delta client can read (Spark, delta-rs, DuckDB, Trino).
 _PROPERTIES = {
@@ -60,6 +65,20 @@ def create_view(view: View) -> str:
         f"CREATE OR REPLACE VIEW {view.name} (\n{columns}\n)\n"
         f"COMMENT {quoted(view.comment)}\nAS\n{view.sql}"
     )
+
+
+def live_types(live: "DeltaTable") -> dict[str, str]:
+    """Each column of a table with its type as Spark names it.
+
+    A column of another writer may have a type that no table of ours has: then as Arrow names it.
+    """
+    types: dict[str, str] = {}
+    for column in pa.schema(live.schema()):
+        try:
+            types[column.name] = sql_type(column.type)
+        except KeyError:
+            types[column.name] = str(column.type)
+    return types
 
 
 def difference(table: Table, target: str, live: Mapping[str, str]) -> str | None:

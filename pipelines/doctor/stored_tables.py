@@ -1,10 +1,9 @@
 """Checks what is stored: warehouse, lock, tables against this version, leases."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
@@ -17,7 +16,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 _LATE = timedelta(minutes=30)
-_SPELLED = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
@@ -58,9 +56,8 @@ def _columns(reader: Reader, made: list[str]) -> Finding:
     """Columns of existing tables compared with those that this version declares."""
     outdated, wrong = list[str](), list[str]()
     for name in made:
-        live = {column: spelled(type_) for column, type_ in reader.types(name).items()}
         try:
-            if ddl.difference(TABLES[name], name, live):
+            if ddl.difference(TABLES[name], name, reader.types(name)):
                 outdated.append(name)
         except ddl.IncompatibleTableError as error:
             wrong.append(str(error).partition(":")[0])
@@ -71,21 +68,6 @@ def _columns(reader: Reader, made: list[str]) -> Finding:
         seen = f"{', '.join(outdated)} of an older version: columns are missing"
         return Finding("columns", OK, seen, "the next `quotaflow run` adds them")
     return Finding("columns", OK, f"those of this version, in {counted(len(made), 'table')}")
-
-
-def spelled(type_: Any) -> str:
-    """A type of a Delta schema in JSON, spelled as in Spark's SQL."""
-    match type_:
-        case str():
-            return _SPELLED.get(type_, type_)
-        case {"type": "array"}:
-            return f"array<{spelled(type_['elementType'])}>"
-        case {"type": "map"}:
-            return f"map<{spelled(type_['keyType'])},{spelled(type_['valueType'])}>"
-        case Mapping():
-            inner = (f"{each['name']}:{spelled(each['type'])}" for each in type_["fields"])
-            return f"struct<{','.join(inner)}>"
-    return str(type_)
 
 
 def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:

@@ -18,8 +18,6 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.pipelines.warehouse import (
@@ -31,7 +29,7 @@ from quotaflow.pipelines.warehouse import (
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.grants import OPERATOR_TABLES
-from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -145,14 +143,11 @@ class Warehouse:
         )
 
     def _column_types(self, open_session: OpenSession, table: Table) -> dict[str, str]:
-        """The types of the live table's columns that are declared or old, as Spark names them."""
+        """The types of the live table's columns, as Spark names them."""
         if self.conf.catalog_schema:
             columns = self.read(open_session(), table.name).schema
             return {column.name: column.dataType.simpleString() for column in columns}
-        declared = {column.name for column in table.columns}
-        live = pa.schema(self.place.open(table.name).schema())
-        # A column that is not declared may have a type that no table of ours has.
-        return {f.name: sql_type(f.type) if f.name in declared else str(f.type) for f in live}
+        return ddl.live_types(self.place.open(table.name))
 
     def check_readable(self, spark: "SparkSession", table: str) -> None:
         """Raise ConfigError for a live table that a step has yet to bring up to date."""

@@ -35,7 +35,7 @@ def test_columns_of_an_older_version_are_added_and_of_another_type_refused(
     assert columns(warehouse) == ("ok", "traffic of an older version: columns are missing")
     other = pa.schema([("cluster_id", pa.int64())])
     write_deltalake(warehouse.folder("requests"), other.empty_table())
-    assert columns(warehouse) == ("bad", "requests.cluster_id is bigint and should be STRING")
+    assert columns(warehouse) == ("bad", "requests.cluster_id is BIGINT and should be STRING")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.warehouse import folder_tables
@@ -15,6 +15,7 @@ from quotaflow.schemas import ddl
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...cases import cases
 from ...schemas.views.view_tables import no_session
 
 
@@ -59,3 +60,17 @@ def test_a_table_that_cannot_be_made_is_one_error_with_its_cause(warehouse: Ware
     warehouse.folder("plans").write_text("a file, not a folder")
     with pytest.raises(JobError, match=r"plans: cannot write: .*(Not a directory|File exists)"):
         warehouse.ensure(no_session, [TABLES["plans"]])
+
+
+@cases(
+    ("kind", "text"),
+    ("a type of another column", pa.int64(), "BIGINT"),
+    ("a type that no table has", pa.int16(), "int16"),
+)
+def test_a_column_of_another_type_is_one_error(
+    warehouse: Warehouse, kind: pa.DataType, text: str
+) -> None:
+    other = pa.schema([("cluster_id", kind)])
+    write_deltalake(warehouse.folder("traffic"), other.empty_table())
+    with pytest.raises(ConfigError, match=rf"cluster_id is {text} and should be STRING: rebuild"):
+        warehouse.ensure(no_session, [TABLES["traffic"]])
