@@ -5,18 +5,14 @@ from collections.abc import Callable, Sequence
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.change import Change
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...delta_tables import NOON
-from .fake_configs import DictConfigs, desired
+from .fake_configs import DictConfigs, desired, planned
 
 Opened = Callable[[DictConfigs], None]
 """Makes these configs those of conf's cluster."""
@@ -24,7 +20,7 @@ Opened = Callable[[DictConfigs], None]
 
 def changes(*names: str) -> Sequence[Change]:
     rows = [desired(name) for name in names]
-    return plan(rows, NOON, PlanPolicy(lease_s=600), Connection("b:9092")).changes
+    return planned(*rows).changes
 
 
 def apply(conf: Conf, *names: str, passed: Callable[[str], None] = lambda _: None) -> list[str]:

@@ -17,17 +17,24 @@ from quotaflow.pipelines.feedback.configs.change import (
     SET,
     SUBTRACT,
     Change,
+    Plan,
     list_entries,
 )
 from quotaflow.pipelines.feedback.configs.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
+from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.leases import Item
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger, Record
+from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
+from quotaflow.pipelines.feedback.planning.plan import NOTHING, plan
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from ...delta_tables import NOON
+
+PLAIN = Connection("b:9092")
+TEN_MINUTES = PlanPolicy(lease_s=600)
 
 
 def desired(name: str = "mallory", **others: object) -> DesiredConfig:
@@ -47,6 +54,27 @@ def desired(name: str = "mallory", **others: object) -> DesiredConfig:
         "observed": 10.0,
     }
     return DesiredConfig(**(row | others))  # type: ignore[arg-type]
+
+
+def planned(
+    *rows: DesiredConfig,
+    bounds: PlanPolicy = TEN_MINUTES,
+    ledger: Ledger = NOTHING,
+    now: datetime = NOON,
+    after_s: float = 0,
+) -> Plan:
+    """The plan of these rows, so many seconds later."""
+    return plan(rows, now + timedelta(seconds=after_s), bounds, PLAIN, ledger)
+
+
+def whys(made: Plan) -> list[str]:
+    """Why rows of a plan are blocked."""
+    return [blocked.reason for blocked in made.blocked]
+
+
+def names(made: Plan) -> list[str | None]:
+    """The entities that a plan changes."""
+    return [change.entity.entity_name for change in made.changes]
 
 
 @dataclass

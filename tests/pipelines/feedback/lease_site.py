@@ -14,17 +14,10 @@ from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
 from quotaflow.pipelines.feedback.planning import restore_plan
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 
-from .fake_configs import (
-    Clock,
-    DictConfigs,
-    ListJournal,
-    ListTopic,
-    desired,
-)
+from .fake_configs import Clock, DictConfigs, ListJournal, ListTopic, desired, planned
 
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
@@ -94,7 +87,7 @@ class Site:
         writer, _, ledger = self.begin(on_step)
         rows = [self._row(name, value) for name in names or USERS]
         seen = PlanPolicy(lease_s=600, max_step_factor=1e9, inputs_at={SNAPSHOT: self.clock()})
-        changes = plan(rows, self.clock.now, seen, Connection("b:9092"), ledger).changes
+        changes = planned(*rows, bounds=seen, ledger=ledger, now=self.clock.now).changes
         return [outcome.step for outcome in writer.run("p", changes)]
 
     def _row(self, name: str, value: int) -> DesiredConfig:

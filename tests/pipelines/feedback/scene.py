@@ -1,6 +1,6 @@
 """A cluster and a journal in memory, and the commands apply and restore on them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,13 +11,9 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section
@@ -25,7 +21,7 @@ from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
-from .fake_configs import Clock, DictConfigs, ListJournal
+from .fake_configs import Clock, DictConfigs, ListJournal, planned
 from .fake_configs import applying as run_of
 
 LATER = NOON + timedelta(hours=5)
@@ -80,7 +76,7 @@ class Scene:
             if step == dies_at:
                 raise KilledError
 
-        changes = planned(rows).changes
+        changes = planned(*rows).changes
         with suppress(KilledError):
             run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", changes)
 
@@ -95,7 +91,3 @@ class Scene:
 
     def command(self, *words: str) -> int:
         return execute(["restore", *words, "--set", f"warehouse.path={self.conf.warehouse.path}"])
-
-
-def planned(rows: Sequence[DesiredConfig]) -> Plan:
-    return plan(rows, NOON, PlanPolicy(lease_s=600), Connection("b:9092"))

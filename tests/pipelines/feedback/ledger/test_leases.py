@@ -10,20 +10,13 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.leases import Item, read_book, topic_key
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, REFUSED, Record
 from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
 from ....cases import cases
-from ..fake_configs import (
-    DictConfigs,
-    ListJournal,
-    ListTopic,
-    desired,
-)
+from ..fake_configs import DictConfigs, ListJournal, ListTopic, desired, planned
 from ..lease_site import HERE, KEY, LIST, STRANGER, THERE, Site, applied
 
 
@@ -90,7 +83,7 @@ def test_a_list_keeps_its_entries_in_the_lease() -> None:
     columns = {"entity_type": "topic", "config_key": LIST, "config_value": "7:7,0:1"}
     row = desired("t", **columns, prior_value="7:7")
     seen = PlanPolicy(lease_s=600)
-    writer.run("p", plan([row], site.clock.now, seen, Connection("b:9092"), ledger).changes)
+    writer.run("p", planned(row, bounds=seen, ledger=ledger, now=site.clock.now).changes)
     (owned,) = site.book.ledger.owned.values()
     assert owned.entries == {"0:1"}
     site.restore(with_tables=False)

@@ -8,12 +8,10 @@ import pytest
 
 from quotaflow.pipelines.feedback.configs.change import RENEW, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.ledger.journal import read_ledger, to_row
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import frozen_plans
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -23,7 +21,7 @@ from quotaflow.schemas.table import Table
 from ....cases import cases
 from ....delta_tables import Fill
 from ...kafka.fake_cluster import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC, MadeCluster
-from ..fake_configs import DictConfigs, ListJournal, applying, desired
+from ..fake_configs import DictConfigs, ListJournal, applying, desired, planned
 
 NOW = datetime.now(UTC)
 
@@ -50,7 +48,7 @@ def renewed(record: Record, days_ago: int) -> Record:
 
 
 def made(*rows: Any) -> Plan:
-    return plan(rows, NOW, PlanPolicy(lease_s=3_600), Connection("b:9092"))
+    return planned(*rows, bounds=PlanPolicy(lease_s=3_600), now=NOW)
 
 
 def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(

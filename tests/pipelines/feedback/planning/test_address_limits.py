@@ -3,13 +3,10 @@
 import pytest
 
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import guards, plan_inputs
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 
 RATE, EXPIRATION = "connection_creation_rate", "producer.id.expiration.ms"
 LIMIT = {"entity_type": "ip", "config_key": RATE, "config_value": "1"}
@@ -67,7 +64,7 @@ def test_a_user_has_no_rate_of_connections_and_an_address_no_bytes() -> None:
 
 def test_an_address_is_limited_and_given_back_in_one_command_each() -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
-    made = plan([desired("10.0.0.7", **LIMIT)], NOON, PlanPolicy(), Connection("b:9092"))
+    made = planned(desired("10.0.0.7", **LIMIT))
     (change,) = made.changes
     assert change.command.endswith(
         f"--alter --entity-type ips --entity-name 10.0.0.7 --add-config {RATE}=1"
@@ -79,7 +76,7 @@ def test_an_address_is_limited_and_given_back_in_one_command_each() -> None:
 
 def test_the_price_of_a_shorter_life_is_in_the_row() -> None:
     row = desired("1", entity_type="broker", config_key=EXPIRATION, config_value="21600000")
-    (change,) = plan([row], NOON, PlanPolicy(), Connection("b:9092")).changes
+    (change,) = planned(row).changes
     assert "retries late may be stored twice" in change.risk
 
 

@@ -7,44 +7,32 @@ from datetime import timedelta
 
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, names, planned
 
 MINUTE = timedelta(minutes=1)
 DEAD = 20 * MINUTE
 RATE = "leader.replication.throttled.rate"
 
 
-def planned(
+def bounded(
     rows: list[DesiredConfig], radius: BlastRadius, journal: ListJournal, at: float = 0
 ) -> Plan:
     bounds = PlanPolicy(lease_s=86_400, blast_radius=radius)
     ledger = journal.ledger
-    return plan(rows, NOON + at * MINUTE, bounds, Connection("b:9092"), ledger)
+    return planned(*rows, bounds=bounds, ledger=ledger, now=NOON + at * MINUTE)
 
 
 def written(names: list[str], at: float, journal: ListJournal | None = None) -> ListJournal:
     """A journal with quotas of these users that one run wrote so many minutes after noon."""
     journal = journal or ListJournal()
-    made = plan(
-        [desired(name) for name in names],
-        NOON,
-        PlanPolicy(lease_s=86_400),
-        Connection("b:9092"),
-    )
+    made = planned(*[desired(name) for name in names], bounds=PlanPolicy(lease_s=86_400))
     applying(DictConfigs(), journal, f"r{at}", Clock(NOON + at * MINUTE)).run("p", made.changes)
     return journal
-
-
-def names(made: Plan) -> list[str | None]:
-    return [change.entity.entity_name for change in made.changes]
 
 
 USERS = [desired(f"u{n:05}") for n in range(200)]
@@ -86,7 +74,7 @@ SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
 def test_so_many_quotas_change(
     radius: BlastRadius, journal: ListJournal, count: int, why: str
 ) -> None:
-    made = planned(USERS, radius, journal)
+    made = bounded(USERS, radius, journal)
     assert names(made) == [row.entity_name for row in USERS[:count]]
     assert len(made.blocked) == len(USERS) - count
     assert re.search(why, made.blocked[-1].reason)
@@ -96,11 +84,11 @@ def test_one_that_changes_all_day_takes_one_place_of_the_day() -> None:
     journal = ListJournal()
     for n in range(20):
         journal = written(["x"], -60 - n, journal)
-    assert len(planned(USERS, SEEN, journal).changes) == 5
+    assert len(bounded(USERS, SEEN, journal).changes) == 5
     for n in range(19):
         journal = written([f"y{n}"], -90 - n, journal)
-    assert "20 entities were written in 24 hours" in planned(USERS, SEEN, journal).blocked[0].reason
-    assert planned([desired("x")], SEEN, journal).blocked == ()
+    assert "20 entities were written in 24 hours" in bounded(USERS, SEEN, journal).blocked[0].reason
+    assert bounded([desired("x")], SEEN, journal).blocked == ()
 
 
 def test_users_client_ids_and_both_share_one_bound() -> None:
@@ -110,9 +98,9 @@ def test_users_client_ids_and_both_share_one_bound() -> None:
         *(desired(f"c{n}", entity_type="client-id") for n in range(4)),
     ]
     journal = written(["x"], -30)
-    client = plan([desired("c", entity_type="client-id")], NOON, PlanPolicy(), Connection("b:9092"))
+    client = planned(desired("c", entity_type="client-id"))
     applying(DictConfigs(), journal, "c", Clock(NOON - 30 * MINUTE)).run("p", client.changes)
-    made = planned(rows, SEEN, journal)
+    made = bounded(rows, SEEN, journal)
     assert len(made.changes) == 5
 
 
@@ -131,7 +119,7 @@ def test_one_broker_or_those_of_one_move(
     moves: tuple[frozenset[str], ...], expected: list[str]
 ) -> None:
     rows = [broker(str(n)) for n in (1, 2, 3, 4)]
-    assert names(planned(rows, BlastRadius(moves=moves), ListJournal())) == expected
+    assert names(bounded(rows, BlastRadius(moves=moves), ListJournal())) == expected
 
 
 def test_giving_back_and_renewing_are_never_counted() -> None:
@@ -139,7 +127,7 @@ def test_giving_back_and_renewing_are_never_counted() -> None:
     removed = [desired(f"x{n}", config_value=None, prior_value="1000") for n in range(10)]
     given = [desired(f"y{n}", prior_value="9", direction="revert") for n in range(10)]
     renewed = [desired(f"x{n}", prior_value="1000") for n in range(10, 20)]
-    made = planned([*removed, *given, *renewed], SEEN, journal)
+    made = bounded([*removed, *given, *renewed], SEEN, journal)
     assert (len(made.changes), made.blocked) == (30, ())
     assert sum(change.operation.name == "RENEW" for change in made.changes) == 10
 
@@ -147,9 +135,9 @@ def test_giving_back_and_renewing_are_never_counted() -> None:
 def test_another_cluster_has_a_day_of_its_own() -> None:
     journal = written([f"x{n}" for n in range(20)], -60)
     other = desired("u", cluster_id="c2")
-    assert names(planned([other], SEEN, journal)) == ["u"]
+    assert names(bounded([other], SEEN, journal)) == ["u"]
 
 
 def test_without_a_radius_nothing_is_bounded() -> None:
-    made = plan(USERS, NOON, PlanPolicy(), Connection("b:9092"), Ledger())
+    made = planned(*USERS)
     assert len(made.changes) == len(USERS)

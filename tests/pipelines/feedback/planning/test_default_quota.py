@@ -5,6 +5,7 @@ It has no name, and every part of apply and restore must do with that.
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,6 @@ from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, Ledger
 from quotaflow.pipelines.feedback.planning import (
@@ -32,7 +32,7 @@ from quotaflow.pipelines.feedback.planning.holds import (
     hold_reason,
     release_command,
 )
-from quotaflow.pipelines.feedback.planning.plan import NOTHING, plan
+from quotaflow.pipelines.feedback.planning.plan import NOTHING
 from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.runs import frozen_plans, release_run
 from quotaflow.pipelines.feedback.runs.release_run import Request
@@ -43,13 +43,22 @@ from quotaflow.udfs.rules.limit import RAISE, TIGHTEN
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from .. import fake_configs
+from ..fake_configs import (
+    PLAIN,
+    Clock,
+    DictConfigs,
+    ListJournal,
+    applying,
+    desired,
+    names,
+    whys,
+)
 from ..lease_site import HERE, THERE, Site, live
 
 RATE = "producer_ids_rate"
 DEFAULT = ConfigEntity("c1", "user", None)
 KEY = (DEFAULT, RATE)
-PLAIN = Connection("b:9092")
 ALLOWED = PlanPolicy(lease_s=600, default_quotas=True)
 HOUR = timedelta(hours=1)
 MOVED = {"entity_type": "topic", "config_key": "leader.replication.throttled.replicas"}
@@ -62,18 +71,7 @@ def default(value: str | None = "1.0", **others: object) -> DesiredConfig:
     return replace(desired(), **columns | others)  # type: ignore[arg-type]
 
 
-def planned(
-    *rows: DesiredConfig, bounds: PlanPolicy = ALLOWED, ledger: Ledger = NOTHING, after_s: float = 0
-) -> Plan:
-    return plan(rows, NOON + timedelta(seconds=after_s), bounds, PLAIN, ledger)
-
-
-def names(made: Plan) -> list[str | None]:
-    return [change.entity.entity_name for change in made.changes]
-
-
-def whys(made: Plan) -> list[str]:
-    return [each.reason for each in made.blocked]
+planned = partial(fake_configs.planned, bounds=ALLOWED)
 
 
 def test_a_plan_limits_all_users_where_conf_says_so() -> None:
@@ -330,7 +328,7 @@ def leased() -> Site:
     site = Site()
     writer, _, ledger = site.begin(lambda _: None)
     bounds = replace(ALLOWED, inputs_at={SNAPSHOT: site.clock()})
-    changes = plan([default()], site.clock.now, bounds, PLAIN, ledger).changes
+    changes = planned(default(), bounds=bounds, ledger=ledger, now=site.clock.now).changes
     assert [outcome.step for outcome in writer.run("p", changes)] == [DONE]
     return site
 

@@ -10,10 +10,8 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import QualitySection
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import evidence_checks
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.results.answers.refresh import refresh
@@ -25,7 +23,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ....cases import cases
 from ....delta_tables import NOON
 from ....schemas.views.view_tables import make_tables, no_session
-from ..fake_configs import FakeTables, desired
+from ..fake_configs import FakeTables, desired, planned
 
 CONF = config.Conf()
 REQUIRED = config.Conf(quality=QualitySection(required=True))
@@ -104,7 +102,7 @@ def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
         failed_checks={"producer_id_rates": "it rests on requests, whose check failed"}
     )
     other = desired("b", evidence_table="quota_advice")
-    made = plan([desired(), other], NOON, bounds, Connection("b:9092"))
+    made = planned(desired(), other, bounds=bounds)
     assert [change.entity.entity_name for change in made.changes] == ["b"]
     assert [blocked.reason for blocked in made.blocked] == [
         "it rests on requests, whose check failed"
@@ -114,7 +112,7 @@ def test_a_plan_names_the_check_and_keeps_the_rest() -> None:
 def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
     make_tables(warehouse, {"quality_results": [result("requests", success=False)]})
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    made = plan([desired()], NOON, PlanPolicy(), Connection("b:9092"))
+    made = planned(desired())
     with pytest.raises(FeedbackError, match="of producer_id_rates, it rests on requests, whose"):
         apply_run.dry_run(context.from_conf(here), FrozenPlan(made, NOON), NOON)
 
@@ -147,7 +145,7 @@ def test_nor_is_one_of_a_frozen_plan(warehouse: Warehouse) -> None:
     broken_violations(warehouse)
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     row = desired(evidence_table="producer_id_offenders")
-    made = plan([row], NOON, PlanPolicy(), Connection("b:9092"))
+    made = planned(row)
     with pytest.raises(FeedbackError, match="of producer_id_offenders, producer_id_offenders is"):
         apply_run.dry_run(context.from_conf(here), FrozenPlan(made, NOON), NOON)
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.configs.change import Change, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning.guards import (
     REQUESTS,
@@ -19,7 +18,6 @@ from quotaflow.pipelines.feedback.planning.guards import (
     TELEMETRY,
     PlanPolicy,
 )
-from quotaflow.pipelines.feedback.planning.plan import NOTHING, plan
 from quotaflow.pipelines.feedback.planning.preflight import Preflight
 from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
@@ -27,26 +25,15 @@ from quotaflow.udfs.rules.subscription_safety import LiveClient
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned, whys
 
-PLAIN = Connection("b:9092")
 RATE = "leader.replication.throttled.rate"
 NEARLY = PlanPolicy(lease_s=600)
 LONG_COOLDOWN = PlanPolicy(lease_s=600, cooldown=timedelta(seconds=600))
 
 
-def planned(
-    *rows: DesiredConfig, bounds: PlanPolicy, ledger: Ledger = NOTHING, after_s: float = 0
-) -> Plan:
-    return plan(rows, NOON + timedelta(seconds=after_s), bounds, PLAIN, ledger)
-
-
 def values(changes: tuple[Change, ...]) -> list[str | None]:
     return [change.value for change in changes]
-
-
-def whys(made: Plan) -> list[str]:
-    return [blocked.reason for blocked in made.blocked]
 
 
 @cases(

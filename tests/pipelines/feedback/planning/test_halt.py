@@ -9,11 +9,9 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.configs.change import RESTORE, Halt, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import HALTED, RELEASED, Ledger
 from quotaflow.pipelines.feedback.planning import cluster_watch, halt
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import apply_run, context, release_run
 from quotaflow.pipelines.feedback.runs.frozen_plans import to_changes, to_rows
 from quotaflow.pipelines.warehouse.tables import open_tables
@@ -23,11 +21,10 @@ from ....cases import cases
 from ....delta_tables import NOON
 from ....rows import Row, request
 from ....schemas.views.view_tables import make_tables
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 from ..scene import Scene
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-PLAIN = Connection("b:9092")
 CONFIGS = DictConfigs()
 
 
@@ -39,7 +36,7 @@ def scene(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Scene:
 def written(at: float = 0, prior: str | None = None) -> ListJournal:
     journal = ListJournal()
     bounds = PlanPolicy(lease_s=86_400, max_step_factor=10)
-    made = plan([desired(prior_value=prior)], NOON, bounds, PLAIN)
+    made = planned(desired(prior_value=prior), bounds=bounds)
     configs = DictConfigs({desired().entity: {"producer_byte_rate": prior} if prior else {}})
     applying(configs, journal, f"r{at}", Clock(NOON + at * MINUTE)).run("p", made.changes)
     return journal
@@ -56,7 +53,7 @@ def test_a_halted_plan_gives_back_what_was_written_last_and_nothing_else(prior: 
     journal = written(prior=prior)
     bounds = PlanPolicy(halt=halted_by(journal), max_step_factor=10)
     others = [desired("eve"), desired(prior_value="1000", config_value="500")]
-    made = plan(others, NOON + MINUTE, bounds, PLAIN, journal.ledger)
+    made = planned(*others, bounds=bounds, ledger=journal.ledger, now=NOON + MINUTE)
     (change,) = made.changes
     assert (change.purpose, change.entity, change.value) == (RESTORE, desired().entity, prior)
     assert {each.desired.entity_name for each in made.blocked} == {"eve", "mallory"}
@@ -67,7 +64,7 @@ def test_a_halted_plan_gives_back_what_was_written_last_and_nothing_else(prior: 
 def test_a_frozen_plan_that_gives_back_does_so() -> None:
     journal = written(prior="9000")
     bounds = PlanPolicy(halt=halted_by(journal), max_step_factor=10)
-    made = plan([], NOON + MINUTE, bounds, PLAIN, journal.ledger)
+    made = planned(bounds=bounds, ledger=journal.ledger, now=NOON + MINUTE)
     frozen = list(to_rows(made, NOON, "me"))
     assert [change.purpose for change in to_changes(frozen)] == [RESTORE]
     configs = DictConfigs({desired().entity: {"producer_byte_rate": "1000"}})
@@ -271,10 +268,12 @@ def test_apply_records_the_halt_and_writes_only_what_gives_back(
     halted = Halt("halted: x", halted_by(scene.journal).trial)
     bounds = PlanPolicy(halt=halted)
 
-    def planned(*_: object, **__: object) -> Plan:
-        return plan([desired("eve")], datetime.now(UTC), bounds, PLAIN, scene.journal.ledger)
+    def planned_now(*_: object, **__: object) -> Plan:
+        return planned(
+            desired("eve"), bounds=bounds, ledger=scene.journal.ledger, now=datetime.now(UTC)
+        )
 
-    monkeypatch.setattr(apply_run.planning, "make", planned)
+    monkeypatch.setattr(apply_run.planning, "make", planned_now)
     monkeypatch.setattr(apply_run.frozen_plans, "refreeze", lambda *_, **__: None)
     apply_run.apply_plan(context.from_conf(scene.conf), None, lambda _: None)
     assert scene.configs.configs == {desired().entity: {}}

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.configs.change import DELETE, SET
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import YIELDED, Ledger
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
 from quotaflow.pipelines.feedback.planning.holds import (
@@ -22,14 +21,13 @@ from quotaflow.pipelines.feedback.planning.holds import (
     holds,
     release_command,
 )
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context, release_run
 from quotaflow.pipelines.feedback.runs.release_run import Release, Request, record
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.configs import LEADER_RATE, LEADER_REPLICAS
 
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 from ..scene import Scene
 
 KEY = desired().key
@@ -48,7 +46,7 @@ def written(value: str = "1000", minutes: float = 0) -> ListJournal:
     """A journal in which we set the quota so many minutes after noon."""
     journal = ListJournal()
     row = desired(config_value=value)
-    made = plan([row], NOON, PlanPolicy(lease_s=3600), Connection("b:9092"))
+    made = planned(row, bounds=PlanPolicy(lease_s=3600))
     clock = Clock(NOON + minutes * MINUTE)
     applying(DictConfigs(), journal, f"r{minutes}", clock).run("p", made.changes)
     return journal
@@ -147,7 +145,7 @@ def plan_of(row: DesiredConfig, journal: ListJournal, last: Alteration | None, a
         inputs_at={SNAPSHOT: now},
         holds=holds(seen, alterations, journal.ledger),
     )
-    return plan([row], now, policy, Connection("b:9092"), journal.ledger)
+    return planned(row, bounds=policy, ledger=journal.ledger, now=now)
 
 
 def test_an_operator_s_quota_survives_ten_plans() -> None:
@@ -185,7 +183,7 @@ def test_no_plan_changes_what_others_set_last_in_any_order(acts: list[str]) -> N
                 inputs_at={SNAPSHOT: clock.now},
                 holds=holds(seen, {KEY: last} if last else {}, journal.ledger),
             )
-            made = plan([row], clock.now, policy, Connection("b:9092"), journal.ledger)
+            made = planned(row, bounds=policy, ledger=journal.ledger, now=clock.now)
             assert not (is_theirs and made.changes)
             assert is_theirs or made.changes
             applying(configs, journal, f"r{number}", clock).run("p", made.changes)

@@ -2,19 +2,15 @@
 
 import yaml
 
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import jikkou
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
-from ....delta_tables import NOON
-from ..fake_configs import desired
+from ..fake_configs import desired, planned
 
 RATE = "leader.replication.throttled.rate"
 
 
 def documents(*rows: object) -> list[str]:
-    made = plan(rows, NOON, PlanPolicy(), Connection("b:9092"))  # type: ignore[arg-type]
+    made = planned(*rows)  # type: ignore[arg-type]
     return list(jikkou.documents(made))
 
 

@@ -5,11 +5,8 @@ from typing import Any
 
 from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import other_writers, restore_plan
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -17,14 +14,14 @@ from ....cases import cases
 from ....delta_tables import NOON
 from ....rows import Row, altered, at, setting
 from ....schemas.views.view_tables import make_tables
-from ..fake_configs import DictConfigs, FakeTables, ListJournal, applying, desired
+from ..fake_configs import DictConfigs, FakeTables, ListJournal, applying, desired, planned
 
 KEY = "producer_byte_rate"
 
 
 def owning_ledger() -> Ledger:
     journal = ListJournal()
-    changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
+    changes = planned(desired()).changes
     applying(DictConfigs(), journal).run("p", changes)
     return journal.ledger
 

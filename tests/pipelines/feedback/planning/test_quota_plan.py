@@ -9,10 +9,8 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.configs.change import APPLY, RESTORE, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context, frozen_plans
 from quotaflow.pipelines.reasons import limits
 from quotaflow.pipelines.reasons.wording import sentences
@@ -21,11 +19,10 @@ from quotaflow.udfs.rules.limit import RAISE, TIGHTEN, LimitBounds
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 
 KEY = "connection_creation_rate"
 ENTITY = ConfigEntity("c1", "ip", "10.0.0.7")
-PLAIN = Connection("b:9092")
 WEEK = timedelta(days=7)
 USED = {"usage_p99": 1e6, "history_s": WEEK.total_seconds()}
 SETTLE = timedelta(minutes=30)
@@ -40,7 +37,7 @@ def offending(offence: float | None = 10.0, **others: object) -> DesiredConfig:
 
 
 def made(row: DesiredConfig, bounds: PlanPolicy = BOUNDS, ledger: Ledger | None = None) -> Plan:
-    return plan([row], NOON, bounds, PLAIN, ledger or Ledger())
+    return planned(row, bounds=bounds, ledger=ledger or Ledger())
 
 
 def test_conf_bounds_first_values_and_limits() -> None:
@@ -156,7 +153,7 @@ class Loop:
             rows = [offending(offence, prior_value=self.value, **self.more)] if offence else []
             inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
             policy = replace(bounds, inputs_at={**inputs, **bounds.inputs_at})
-            self.last_plan = plan(rows, now, policy, PLAIN, self.journal.ledger)
+            self.last_plan = planned(*rows, bounds=policy, ledger=self.journal.ledger, now=now)
             # What is frozen for approval is the same as what is not.
             frozen = frozen_plans.to_changes(frozen_plans.to_rows(self.last_plan, now, "me"))
             writer = applying(self.configs, self.journal, f"r{self.cycles}", Clock(now))
@@ -251,7 +248,7 @@ def test_a_limit_that_is_not_ours_any_more_is_not_given_back() -> None:
     loop = Loop(lambda _: 10.0)
     loop.run(1)
     ledger = replace(loop.journal.ledger, owned={})
-    made_later = plan([offending()], NOON + timedelta(hours=1), BOUNDS, PLAIN, ledger)
+    made_later = planned(offending(), bounds=BOUNDS, ledger=ledger, now=NOON + timedelta(hours=1))
     assert made_later.changes == ()
     assert "as low as a plan may set it" in made_later.blocked[0].reason
 
@@ -281,7 +278,9 @@ def _raises(throttled: Callable[[float], float], days: int) -> list[tuple[str, s
             **USED,
         )
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
-        made = plan([row], now, replace(BOUNDS, inputs_at=inputs), PLAIN, journal.ledger)
+        made = planned(
+            row, bounds=replace(BOUNDS, inputs_at=inputs), ledger=journal.ledger, now=now
+        )
         applying(configs, journal, f"r{day}", Clock(now)).run("p", made.changes)
         writes += [(change.value, change.purpose) for change in made.changes if change.command]
     return writes
@@ -319,7 +318,7 @@ def _moving(waits: Callable[[float], float | None], cycles: int) -> list[tuple[s
         row = desired("1", **columns, observed=offence)
         inputs = dict.fromkeys((REQUESTS, RESULTS, SNAPSHOT), now)
         bounds = replace(BOUNDS, inputs_at=inputs, cooldown=EVERY / 2)
-        made = plan([row], now, bounds, PLAIN, journal.ledger)
+        made = planned(row, bounds=bounds, ledger=journal.ledger, now=now)
         applying(configs, journal, f"r{cycle}", Clock(now)).run("p", made.changes)
         writes += [(change.value, change.purpose) for change in made.changes if change.command]
     return writes

@@ -1,6 +1,7 @@
 """An approved change is written only while its reason exists, and within what may change today."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,13 +17,13 @@ from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.recheck import Recheck, problem
 
 from ....delta_tables import NOON
+from .. import fake_configs
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
 
 KEY = "producer_byte_rate"
 
 
-def planned(*rows: DesiredConfig) -> Plan:
-    return plan(rows, NOON, PlanPolicy(max_step_factor=10), Connection("b:9092"))
+planned = partial(fake_configs.planned, bounds=PlanPolicy(max_step_factor=10))
 
 
 def value(config_value: str | None, prior: str | None = "1000", **others: Any) -> DesiredConfig:

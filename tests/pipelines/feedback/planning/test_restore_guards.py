@@ -8,7 +8,6 @@ import pytest
 
 from quotaflow.pipelines.feedback.configs.change import APPEND
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
 from quotaflow.pipelines.feedback.ledger.ledger import STARTED, Ledger, Record
 from quotaflow.pipelines.feedback.planning import restore_plan
@@ -17,7 +16,7 @@ from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
-from ..fake_configs import desired, forged
+from ..fake_configs import PLAIN, desired, forged
 from ..scene import Scene
 
 KEY = "producer_byte_rate"
@@ -31,7 +30,6 @@ ADMIN = desired("admin").entity
 DEFAULT = ConfigEntity("c1", "user", None)
 BROKER = ConfigEntity("c1", "broker", "1")
 RESOURCE = ConfigEntity("c1", "client-metrics", "r")
-PLAIN = Connection("b:9092")
 LONG_MAX = "9223372036854775807"
 MATCH = f"client_instance_id={'a' * 22}"
 

@@ -6,17 +6,23 @@ from datetime import datetime, timedelta
 import pytest
 
 from quotaflow.pipelines.feedback.configs.change import Operation
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import other_writers, restore_plan
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, FakeTables, ListJournal, applying, desired
+from ..fake_configs import (
+    PLAIN,
+    Clock,
+    DictConfigs,
+    FakeTables,
+    ListJournal,
+    applying,
+    desired,
+    planned,
+)
 
-PLAIN = Connection("b:9092")
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
@@ -38,7 +44,7 @@ LATER = NOON + timedelta(seconds=601)
 def written(configs: DictConfigs, *rows: object) -> Ledger:
     """The ledger once these rows are applied at noon, for ten minutes."""
     journal = ListJournal()
-    changes = plan(rows, NOON, PlanPolicy(lease_s=600), PLAIN).changes  # type: ignore[arg-type]
+    changes = planned(*rows).changes  # type: ignore[arg-type]
     applying(configs, journal).run("p1", changes)
     return journal.ledger
 
@@ -163,7 +169,7 @@ def test_an_entry_somebody_else_named_between_two_writes_of_ours_stays() -> None
     for value, prior in (("0:1", None), ("0:1,1:2,2:3", "0:1,1:2")):
         seen = PlanPolicy(lease_s=600, inputs_at={SNAPSHOT: clock.now})
         row = desired("t", **columns, config_value=value, prior_value=prior)
-        changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+        changes = planned(row, bounds=seen, ledger=journal.ledger, now=clock.now).changes
         applying(configs, journal, f"r{value}", clock).run("p", changes)
         clock.now += timedelta(hours=1)
         configs.configs[topic][LIST] = "0:1,1:2" if prior is None else "0:1,1:2,2:3"
@@ -184,7 +190,9 @@ def test_an_entry_that_we_named_anew_is_ours_since_then() -> None:
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     for _ in range(2):
         row = desired("t", **columns, config_value="0:1")
-        changes = plan([row], clock.now, PlanPolicy(inputs_at={SNAPSHOT: clock.now}), PLAIN).changes
+        changes = planned(
+            row, bounds=PlanPolicy(inputs_at={SNAPSHOT: clock.now}), now=clock.now
+        ).changes
         applying(configs, journal, f"r{clock.now}", clock).run("p", changes)
         configs.configs.clear()
         clock.now += timedelta(hours=1)

@@ -5,15 +5,12 @@ import pytest
 
 from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.journal import to_record, to_row
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import frozen_plans
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
 
 from ....delta_tables import NOON
-from ..fake_configs import DictConfigs, ListJournal, applying, desired
+from ..fake_configs import DictConfigs, ListJournal, applying, desired, planned
 
 LIST = "leader.replication.throttled.replicas"
 ROWS = [
@@ -22,10 +19,6 @@ ROWS = [
     desired("removed", config_value=None, prior_value="5"),
     desired("t", entity_type="topic", config_key=LIST, config_value="0:1"),
 ]
-
-
-def planned(*rows: DesiredConfig) -> Plan:
-    return plan(rows, NOON, PlanPolicy(), Connection("b:9092"))
 
 
 @pytest.mark.parametrize("row", ROWS)

@@ -6,27 +6,25 @@ from typing import Any
 import yaml
 
 from quotaflow.pipelines.feedback.configs.change import Plan
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import other_writers, strimzi
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 
 from ....cases import cases
 from ....delta_tables import NOON
-from ..fake_configs import FakeTables, desired
+from ..fake_configs import FakeTables, desired, planned
 
 OPERATOR = "strimzi (User:op (op), ALTER_CLIENT_QUOTAS)"
 RATE = "leader.replication.throttled.rate"
 PERCENTAGE = {"config_key": "request_percentage"}
 
 
-def planned(*rows: Any, operator: str | None = OPERATOR) -> Plan:
+def operated(*rows: Any, operator: str | None = OPERATOR) -> Plan:
     bounds = PlanPolicy(user_operator=operator)
-    return plan(rows, NOON, bounds, Connection("b:9092"))
+    return planned(*rows, bounds=bounds)
 
 
 def test_a_quota_of_a_user_is_a_fragment_and_no_change() -> None:
-    made = planned(
+    made = operated(
         desired("CN=alice"),
         desired("CN=alice", config_value="12.1", **PERCENTAGE),
         desired("bob", config_value="0.02", **PERCENTAGE),
@@ -44,7 +42,7 @@ def test_a_quota_of_a_user_is_a_fragment_and_no_change() -> None:
 
 
 def test_what_a_kafka_user_cannot_have_is_a_comment() -> None:
-    made = planned(
+    made = operated(
         desired("a", entity_client_id="c\nd"),
         desired("b", config_value=None, prior_value="9"),
         desired("c\n- d: {}"),
@@ -60,7 +58,7 @@ def test_what_a_kafka_user_cannot_have_is_a_comment() -> None:
 
 
 def test_without_the_operator_quotas_are_changes() -> None:
-    made = planned(desired(), operator=None)
+    made = operated(desired(), operator=None)
     assert (len(made.changes), made.fragments) == (1, ())
 
 

@@ -11,17 +11,15 @@ from quotaflow.pipelines.feedback.configs import cluster_facts
 from quotaflow.pipelines.feedback.configs.change import RESTORE, SUBTRACT, Change, Operation
 from quotaflow.pipelines.feedback.configs.cluster_facts import ClusterFacts
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
 from quotaflow.pipelines.feedback.planning import trusted_bounds
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 
 BYTES, CONNECTIONS, IDS = "producer_byte_rate", "connection_creation_rate", "producer_ids_rate"
 RATE = "leader.replication.throttled.rate"
@@ -74,7 +72,7 @@ def written(
         if row.prior_value is not None:
             configs.configs.setdefault(row.entity, {})[row.config_key] = row.prior_value
     policy = PlanPolicy(lease_s=600, max_step_factor=1e9)
-    made = plan(rows, clock.now, policy, Connection("b:9092"), journal.ledger)
+    made = planned(*rows, bounds=policy, ledger=journal.ledger, now=clock.now)
     distrust = distrusting(context.of_plans(conf).trusted, configs, journal.ledger, clock)
     writer = applying(configs, journal, "r", clock, distrust=distrust)
     return writer.run(made.plan_id, made.changes), configs
@@ -178,7 +176,7 @@ def test_what_conf_allows_is_written(case: str) -> None:
 
 def test_a_plan_names_the_bound_before_apply_does() -> None:
     policy = PlanPolicy(lease_s=600, trusted=context.of_plans(CONF).trusted)
-    made = plan([limit("127.0.0.1"), limit("10.0.0.7")], NOON, policy, Connection("b:9092"))
+    made = planned(limit("127.0.0.1"), limit("10.0.0.7"), bounds=policy)
     assert [change.entity.entity_name for change in made.changes] == ["10.0.0.7"]
     assert "(loopback)" in made.blocked[0].reason
 
@@ -241,7 +239,7 @@ def test_raises_of_one_run_share_it_too_and_no_config_is_written_twice() -> None
     rows = [advised("2000000", "1000000", name=name, direction="raise") for name in "abc"]
     outcomes, _ = written(rows, conf)
     assert [outcome.step for outcome in outcomes].count("refused") == 1
-    (change,) = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
+    (change,) = planned(limit("10.0.0.7")).changes
     bounds = context.of_plans(CONF).trusted
     why = trusted_bounds.problem([change, change], {}, bounds, Ledger(), NOON)
     assert why == "one config has two changes"
@@ -301,7 +299,7 @@ def test_hosts_that_resolve_are_addresses_and_the_least_default_counts() -> None
 
 
 def test_a_ledger_without_records_bounds_nothing_by_itself() -> None:
-    change = plan([limit("10.0.0.7")], NOON, PlanPolicy(), Connection("b:9092")).changes
+    change = planned(limit("10.0.0.7")).changes
     assert (
         trusted_bounds.problem(change, {}, context.of_plans(CONF).trusted, Ledger(), NOON) is None
     )

@@ -24,14 +24,13 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.planning import guards, restore_plan
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius, Room
 from quotaflow.pipelines.feedback.planning.guards import RESULT_TABLES, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 
 from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, planned
 
 ADVISED, EXCLUDED = ("dave", "erin"), "vip"
 PROTECTED, OF_BROKER, LISTED = "10.0.0.9", "10.0.0.1", "127.0.0.5"
@@ -114,7 +113,7 @@ class TableWriter:
         rows = [self._row() for _ in range(self.dice.randrange(1, 9))]
         ledger, now = self.journal.ledger, self.clock.now
         policy = self._policy()
-        made = plan(rows, now, policy, _PLAIN, ledger)
+        made = planned(*rows, bounds=policy, ledger=ledger, now=now)
         room = None
         if self.dice.random() < 0.4:
             forged = [self._forged(row) for row in rows]

@@ -7,14 +7,12 @@ import pytest
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.configs.change import RENEW, SET, FrozenPlan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.outcome import ALREADY_SET
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
 from quotaflow.pipelines.feedback.runs.apply_run import still_fitting
 
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
@@ -24,7 +22,7 @@ EVE = LaterWriter("User:eve (kafka-reassign-partitions) at noon", SET, "0:1")
 
 def frozen(journal: ListJournal, clock: Clock, *rows: DesiredConfig) -> FrozenPlan:
     bounds = PlanPolicy(lease_s=600, inputs_at={SNAPSHOT: clock.now})
-    made = plan(rows, clock.now, bounds, Connection("b:9092"), journal.ledger)
+    made = planned(*rows, bounds=bounds, ledger=journal.ledger, now=clock.now)
     return FrozenPlan(made, clock())
 
 

@@ -21,8 +21,8 @@ from quotaflow.udfs.rules.subscription_safety import LiveClient
 from ....cases import cases
 from ....delta_tables import NOON
 from ....schemas.views.view_tables import make_tables_and_answers
-from ..fake_configs import desired
-from ..scene import Scene, planned
+from ..fake_configs import desired, planned
+from ..scene import Scene
 
 KEY = "producer_byte_rate"
 MALLORY = desired().entity
@@ -96,7 +96,7 @@ def test_a_plan_that_an_earlier_release_froze_on_a_removed_view_is_not_applied(
     scene: Scene,
 ) -> None:
     make_tables_and_answers(scene.warehouse, {})
-    approved_plan = FrozenPlan(planned([desired(**PROXY), desired("eve")]), NOON)
+    approved_plan = FrozenPlan(planned(desired(**PROXY), desired("eve")), NOON)
     with pytest.raises(FeedbackError, match="on producer_id_proxies, which this release does not"):
         apply_run.dry_run(context.from_conf(scene.conf), approved_plan, NOON)
     with pytest.raises(FeedbackError, match="plan again"):
@@ -238,7 +238,7 @@ def test_the_command_shows_what_a_killed_apply_left(
 def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bounds(
     scene: Scene, value: str, operand: str
 ) -> None:
-    (change,) = planned([desired()]).changes
+    (change,) = planned(desired()).changes
     altered = replace(change, value=value, operation=Operation(SET, operand))
     make_tables_and_answers(scene.warehouse, {})
     with pytest.raises(FeedbackError, match=r"plan \w+: user mallory .* = 0 must be over 0"):
@@ -249,7 +249,7 @@ def test_a_frozen_plan_whose_rows_somebody_altered_is_not_applied_past_its_bound
 
 def test_a_frozen_plan_that_would_harm_who_is_there_now_is_not_applied(scene: Scene) -> None:
     """While an approval holds, clients may start that were not there when it was given."""
-    approved_plan = FrozenPlan(planned(subscription()), NOON)
+    approved_plan = FrozenPlan(planned(*subscription()), NOON)
     consumer = LiveClient(Client(ID, "c", "librdkafka", "2.5.0", "h"), "consumer")
     seen(scene, resources={})
     metric = "org.apache.kafka.producer.*"

@@ -11,13 +11,9 @@ from contextlib import contextmanager
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
-from tests.delta_tables import NOON
-from tests.pipelines.feedback.fake_configs import DictConfigs, desired, file_leases
+from tests.pipelines.feedback.fake_configs import DictConfigs, desired, file_leases, planned
 
 
 @contextmanager
@@ -37,7 +33,7 @@ def main() -> None:
     exclusive_section.open_cluster = open_cluster  # type: ignore[assignment]
     exclusive_section.open_leases = file_leases
     conf = config.load(overrides=[f"warehouse.path={sys.argv[1]}"])
-    changes = plan([desired()], NOON, PlanPolicy(lease_s=600), Connection("b:9092")).changes
+    changes = planned(desired()).changes
     with exclusive_section.acquired(
         context.from_conf(conf).writes, print, on_step=passed
     ) as section:

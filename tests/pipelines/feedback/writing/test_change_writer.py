@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.configs.change import Change
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.ledger import (
     DONE,
     MOVED,
@@ -23,15 +22,12 @@ from quotaflow.pipelines.feedback.ledger.ledger import (
 from quotaflow.pipelines.feedback.ledger.outcome import ALREADY_SET, OPEN
 from quotaflow.pipelines.feedback.planning import restore_plan
 from quotaflow.pipelines.feedback.planning.guards import SNAPSHOT, PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from ....cases import cases
-from ....delta_tables import NOON
-from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired
+from ..fake_configs import PLAIN, Clock, DictConfigs, ListJournal, applying, desired, planned
 
-PLAIN = Connection("b:9092")
 BOUNDS = PlanPolicy(lease_s=600, max_step_factor=1e9)
 KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
@@ -44,7 +40,7 @@ class CrashError(Exception):
 
 
 def changes(*rows: DesiredConfig) -> tuple[Change, ...]:
-    return plan(rows, NOON, BOUNDS, PLAIN).changes
+    return planned(*rows, bounds=BOUNDS).changes
 
 
 def of_topic(value: str | None, prior: str | None) -> DesiredConfig:
@@ -371,7 +367,9 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
                     current = configs.configs[MALLORY].get(KEY)
                     row = desired(config_value=f"{act[1]}000", prior_value=current)
                     seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
-                    planned_changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+                    planned_changes = planned(
+                        row, bounds=seen, ledger=journal.ledger, now=clock.now
+                    ).changes
                     run.run(f"p{number}", planned_changes)
                 else:
                     give_back(run, configs, journal, clock, everything=bool(act[1]))
@@ -422,7 +420,9 @@ def test_however_late_our_writes_are_made_what_stood_before_them_all_is_given_ba
                 config_value=f"{argument}000", prior_value=configs.configs[MALLORY].get(KEY)
             )
             seen = replace(BOUNDS, inputs_at={SNAPSHOT: clock()})
-            planned_changes = plan([row], clock.now, seen, PLAIN, journal.ledger).changes
+            planned_changes = planned(
+                row, bounds=seen, ledger=journal.ledger, now=clock.now
+            ).changes
             run.run(f"p{number}", planned_changes)
             if isinstance(to, Silent) and to.late:
                 lost.append((clock.now, to))

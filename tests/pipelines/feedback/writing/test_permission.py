@@ -8,17 +8,13 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.errors import FeedbackError
-from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.configs.live_configs import LiveConfigs
-from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section, write_conf
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 
-from ....delta_tables import NOON
-from ..fake_configs import desired
+from ..fake_configs import desired, planned
 
 FORBIDDEN = "feedback.may_write=false"
 
@@ -66,7 +62,7 @@ def test_no_request_that_alters_the_cluster_is_sent(may_write: bool) -> None:
 
     conf = config.load(overrides=[f"feedback.may_write={str(may_write).lower()}"])
     configs = LiveConfigs(ClusterState(context.from_conf(conf).writes.guarded(send)))
-    changes = plan([desired()], NOON, PlanPolicy(), Connection("b:9092")).changes
+    changes = planned(desired()).changes
     with pytest.raises(InterruptedError):
         configs.refusal(changes)
     with pytest.raises(InterruptedError if may_write else FeedbackError):
