@@ -27,6 +27,7 @@ from quotaflow.pipelines.report.section import (
     moment,
     nothing,
     number,
+    seconds,
     section_of,
     text,
 )
@@ -42,7 +43,7 @@ CHECKED = (
     text("side", "side"),
     text("broker", "broker_id"),
     number("rate", "rate", texts.rate),
-    number("for", "age_s", lambda age_s: texts.duration(age_s and age_s * 1e3)),
+    seconds("for", "age_s"),
     text("set by", "set_by"),
 )
 

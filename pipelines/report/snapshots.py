@@ -14,6 +14,7 @@ from quotaflow.pipelines.report.section import (
     grid,
     moment,
     number,
+    seconds,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -39,10 +40,6 @@ def _limit(row: Row) -> str:
     return texts.rate(row["quota"]) if is_bytes else texts.number(row["quota"])
 
 
-def _eta(row: Row) -> str:
-    return "" if row["eta_s"] is None else texts.duration(row["eta_s"] * 1e3)
-
-
 _QUOTA_COLUMNS = (
     GridColumn("who shares it", _entity),
     text("quota", "config_key"),
@@ -57,7 +54,7 @@ _MOVE_COLUMNS = (
     number("has", "size_bytes", texts.size),
     number("left", "bytes_left", texts.size),
     number("pace", "bytes_per_s", texts.rate),
-    GridColumn("time left", _eta, NUMBER),
+    seconds("time left", "eta_s"),
     moment("seen since (UTC)", "first_seen_at"),
 )
 _LEFTOVER_COLUMNS = (
@@ -66,7 +63,7 @@ _LEFTOVER_COLUMNS = (
     text("name", "entity_name"),
     text("config", "config_key"),
     text("value", "config_value"),
-    number("for", "age_s", lambda age_s: texts.duration(age_s * 1e3)),
+    seconds("for", "age_s"),
 )
 
 

@@ -19,6 +19,7 @@ from quotaflow.pipelines.report.section import (
     grid,
     moment,
     number,
+    seconds,
     text,
 )
 from quotaflow.pipelines.terminal import texts
@@ -194,7 +195,7 @@ _LAGS = Listing(
         text("topic", "topic"),
         number("partition", "partition"),
         number("lag in records", "lag"),
-        number("for", "lag_s", lambda lag_s: texts.duration(lag_s and lag_s * 1e3)),
+        seconds("for", "lag_s"),
         text("trend", "trend"),
         text("read by", "client_id"),
         moment("as of (UTC)", "position_known_at"),
