@@ -17,7 +17,7 @@ A file of schemas/views begins with a head. One query follows:
 tables of higher levels may be missing. Columns stand in the order of the query. `empty` is for a
 view that is rightly without rows where all goes well: it says when. `history` names the facts and
 results of which the view needs rows of any time. Of all others it needs the rows of the time that
-is asked about, and of an hour before it.
+is asked about, and some before it (pipelines/areas/scope.py).
 """
 
 import re

@@ -315,7 +315,7 @@ def _degraded(row: Row) -> Finding:
         if row[column] is not None and row[f"usual_{column}"] is not None
     ]
     # Beside that: it is no sign of it.
-    shrunk = row["shrunk_partitions"]
+    shrunk = row["shrunk_partitions"] or 0
     least = f"; {counted(shrunk, 'partition is', 'partitions are')} down to min.insync.replicas"
     return BROKER_SLOW.of_row(
         row,

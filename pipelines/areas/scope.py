@@ -15,13 +15,14 @@ from quotaflow.pipelines.areas.question import (
 )
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.levels import ADMIN_API, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.udfs.rules.principal_name import bare
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.subject import Subject
     from quotaflow.pipelines.config import Conf
-    from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.reader import Reader
 
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
@@ -29,13 +30,18 @@ MAX_ROWS_OF_NAME = 200
 """Rows of a question about a name: a client can have any number of client ids."""
 MAX_POINTS = 120
 """A line of a chart has at most this many points; a longer time gets longer steps."""
-DAY, MARGIN = timedelta(days=1), timedelta(hours=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+FACTS_MARGIN, RESULTS_MARGIN = timedelta(minutes=15), timedelta(hours=1)
+"""What views need before the time asked about: clients push each five minutes, and a counter grew
+since the push before."""
 
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
 _WEIGHTED = """
 SELECT 1 FROM requests
-WHERE cluster_id = {cluster} AND event_time >= {since} AND weight > 1 LIMIT 1
+WHERE cluster_id = {cluster} AND event_time >= {last_hour} AND weight > 1 LIMIT 1
 """
+_LAST = "SELECT max({time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
+_ANY = "SELECT 1 FROM {table} WHERE cluster_id = {{cluster}} AND event_time >= {start} LIMIT 1"
 _EXTENT = """
 SELECT min({time}) AS first, max({time}) AS last FROM {table}
 WHERE cluster_id = {{cluster}} AND {time} >= {{since}}
@@ -134,9 +140,10 @@ class Scope:
             return []
 
     @property
-    def _views_since(self) -> datetime:
-        """The time from which on views have rows: many are about the last day."""
-        return min(self.since, self.until - DAY) - MARGIN
+    def _views_since(self) -> Since:
+        """The times from which on views read: many are about the last day of results."""
+        day = min(self.since, self.until - DAY)
+        return Since(self.since - FACTS_MARGIN, day - RESULTS_MARGIN)
 
     @property
     def is_recent(self) -> bool:
@@ -152,6 +159,7 @@ class Scope:
             "since": literal(self.since),
             "until": literal(self.until),
             "day": literal(self.until - DAY),
+            "last_hour": literal(max(self.since, self.until - HOUR)),
             "limit": str(MAX_ROWS_OF_NAME if self.about else MAX_ROWS),
             **(self._of_name(self.about) if self.about else NO_NAME),
         }
@@ -197,6 +205,14 @@ class Scope:
         (row,) = self.rows(_EXTENT.format(time=time, table=table))
         return row["first"], row["last"]
 
+    def last(self, table: str) -> datetime | None:
+        """The last time of a table's rows of any time."""
+        from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415  imports pyarrow
+
+        (row,) = self.rows(_LAST.format(time=TABLES[table].time, table=table))
+        last: datetime | None = row["last"]
+        return last
+
     def step_s(self, table: str, min_s: int = 1) -> int:
         """The length of a step on a time axis, so that a line has at most MAX_POINTS points."""
         first, last = self.extent(table)
@@ -219,7 +235,10 @@ class Scope:
 
     @property
     def level(self) -> str:
-        """The highest level of which these tables have rows of the cluster in this time."""
+        """The highest level of which these tables have rows of the cluster in this time.
+
+        A log is sampled as it was in the last hour.
+        """
         if self.has_log:
             return SAMPLED_LOG if self.rows(_WEIGHTED) else WHOLE_LOG
         return TELEMETRY if self._has_rows("telemetry_pushes") else ADMIN_API
@@ -230,4 +249,8 @@ class Scope:
         return self._has_rows("requests")
 
     def _has_rows(self, table: str) -> bool:
-        return self.reader.is_made(table) and self.extent(table)[1] is not None
+        if not self.reader.is_made(table):
+            return False
+        # Most have rows in the last hour, and all files of a day take long to open.
+        starts = ("{last_hour}", "{since}")
+        return any(self.rows(_ANY.format(table=table, start=start)) for start in starts)

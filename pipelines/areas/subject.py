@@ -2,8 +2,9 @@
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.areas.question import any_of
@@ -18,6 +19,7 @@ MAX_CLIENTS = 20
 """Clients of a topic, group or address that count: those with most requests or bytes."""
 
 _MAX_NAMES = 10_000
+_TO_LAST_HOUR = timedelta(hours=23)
 _PRINCIPALS = ("quota_usage", "producer_id_rates", "client_coverage", "config_alterations")
 _PRINCIPAL = (
     "SELECT principal FROM {table} WHERE {{of_cluster}} AND {of_time} AND principal IS NOT NULL"
@@ -46,13 +48,13 @@ _OF_REQUESTS = (
     'SELECT principal, client_id, max(group_id = {name}) AS "group", '
     'max(transactional_id = {name}) AS "transactional id", '
     "max({is_address}) AS address, count(*) AS n FROM requests "
-    "WHERE {of_cluster} AND replica_id IS NULL AND {of_day} AND (group_id = {name} OR "
+    "WHERE {of_cluster} AND replica_id IS NULL AND {of_requests} AND (group_id = {name} OR "
     "transactional_id = {name} OR {is_address}) "
     f"GROUP BY principal, client_id ORDER BY n DESC, principal, client_id LIMIT {MAX_CLIENTS}"
 )
 _OF_METRICS = (
     "SELECT DISTINCT principal, client_id FROM client_metrics "
-    f"WHERE {{of_cluster}} AND {{of_time}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
+    f"WHERE {{of_cluster}} AND {{of_metrics}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
 )
 _GROUP = "SELECT 1 AS n FROM groups WHERE {of_cluster} AND group_id = {name} LIMIT 1"
 _OF_INSTANCE = (
@@ -104,23 +106,18 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """The queries for one name in one cluster: in rows from `day` on, or of any time."""
+    """The queries for one name in one cluster.
+
+    `of_requests`, `of_metrics` and `of_time` are the conditions for the times of rows of requests,
+    client metrics and results.
+    """
 
     reader: Reader
     of_cluster: str
     name: str
-    day: datetime
-    of_any_time: bool
-
-    @property
-    def of_time(self) -> str:
-        """The condition for rows of facts and results."""
-        return "true" if self.of_any_time else self.of_day
-
-    @property
-    def of_day(self) -> str:
-        """The same for facts of which a name is sought on one day only: there are too many."""
-        return f"event_time >= {literal(self.day)}"
+    of_requests: str
+    of_metrics: str
+    of_time: str
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -135,7 +132,8 @@ class _Lookup:
             sql.format(
                 of_cluster=self.of_cluster,
                 of_time=self.of_time,
-                of_day=self.of_day,
+                of_requests=self.of_requests,
+                of_metrics=self.of_metrics,
                 name=literal(self.name),
                 is_address=any_of("client_address", self.addresses),
                 **others,
@@ -152,14 +150,20 @@ class _Lookup:
 
 
 def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subject:
-    """Look the name up in all its meanings, from `day` on, else at any time.
+    """Look the name up in all its meanings: in results of the day, and facts of its last hour.
 
-    Raises UnknownNameError if it has none.
+    A name that has none there is sought in facts of the day, then at any time; in requests, of
+    which there are too many, only in the day. Raises UnknownNameError if it has none.
     """
+    of_day, of_hour = (f"event_time >= {literal(each)}" for each in (day, day + _TO_LAST_HOUR))
+    for times in ((of_hour, of_hour, of_day), (of_day, of_day, of_day)):
+        with suppress(UnknownNameError):
+            return _resolved(_Lookup(reader, of_cluster, name, *times))
+    lookup = _Lookup(reader, of_cluster, name, of_day, "true", "true")
     try:
-        return _resolved(_Lookup(reader, of_cluster, name, day, of_any_time=False))
+        return _resolved(lookup)
     except UnknownNameError:
-        return _resolved(_Lookup(reader, of_cluster, name, day, of_any_time=True))
+        raise UnknownNameError(_unknown(lookup)) from None
 
 
 def _resolved(lookup: _Lookup) -> Subject:
@@ -175,7 +179,7 @@ def _resolved(lookup: _Lookup) -> Subject:
         *(f"topic {topic}" for topic in topics),
     ]
     if not meanings:
-        raise UnknownNameError(_unknown(lookup) if lookup.of_any_time else name)
+        raise UnknownNameError(name)
     clients = dict.fromkeys(client for _, client in others if client is not None)
     clients |= dict.fromkeys(_of_topics(lookup, topics))
     is_group = any(meaning.startswith("group ") for meaning, _ in others)

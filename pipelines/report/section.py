@@ -98,8 +98,7 @@ def nothing(scope: Scope, table: str) -> str:
     """Why a table has no rows in this report, and the command that would add some."""
     declared = TABLES[table]
     if scope.reader.is_made(table):
-        sql = f"SELECT max({declared.time}) AS last FROM {table} WHERE cluster_id = {{cluster}}"
-        last = scope.rows(sql)[0]["last"]
+        last = scope.last(table)
         if last is not None:
             return (
                 f"{table} has no rows since {texts.moment(scope.since)} UTC, where this report "

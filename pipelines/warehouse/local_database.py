@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,8 +26,9 @@ from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import FACTS, TABLES
 from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import dataset, files_sql
 from quotaflow.udfs.engine.rule import Files
@@ -68,7 +68,7 @@ class LocalDatabase:
     memory_mb: int
     timeout_s: int
     empty: frozenset[str] = frozenset()
-    since: datetime | None = None
+    since: Since | None = None
     opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
@@ -89,12 +89,13 @@ class LocalDatabase:
                 self.opened.setdefault(name, self.place.open(name))
             return self.opened[name]
 
-    def open(self, names: frozenset[str], without: Iterable[str] = ()) -> None:
+    def open(self, names: frozenset[str], without: Iterable[str] = ()) -> set[str]:
         """Make sure that the database has these tables and views, and all that the views read.
 
-        Tables `without` are left out if no view needs them: `read` has some of their rows. A table
-        that does not exist is empty if the views can do without it. Raises NeverMadeError for
-        another one, and ConfigError for one of another schema version or that DuckDB cannot read.
+        Tables `without`, of which `read` is to have some rows, are left out if no view needs them;
+        returns those. A table that does not exist is empty if the views can do without it. Raises
+        NeverMadeError for another one, and ConfigError for one of another schema version or that
+        DuckDB cannot read.
         """
         for name in views.required(names):
             if name not in self.empty and not self.is_made(name):
@@ -109,10 +110,11 @@ class LocalDatabase:
             for name in (name for name in TABLES if name in whole):
                 self._add(name, partial(self._table_sql, name))
             for name in sorted(within):
-                self._add(WITHIN.format(name), partial(self._rows_since, name))
+                self._add(WITHIN.format(name), partial(self._rows_since, name, self.since))
             for view in (views.load()[name] for name in needed_views):
                 events = views.events(view) if self.since else frozenset()
                 self._add(view.name, partial(in_duckdb, view.sql, events))
+        return {*without} - whole
 
     def open_existing(self, names: Iterable[str]) -> None:
         """The same for those of the tables that exist, and views that read only these."""
@@ -177,10 +179,11 @@ class LocalDatabase:
             cursor.execute(f'CREATE VIEW "{name}" AS {text}').fetchall()
             self._made.add(name)
 
-    def _rows_since(self, name: str) -> str:
+    def _rows_since(self, name: str, since: Since | None) -> str:
         """SQL for the rows of a table that views are about."""
-        rows = self._table_sql(name, Bounds(self.since))
-        return f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(self.since)}"
+        start = None if since is None else since.facts if name in FACTS else since.results
+        rows = self._table_sql(name, Bounds(start))
+        return f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
 
     def _table_sql(
         self,

@@ -1,18 +1,17 @@
 """Reads Delta tables and views of a folder or an object store without a JVM, by SQL of DuckDB."""
 
+import json
 import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import ddl
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from quotaflow.pipelines.warehouse.delta_files import RecordedExtent
     from quotaflow.pipelines.warehouse.local_database import LocalDatabase
+    from quotaflow.pipelines.warehouse.time_ranges import Since
 
 _NO_COLUMN = re.compile(r'column "([^"]+)" not found')
 _CANDIDATES = re.compile(r"Candidate bindings: (.*)")
@@ -41,7 +41,7 @@ class Reader:
 
     warehouse: Warehouse
     empty: frozenset[str] = frozenset()
-    _databases: "dict[datetime | None, LocalDatabase]" = field(
+    _databases: "dict[Since | None, LocalDatabase]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     _opening: threading.Lock = field(
@@ -59,14 +59,14 @@ class Reader:
     def _database(self) -> "LocalDatabase":
         return self._since(None)
 
-    def _since(self, since: datetime | None) -> "LocalDatabase":
+    def _since(self, since: "Since | None") -> "LocalDatabase":
         """The database whose views are about the time from then on; all have the same versions."""
         with self._opening:
             if since not in self._databases:
                 self._databases[since] = self._opened(since)
             return self._databases[since]
 
-    def _opened(self, since: datetime | None) -> "LocalDatabase":
+    def _opened(self, since: "Since | None") -> "LocalDatabase":
         from quotaflow.pipelines.warehouse.local_database import (  # noqa: PLC0415  imports DuckDB
             LocalDatabase,
         )
@@ -100,10 +100,11 @@ class Reader:
         with engine_errors(table):
             return str(self._database.table(table).metadata().id)
 
-    def types(self, table: str) -> dict[str, str]:
-        """The type of each column of the live table, as `ddl.live_types`."""
+    def types(self, table: str) -> dict[str, Any]:
+        """The type of each column of the live table, in Delta's JSON schema."""
         with engine_errors(table):
-            return ddl.live_types(self._database.table(table))
+            schema = json.loads(self._database.table(table).schema().to_json())
+        return {column["name"]: column["type"] for column in schema["fields"]}
 
     def columns(self, name: str) -> list[str]:
         """Columns of a table or view: the declared ones that the live table has, in their order."""
@@ -142,7 +143,7 @@ class Reader:
                 raise ConfigError(str(error)) from None
             return delta_files.recorded_extent(table, place.path(name), time)
 
-    def query(self, sql: str, since: datetime | None = None) -> "pa.RecordBatchReader":
+    def query(self, sql: str, since: "Since | None" = None) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 
         With `since`, its views are about the time from then on. Raises ConfigError for a text that
@@ -157,10 +158,10 @@ class Reader:
             names = [*TABLES, *views.load()]
             database = self._since(since)
             database.open_existing(names if query.describes_all else query.perhaps)
-            database.open(query.names, query.bounds)
-            return database.read(sql, query.bounds)
+            bounded = database.open(query.names, query.bounds)
+            return database.read(sql, {name: query.bounds[name] for name in bounded})
 
-    def rows(self, sql: str, since: datetime | None = None) -> list[dict[str, Any]]:
+    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""
         with engine_errors(sql):
             return rows_of(self.query(sql, since).read_all())

@@ -62,6 +62,14 @@ class TimeRange:
         return low if self.end is None else f"({low} AND {date} <= date'{self.end.date()}')"
 
 
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The times from which on views read facts, of which there are most, and results."""
+
+    facts: datetime
+    results: datetime
+
+
 EVER = TimeRange(datetime(1970, 1, 2, tzinfo=UTC))
 
 

@@ -95,7 +95,8 @@ TABLES: dict[str, Table] = {
 }
 """Facts, results, answers, snapshots and control tables."""
 
-EVENTS = frozenset({*_FACTS, *_FILLED, control.QUARANTINE.name})
+FACTS = frozenset({*_FACTS, control.QUARANTINE.name})
+EVENTS = FACTS | _FILLED.keys()
 """Facts and results: what a table of these says of a time, its rows of that time say."""
 
 

@@ -15,10 +15,12 @@ from pyarrow import parquet
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import QueryError, QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill
+from ...rows import LONG_AGO
 from ...schemas.views.view_tables import answered
 from .test_query_check import NO_QUERIES
 
@@ -93,7 +95,7 @@ def test_a_variable_of_python_is_no_table(reader: Reader) -> None:
     with pytest.raises(QuotaflowError):
         answered(reader, "SELECT * FROM requests_in_python")
     with pytest.raises(duckdb.Error):
-        reader._database.read("SELECT * FROM requests_in_python")
+        reader._database.read("SELECT * FROM requests_in_python", {})
     assert requests_in_python.num_rows == 1
 
 
@@ -239,7 +241,7 @@ def test_files_of_other_times_stay_closed(reader: Reader, fill: Fill) -> None:
     assert answered(reader, bounded) == [{"principal": "User:alice"}]
     # As its text says nothing of a time, the view has that which the caller asks about.
     of_view = "SELECT principal FROM client_answers"
-    since = late - timedelta(hours=1)
+    since = Since(late - timedelta(hours=1), LONG_AGO)
     assert reader.query(of_view, since).read_all().to_pylist() == [{"principal": "User:alice"}]
     for whole in ("SELECT principal FROM requests", of_view):
         with pytest.raises(QuotaflowError, match=r"magic bytes|Parquet"):
@@ -254,4 +256,7 @@ def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
     fill("requests", [{"event_time": NOON}, {"event_time": late}])
     sql = "SELECT count(*) AS n FROM client_answers UNION ALL SELECT count(*) FROM requests"
     assert answered(reader, sql) == [{"n": 3}, {"n": 3}]
-    assert reader.query(sql, late).read_all().to_pylist() == [{"n": 1}, {"n": 3}]
+    assert reader.query(sql, Since(late, late)).read_all().to_pylist() == [{"n": 1}, {"n": 3}]
+    # The bounds of a query are not those of its views.
+    bounded = f"{sql} WHERE event_time >= '{late}'"
+    assert answered(reader, bounded) == [{"n": 3}, {"n": 1}]
