@@ -27,7 +27,7 @@ class DeltaOffset:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A query's id, its newest batch, committed or not, and where that ends in its only source.
+    """A query's id, its newest batch, and where that ends in its only source.
 
     `kafka` has the next offset by topic and partition; None for another source.
     """
@@ -35,7 +35,6 @@ class Checkpoint:
     job: str
     query_id: str
     batch_id: int
-    is_done: bool
     kafka: Mapping[tuple[str, int], int] | None
     delta: DeltaOffset | None
     topic: Mapping[str, str] | None
@@ -94,7 +93,6 @@ def _at(path: Path, batch_id: int) -> Checkpoint:
         job=path.name,
         query_id=query_id(path),
         batch_id=batch_id,
-        is_done=(path / "commits" / str(batch_id)).is_file(),
         kafka=_kafka(source),
         delta=_delta(source),
         topic=_topic(path.with_suffix(".topic.json")),

@@ -52,7 +52,6 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
         _set_aside(checkpoint)
     if recorded != now:
         _start_file(checkpoint).unlink(missing_ok=True)
-    if recorded != now:
         state_files.replace(file, json.dumps(asdict(now)))
 
 

@@ -12,13 +12,12 @@ from quotaflow.pipelines.streaming.checkpoints import newest_batch
 class TopicPosition:
     """Where a query goes on: the next offset of each partition, and when that was planned (ms).
 
-    `cut_off` is the micro-batch that started and was not committed, `cut_off_ends` the offsets it
-    was to end at. Both are None if the last micro-batch was committed.
+    `cut_off_ends` are the offsets at which the micro-batch was to end that started and was not
+    committed. None if the last micro-batch was committed.
     """
 
     offsets: Mapping[int, int]
     planned_ms: int = 0
-    cut_off: int | None = None
     cut_off_ends: Mapping[int, int] | None = None
 
 
@@ -44,7 +43,7 @@ def _reached(checkpoint: Path, topic: str) -> TopicPosition | None:
         begins, planned_ms = _planned(checkpoint / "offsets" / str(newest - 1), topic)
     else:
         begins = _offsets((checkpoint / "sources" / "0" / "0").read_bytes().decode(), topic)
-    return TopicPosition(begins, planned_ms, newest, ends)
+    return TopicPosition(begins, planned_ms, ends)
 
 
 def _planned(file: Path, topic: str) -> tuple[Mapping[int, int], int]:
