@@ -1,29 +1,14 @@
-"""What is wrong with an answer to a consumer's fetch (KIP-392, cases 1 to 4): names and bounds.
+"""What is wrong with an answer to a consumer's fetch: bounds, and names of errors.
 
 A broker answers OFFSET_OUT_OF_RANGE where the offset is before its log start or past its log end.
 It does not say which, nor where those are. `schemas/results/fetch_faults.sql` decides.
 """
-
-UNCOMMITTED = "uncommitted_offset"
-"""Case 1: the offset is past the high watermark of this replica, so nothing is read."""
-UNAVAILABLE = "unavailable_offset"
-"""Case 2: the offset is past the end of this follower, and another replica has it."""
-TOO_SMALL = "offset_too_small"
-"""Case 3: the offset is before the log start of this replica."""
-TOO_LARGE = "offset_too_large"
-"""Case 4: the offset is past the end of the leader."""
-UNKNOWN = "out_of_range_unknown"
-REDIRECT_LOOP = "redirect_loop"
-"""One connection was sent to a replica for a partition so often that it must have come back."""
-SPIN = "out_of_range_spin"
-"""One connection requested the same offset, out of range, again and again."""
 
 LOOP_REDIRECTS = 3
 """In a minute. A consumer that follows asks the leader again only after metadata.max.age.ms."""
 SPIN_ANSWERS = 3
 """In a minute. A consumer tries once more at the leader, then resets its offset."""
 
-OUT_OF_RANGE = 1
 ERRORS = {
     -1: "unknown_server_error",
     2: "corrupt_message",

@@ -10,15 +10,22 @@ ever past an end that was reported in them.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quotaflow.udfs.rules.fetch_fault import (
-    ERRORS,
-    OUT_OF_RANGE,
-    TOO_LARGE,
-    TOO_SMALL,
-    UNAVAILABLE,
-    UNCOMMITTED,
-    UNKNOWN,
-)
+from quotaflow.udfs.rules.fetch_fault import ERRORS
+
+UNCOMMITTED = "uncommitted_offset"
+"""Case 1: the offset is past the high watermark of this replica, so nothing is read."""
+UNAVAILABLE = "unavailable_offset"
+"""Case 2: the offset is past the end of this follower, and another replica has it."""
+TOO_SMALL = "offset_too_small"
+"""Case 3: the offset is before the log start of this replica."""
+TOO_LARGE = "offset_too_large"
+"""Case 4: the offset is past the end of the leader."""
+UNKNOWN = "out_of_range_unknown"
+REDIRECT_LOOP = "redirect_loop"
+"""One connection was sent to a replica for a partition so often that it must have come back."""
+SPIN = "out_of_range_spin"
+"""One connection requested the same offset, out of range, again and again."""
+OUT_OF_RANGE = 1
 
 
 @dataclass(frozen=True, slots=True)

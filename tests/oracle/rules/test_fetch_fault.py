@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 from kafka import errors
 
-from quotaflow.udfs.rules import fetch_fault as rule
+from quotaflow.udfs.rules.fetch_fault import ERRORS
 
 from ...cases import cases
+from . import fetch_fault as rule
 from .fetch_fault import FetchAnswer, ReplicaOffsets, fault, leader, leader_has_offset
 
 LEADER, FOLLOWER, OTHER = 1, 2, 3
@@ -103,7 +104,7 @@ RENAMED_IN_KAFKA = {
 
 
 def test_errors_have_kafka_s_names() -> None:
-    for code, name in rule.ERRORS.items():
+    for code, name in ERRORS.items():
         kafka_name = vars(errors.for_code(code))["message"].lower()
         assert RENAMED_IN_KAFKA.get(kafka_name, kafka_name) == name
         assert fault(FetchAnswer(LEADER, code, 5), {}, None) == name

@@ -3,8 +3,9 @@
 import pytest
 
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.udfs.rules import fetch_fault as rule
+from quotaflow.udfs.rules.fetch_fault import ERRORS
 
+from ....oracle.rules import fetch_fault as rule
 from ....rows import Row, minute
 from .replica_rows import BEFORE, answered, computed, fetch, replica, seen
 
@@ -145,7 +146,7 @@ CASES: dict[str, tuple[list[Row], dict[str, list[Row]], dict[tuple[int, int, str
 def test_the_cases_have_each_fault_by_the_name_of_the_rule() -> None:
     faults = {fault for _, _, expected in CASES.values() for _, _, fault in expected}
     names = {rule.UNCOMMITTED, rule.UNAVAILABLE, rule.TOO_SMALL, rule.TOO_LARGE, rule.UNKNOWN}
-    assert faults >= names | {rule.REDIRECT_LOOP, rule.SPIN, rule.ERRORS[6]}
+    assert faults >= names | {rule.REDIRECT_LOOP, rule.SPIN, ERRORS[6]}
 
 
 @pytest.mark.parametrize("case", CASES)
