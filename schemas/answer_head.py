@@ -7,7 +7,8 @@
 
 An answer reads so much of a table before its newest row; tables that are not named it reads whole.
 After the comma is a setting, and what one of it is: it counts where a snapshot stored it.
-`expiry` is SQL for the time from which the rows differ though no input changed.
+`expiry` is SQL for the time from which the rows differ though no input changed. A proposal is an
+answer with a head of its own (`schemas/proposal_head.py`).
 """
 
 import re
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from quotaflow.schemas import derived, head
+from quotaflow.schemas import derived, head, proposal_head
 from quotaflow.schemas.head import HeadError
 from quotaflow.schemas.table import Table
 
@@ -56,8 +57,8 @@ def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
     """The answer of a file. Raises HeadError."""
     lines, sql = head.split(text)
     try:
-        fields = head.fields(lines, _FIELDS, _OPTIONAL)
-        head.one_of("kind", fields["kind"], (KIND,))
+        is_proposal = lines[:1] == [f"kind: {proposal_head.KIND}"]
+        fields = proposal_head.fields(lines) if is_proposal else _fields(lines)
         return AnswerHead(
             derived.table(name, fields, described),
             sql,
@@ -66,6 +67,12 @@ def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
         )
     except HeadError as error:
         raise HeadError(f"answer {name}: {error}") from None
+
+
+def _fields(lines: list[str]) -> head.Fields:
+    fields = head.fields(lines, _FIELDS, _OPTIONAL)
+    head.one_of("kind", fields["kind"], (KIND, proposal_head.KIND))
+    return fields
 
 
 def _lookback(entry: str) -> tuple[str, Lookback]:

@@ -127,7 +127,7 @@ _EVERY = (
         "changes_that_wait",
         changes.DESIRED,
         "priority entity_type entity_name config_key prior_value config_value reason_code "
-        "blocked_reason observed bound unit matching total subject",
+        "blocked_reason evidence subject",
     ),
     _rows(
         "changes_that_were_made",

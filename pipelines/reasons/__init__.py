@@ -20,6 +20,7 @@ from quotaflow.pipelines.reasons.wording import (
     cure,
     cut,
     name,
+    with_signals,
     worded,
     wordings,
 )
@@ -49,8 +50,6 @@ __all__ = [
     "wordings",
 ]
 
-reason = partial(worded, ("desired_configs", "reason_code"))
-"""Why a row of desired_configs asks for its value."""
 burst = partial(worded, ("producer_id_bursts", "cause"))
 """The numbers that show the cause of a burst: a row of producer_id_bursts or _advice."""
 recommendation = partial(worded, ("producer_id_advice", "recommended_by"))
@@ -83,10 +82,15 @@ def read_step(row: Row) -> str | None:
     return None if row["advice"] is None else _of_topic(("read_problems", "advice"), row)
 
 
+def reason(row: Row) -> str:
+    """Why a row of desired_configs asks for its value."""
+    return worded(("desired_configs", "reason_code"), with_signals(row))
+
+
 def blocked_reason(row: Row) -> str | None:
     """Why a row of desired_configs must not be planned; None where it can be."""
     place = "desired_configs", "blocked_reason"
-    return None if row["blocked_reason"] is None else worded(place, row)
+    return None if row["blocked_reason"] is None else worded(place, with_signals(row))
 
 
 def trade_off(row: Row) -> str | None:

@@ -4,6 +4,7 @@ In braces of a template stand:
 
 - `{topic}`: a cell as a name.
 - `{rate_per_s:1}`: a number with so many decimals; `{bytes:size}`: one in a form of `_FORMS`.
+- `{usage:unit}`: a signal with its unit, which `with_signals` has as `usage_unit`.
 - `{hosts|host}`, `{answers|batch was|batches were}`: a whole number with its noun.
 - `{UNIT}`: a phrase. The first of its cases that is true of the row is its text.
 
@@ -112,6 +113,16 @@ def worded(place: Place, row: Row) -> str:
     return cut(code) if wording is None else wording.words(row)
 
 
+def with_signals(row: Row) -> Row:
+    """A proposal with the value of each signal of its evidence, and its unit, as more columns.
+
+    A signal may have the name of a principal, so it never takes the place of what is there.
+    """
+    evidence = [*reversed(row.get("evidence") or ())]
+    values = {each["signal"]: each["value"] for each in evidence}
+    return {**{f"{each['signal']}_unit": each["unit"] for each in evidence}, **values, **row}
+
+
 def cut(text: object) -> str:
     """A text that a client chose: cut, and what does not print escaped."""
     shown = visible(str(text)[:MAX_NAME_CHARS])
@@ -139,6 +150,9 @@ def _shown(place: re.Match[str], row: Row) -> str:
         return f"{number} {noun(number, one, many)}"
     if cell is None:
         return UNKNOWN
+    if form == "unit":
+        unit = row[f"{column}_unit"]
+        return texts.fixed(float(cell), 1) + ("" if unit is None else f" {cut(unit)}")
     return _FORMS[form](float(cell)) if form else cut(cell)
 
 
@@ -197,16 +211,16 @@ def _seconds(row: Row) -> str:
 
 
 def _at_all_brokers(row: Row) -> str:
-    value, brokers = row["config_value"], row["total"]
+    value, brokers = row["config_value"], row["brokers"]
     return UNKNOWN if value is None or brokers is None else f"{float(value) * brokers:g}"
 
 
 _DERIVED: Mapping[str, tuple[Callable[[Row], str], tuple[str, ...]]] = {
     "OFFENDER": (
-        partial(accusation, offender="{subject}", ids="matching", cause="reason_detail"),
-        ("subject", "matching", "reason_detail"),
+        partial(accusation, offender="{subject}", ids="producer_ids", cause="reason_detail"),
+        ("subject", "producer_ids", "reason_detail"),
     ),
-    "OF_ALL_BROKERS": (_at_all_brokers, ("config_value", "total")),
+    "OF_ALL_BROKERS": (_at_all_brokers, ("config_value", "brokers")),
     "SECONDS": (_seconds, ("started_at", "ended_at")),
 }
 """Phrases that are computed, with the columns that they read."""

@@ -1,4 +1,4 @@
-"""Every reason code of the views, with its meaning and the columns that are its evidence."""
+"""Every reason code of the views, with its meaning and the numbers and names that show it."""
 
 from quotaflow.pipelines.reasons import Wording, wordings
 
@@ -8,15 +8,16 @@ _HEAD = """\
 This page is a reference for engineers who read a reason code in a view, a plan or the report. It
 answers: what does the code mean, and which columns show it?
 
-A view has a code, and columns with the numbers and names that are its evidence. `quotaflow plan`,
-`quotaflow why` and the report make sentences of both. In SQL, read the code and its evidence:
+A view has a code, and columns with the numbers and names that are its evidence; `desired_configs`
+has numbers as signals in one column, `evidence`. `quotaflow plan`, `quotaflow why` and the report
+make sentences of both. In SQL, read the code and its evidence:
 
 ```sql
 SELECT * FROM desired_configs ORDER BY priority, entity_type, entity_name, config_key
 ```
 
-`quotaflow ddl desired_configs` describes each column with its unit. Columns that are not evidence
-of a row's codes say nothing about it. A plan has reasons of its own too:
+`quotaflow ddl` describes each column, and each signal of an answer that proposes rows. Columns that
+are not evidence of a row's codes say nothing about it. A plan has reasons of its own too:
 [what a plan never does](../applying.md#what-a-plan-never-does).
 """
 

@@ -1,4 +1,4 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per cluster that takes producer_ids_rate (KIP-936) and where more principals
 --   offend under the default quota of conf than a plan may limit one by one
 -- area: producer_ids
@@ -7,28 +7,26 @@
 --   plan may set it.
 -- empty: where conf has no producer_ids.default_quota_per_s, where the cluster does not take the
 --   config, as stock Kafka, and where single limits do
--- key: cluster_id
--- time: since
--- clustering: since
 -- lookbacks:
 --   producer_id_rates: 14 d, plan.address_history_s * 2 s
--- columns:
---   from producer_id_offenders: cluster_id
---   quota_per_s DOUBLE: producer_ids_rate that is asked for, per user and broker
---   prior_value STRING: the default that is set in the last snapshot; null: none
---   offenders BIGINT: principals under the default that a plan may limit now
---   ids_per_s DOUBLE: new producer ids per second that they all took
---   max_entities BIGINT: how many a plan may limit one by one (plan.max_entities)
---   from producer_id_offenders: principal, source, cause
---   since TIMESTAMP: first second of an offender over the quota
---   from producer_id_offenders: harm, throttle_time_ms, forecast_bytes, bound_bytes, broker_id,
---     produce_p99_ms, usual_produce_p99_ms, fetch_p99_ms, usual_fetch_p99_ms, shrunk_partitions
---   other_principals BIGINT: principals that do not offend and have no producer_ids_rate of their
---     own, which took ids faster than the default in a second of the week (plan.address_history_s)
---   other_principal STRING: the fastest of them; null: none
---   other_rate_per_s DOUBLE: its greatest rate at one broker; null: none
---   from producer_id_offenders: history_s
---   blocked_reason STRING: why no plan may set it, as a code; null: one may
+-- evidence:
+--   quota_per_s (ids/s): producer_ids_rate that is asked for, per user and broker
+--   offenders (users): principals under the default that a plan may limit now
+--   max_entities (users): how many a plan may limit one by one (plan.max_entities)
+--   ids_per_s (ids/s): new producer ids that they all took
+--   throttle_time_ms (ms): longest throttle time that the quota would give the worst of them
+--   broker_id (node id): broker with the harm
+--   forecast_bytes (bytes): heap that ids will take there; null: the harm is latency
+--   bound_bytes (bytes): its bound; null: the harm is latency
+--   produce_p99_ms (ms): p99 of PRODUCE while clients waited there
+--   usual_produce_p99_ms (ms): its usual p99
+--   fetch_p99_ms (ms): p99 of consumer FETCH, without its wait
+--   usual_fetch_p99_ms (ms): its usual p99
+--   shrunk_partitions (partitions): partitions down to their min.insync.replicas
+--   recorded_s (s): how long requests have been recorded without a gap
+--   other_principals (principals): principals that do not offend and have no producer_ids_rate of
+--     their own, which took ids faster than the default in a second of plan.address_history_s;
+--     after it the fastest of them, by its name, with its greatest rate at one broker
 
 WITH policy AS (
     SELECT
@@ -135,34 +133,81 @@ others AS (
 
 SELECT
     worst.cluster_id,
-    worst.quota_per_s,
+    'user' AS entity_type,
+    CAST(NULL AS STRING) AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
+    'producer_ids_rate' AS config_key,
+    CASE
+        WHEN CAST(own_default.quota AS DOUBLE) <= worst.quota_per_s THEN own_default.quota
+        ELSE CAST(worst.quota_per_s AS STRING)
+    END AS config_value,
     own_default.quota AS prior_value,
-    counted.offenders,
-    counted.ids_per_s,
-    worst.max_entities,
-    worst.principal,
-    worst.source,
-    worst.cause,
+    'producer_ids_of_many' AS reason_code,
+    array(
+        struct('quota_per_s' AS signal, worst.quota_per_s AS value, 'ids/s' AS unit),
+        struct('offenders' AS signal, CAST(counted.offenders AS DOUBLE) AS value, 'users' AS unit),
+        struct(
+            'max_entities' AS signal,
+            CAST(worst.max_entities AS DOUBLE) AS value,
+            'users' AS unit
+        ),
+        struct('ids_per_s' AS signal, counted.ids_per_s AS value, 'ids/s' AS unit),
+        struct(
+            'throttle_time_ms' AS signal,
+            CAST(worst.throttle_time_ms AS DOUBLE) AS value,
+            'ms' AS unit
+        ),
+        struct('broker_id' AS signal, CAST(worst.broker_id AS DOUBLE) AS value, 'node id' AS unit),
+        struct(
+            'forecast_bytes' AS signal,
+            CASE worst.harm WHEN 'heap' THEN CAST(worst.forecast_bytes AS DOUBLE) END AS value,
+            'bytes' AS unit
+        ),
+        struct(
+            'bound_bytes' AS signal,
+            CASE worst.harm WHEN 'heap' THEN worst.bound_bytes END AS value,
+            'bytes' AS unit
+        ),
+        struct('produce_p99_ms' AS signal, worst.produce_p99_ms AS value, 'ms' AS unit),
+        struct('usual_produce_p99_ms' AS signal, worst.usual_produce_p99_ms AS value, 'ms' AS unit),
+        struct('fetch_p99_ms' AS signal, worst.fetch_p99_ms AS value, 'ms' AS unit),
+        struct('usual_fetch_p99_ms' AS signal, worst.usual_fetch_p99_ms AS value, 'ms' AS unit),
+        struct(
+            'shrunk_partitions' AS signal,
+            CAST(worst.shrunk_partitions AS DOUBLE) AS value,
+            'partitions' AS unit
+        ),
+        struct('recorded_s' AS signal, worst.history_s AS value, 's' AS unit),
+        struct(
+            'other_principals' AS signal,
+            CAST(coalesce(others.principals, 0) AS DOUBLE) AS value,
+            'principals' AS unit
+        ),
+        struct(
+            coalesce(others.principal, 'other_principal') AS signal,
+            others.rate_per_s AS value,
+            'ids/s' AS unit
+        )
+    ) AS evidence,
+    worst.cause AS reason_detail,
+    concat(worst.principal, ' as ', worst.source) AS subject,
+    'default_quota_proposals' AS evidence_table,
+    concat('quota_per_s=', CAST(worst.quota_per_s AS STRING)) AS evidence_key,
     counted.since,
-    worst.harm,
-    worst.throttle_time_ms,
-    worst.forecast_bytes,
-    worst.bound_bytes,
-    worst.broker_id,
-    worst.produce_p99_ms,
-    worst.usual_produce_p99_ms,
-    worst.fetch_p99_ms,
-    worst.usual_fetch_p99_ms,
-    worst.shrunk_partitions,
-    coalesce(others.principals, 0) AS other_principals,
-    others.principal AS other_principal,
-    others.rate_per_s AS other_rate_per_s,
-    worst.history_s,
+    10 AS priority,
     CASE
         WHEN others.principal IS NOT NULL THEN 'default_slows_others'
         WHEN worst.history_s < worst.address_history_s THEN 'default_history_short'
         WHEN policy.is_allowed = 0 THEN 'default_quota_off'
-    END AS blocked_reason
+    END AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    counted.ids_per_s AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM harmful AS worst
 INNER JOIN counted ON worst.cluster_id = counted.cluster_id
 INNER JOIN policy ON worst.cluster_id = policy.cluster_id

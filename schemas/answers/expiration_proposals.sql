@@ -1,42 +1,64 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per broker whose producer ids will take more heap than their bound, and whose
 --   producer.id.expiration.ms can be shorter without a cost to a producer that snapshots show (view
 --   producer_id_heap)
 -- area: producer_ids
 -- level: admin_api
 -- description: One row {per}.
--- key: cluster_id, broker_id
--- time: since
--- clustering: since
 -- lookbacks:
 --   active_producers: 14 d
 --   producer_id_uses: 14 d
 --   pipeline_progress: 14 d
--- columns:
---   from configs: cluster_id
---   broker_id INT: broker that leads the partitions
---   recommended_expiration_ms BIGINT: producer.id.expiration.ms that is asked for
---   prior_value STRING: the value that is set on the broker itself; null: none is set
---   expiration_ms BIGINT: its value now, from any source, in ms
---   least_expiration_ms BIGINT: the shortest that costs no live producer its id, in ms
---   forecast_bytes BIGINT: heap that ids will take, in bytes
---   bound_bytes DOUBLE: its bound by conf, in bytes
---   since TIMESTAMP: time of the last snapshot of producers
---   blocked_reason STRING: why no plan may set it, as a code; null: one may
+-- evidence:
+--   forecast_bytes (bytes): heap that ids will take at the broker
+--   bound_bytes (bytes): its bound by conf
+--   expiration_ms (ms): producer.id.expiration.ms now, from any source
+--   least_expiration_ms (ms): the shortest that costs no live producer its id
 
 SELECT
     heap.cluster_id,
-    heap.broker_id,
-    heap.recommended_expiration_ms,
+    'broker' AS entity_type,
+    CAST(heap.broker_id AS STRING) AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
+    'producer.id.expiration.ms' AS config_key,
+    CAST(heap.recommended_expiration_ms AS STRING) AS config_value,
     configs.config_value AS prior_value,
-    heap.expiration_ms,
-    heap.least_expiration_ms,
-    heap.forecast_bytes,
-    heap.bound_bytes,
+    'producer_ids_outlast_heap' AS reason_code,
+    array(
+        struct(
+            'forecast_bytes' AS signal,
+            CAST(heap.forecast_bytes AS DOUBLE) AS value,
+            'bytes' AS unit
+        ),
+        struct('bound_bytes' AS signal, heap.bound_bytes AS value, 'bytes' AS unit),
+        struct(
+            'expiration_ms' AS signal,
+            CAST(heap.expiration_ms AS DOUBLE) AS value,
+            'ms' AS unit
+        ),
+        struct(
+            'least_expiration_ms' AS signal,
+            CAST(heap.least_expiration_ms AS DOUBLE) AS value,
+            'ms' AS unit
+        )
+    ) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CAST(NULL AS STRING) AS subject,
+    'producer_id_heap' AS evidence_table,
+    concat('broker_id=', CAST(heap.broker_id AS STRING)) AS evidence_key,
     heap.snapshot_time AS since,
+    15 AS priority,
     CASE
         WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'expiration_not_managed'
-    END AS blocked_reason
+    END AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(heap.expiration_ms AS DOUBLE) AS quota_in_force,
+    CAST(heap.forecast_bytes AS DOUBLE) AS offence,
+    CAST(heap.least_expiration_ms AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM producer_id_heap AS heap
 LEFT JOIN current_configs AS configs
     ON heap.cluster_id = configs.cluster_id

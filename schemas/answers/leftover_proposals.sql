@@ -1,4 +1,4 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per replication throttle that is left over by snapshots alone (view
 --   throttle_leftovers), in a cluster without a request log of the last day
 -- area: replication
@@ -6,21 +6,10 @@
 -- description: Nobody knows there who set it, so a plan removes it only if conf's
 --   replication.remove_leftovers allows it.
 -- empty: where nothing is left over, or a request log shows who set it
--- key: cluster_id, entity_type, entity_name, config_key
--- time: since
--- clustering: since, entity_name
 -- lookbacks:
 --   pipeline_progress: 7 d
--- columns:
---   from settings: cluster_id
---   entity_type STRING: broker or topic
---   entity_name STRING: node id of the broker, or name of the topic
---   config_key STRING: config of a rate or of a list of throttled replicas
---   prior_value STRING: value in the last snapshot, which is to be removed
---   reason_code STRING: leftover_list or leftover_rate
---   age_s DOUBLE: since how long snapshots show this value, in seconds
---   since TIMESTAMP: time of the last snapshot of configs
---   blocked_reason STRING: why no plan may remove it, as a code; null: one may
+-- evidence:
+--   age_s (s): since how long snapshots show this value
 
 WITH logged AS (
     -- Where a request log comes, it shows who set a throttle, and throttle_checks decides.
@@ -34,16 +23,32 @@ SELECT
     left_over.cluster_id,
     left_over.entity_type,
     left_over.entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     left_over.config_key,
+    CAST(NULL AS STRING) AS config_value,
     left_over.config_value AS prior_value,
     CASE left_over.finding WHEN 'stale_list' THEN 'leftover_list' ELSE 'leftover_rate' END
         AS reason_code,
-    left_over.age_s,
+    array(struct('age_s' AS signal, left_over.age_s AS value, 's' AS unit)) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CAST(NULL AS STRING) AS subject,
+    'throttle_leftovers' AS evidence_table,
+    concat('entity_name=', left_over.entity_name, ' config_key=', left_over.config_key)
+        AS evidence_key,
     left_over.snapshot_time AS since,
+    40 AS priority,
     CASE
         WHEN left_over.config_source = 'DYNAMIC_DEFAULT_BROKER_CONFIG' THEN 'default_of_all_brokers'
         WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'leftovers_not_managed'
-    END AS blocked_reason
+    END AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM throttle_leftovers AS left_over
 LEFT JOIN logged ON left_over.cluster_id = logged.cluster_id
 LEFT JOIN current_settings AS settings

@@ -1,4 +1,4 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per user and kind of client quota that conf lets a plan set
 -- area: quotas
 -- level: sampled_log
@@ -7,24 +7,15 @@
 --   would replace those of its client ids. Raised quotas together stay within a part of the
 --   capacity of the smallest broker (quotas.raise_budget_share). Advice keep and wait are included
 --   so that the lease of a quota that this pipeline set goes on.
--- key: cluster_id, entity_name, config_key
--- time: since
--- clustering: since, entity_name
--- columns:
---   from quota_advice: cluster_id
---   entity_name STRING: name of the user, a principal without User:
---   config_key STRING: name of the client quota
---   from quota_advice: recommended, quota, advice, percentile_usage, windows_in_force,
---     throttled_windows
---   since TIMESTAMP: start of its first window
---   from quota_baselines: usage_p99, history_s
---   quota_in_force DOUBLE: quota that applied in its last window, own or inherited
---   direction STRING: raise; null: a first quota, or none to change
---   blocked_reason STRING: why a plan must not set or raise it, as a reason code; null: it can
---   capacity DOUBLE: capacity of the smallest broker by conf, in bytes per second; null: conf has
---     none, or the quota is not of bytes
---   raised_total DOUBLE: sum of all raised quotas of this kind up to this one, smaller ones first,
---     in bytes per second; null: it is not raised
+-- evidence:
+--   usage (bytes/s or % of a thread): what the user uses most of the time (quota_advice)
+--   quota (unit of usage): its quota in that time
+--   throttled_windows (windows): windows in which it was throttled
+--   windows_in_force (windows): windows with this quota
+--   capacity (bytes/s): capacity of the smallest broker by conf; null: conf has none, or the quota
+--     is not of bytes
+--   raised_total (bytes/s): sum of all raised quotas of this kind up to this one, smaller ones
+--     first; null: it is not raised
 
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users
@@ -84,6 +75,8 @@ advised AS (
                 THEN least(rules.capacity, coalesce(rules.least_of_broker, rules.capacity))
         END AS capacity,
         rules.budget_share,
+        CASE advice.quota_type WHEN 'request_percentage' THEN '% of a thread' ELSE 'bytes/s' END
+            AS unit,
         advice.advice = 'raise' OR own_raises.direction IS NOT NULL AS is_raised
     FROM quota_advice AS advice
     INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
@@ -125,32 +118,89 @@ budgeted AS (
                 )
         END AS raised_total
     FROM advised
+),
+own_quotas AS (
+    SELECT
+        cluster_id,
+        user,
+        config_key,
+        CASE
+            -- Not BIGINT: Long.MAX, the usual way to say unlimited, is past it as a double.
+            WHEN config_key LIKE '%byte_rate' THEN CAST(CAST(quota AS DECIMAL(38, 0)) AS STRING)
+            ELSE CAST(quota AS STRING)
+        END AS config_value
+    FROM current_client_quotas
+    WHERE user IS NOT NULL AND client_id IS NULL AND NOT is_default_client_id
 )
 
 SELECT
-    cluster_id,
-    user AS entity_name,
-    quota_type AS config_key,
-    recommended,
-    quota,
-    advice,
-    percentile_usage,
-    windows_in_force,
-    throttled_windows,
-    since,
-    usage_p99,
-    history_s,
-    quota_in_force,
-    CASE WHEN advice = 'raise' THEN 'raise' END AS direction,
+    advised.cluster_id,
+    'user' AS entity_type,
+    advised.user AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
+    advised.quota_type AS config_key,
     CASE
-        WHEN advice IN ('keep', 'wait') THEN NULL
-        WHEN is_estimated THEN 'usage_estimated'
-        WHEN advice = 'set' THEN NULL
-        WHEN capacity IS NULL THEN 'no_capacity_for_raise'
-        WHEN raised_total > budget_share * capacity THEN 'raise_over_budget'
+        WHEN advised.advice IN ('keep', 'wait') THEN own_quotas.config_value
+        WHEN advised.quota_type LIKE '%byte_rate'
+            THEN CAST(CAST(advised.recommended AS DECIMAL(38, 0)) AS STRING)
+        ELSE CAST(advised.recommended AS STRING)
+    END AS config_value,
+    own_quotas.config_value AS prior_value,
+    CASE advised.advice
+        WHEN 'set' THEN 'no_quota'
+        WHEN 'raise' THEN 'quota_throttles'
+        WHEN 'keep' THEN 'quota_fits'
+        WHEN 'wait' THEN 'quota_altered_today'
+    END AS reason_code,
+    array(
+        struct('usage' AS signal, advised.percentile_usage AS value, advised.unit AS unit),
+        struct('quota' AS signal, advised.quota AS value, advised.unit AS unit),
+        struct(
+            'throttled_windows' AS signal,
+            CAST(advised.throttled_windows AS DOUBLE) AS value,
+            'windows' AS unit
+        ),
+        struct(
+            'windows_in_force' AS signal,
+            CAST(advised.windows_in_force AS DOUBLE) AS value,
+            'windows' AS unit
+        ),
+        struct('capacity' AS signal, advised.capacity AS value, 'bytes/s' AS unit),
+        struct('raised_total' AS signal, advised.raised_total AS value, 'bytes/s' AS unit)
+    ) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CAST(NULL AS STRING) AS subject,
+    'quota_advice' AS evidence_table,
+    concat('user=', advised.user, ' quota_type=', advised.quota_type) AS evidence_key,
+    advised.since,
+    30 AS priority,
+    CASE
+        WHEN advised.advice IN ('keep', 'wait') THEN NULL
+        WHEN advised.is_estimated THEN 'usage_estimated'
+        WHEN advised.advice = 'set' THEN NULL
+        WHEN advised.capacity IS NULL THEN 'no_capacity_for_raise'
+        WHEN advised.raised_total > advised.budget_share * advised.capacity THEN 'raise_over_budget'
     END AS blocked_reason,
-    capacity,
-    raised_total
-FROM budgeted
--- What is estimated is not planned from, so its leases end, too.
-WHERE NOT (is_estimated AND advice IN ('keep', 'wait'))
+    CAST(NULL AS BIGINT) AS lease_s,
+    advised.advice IN ('keep', 'wait') AS renew_only,
+    advised.usage_p99,
+    advised.history_s,
+    advised.quota_in_force,
+    CASE
+        WHEN advised.advice = 'raise'
+            THEN
+                advised.throttled_windows * 1e0 / advised.windows_in_force
+                / nullif(advised.percentile_usage, 0)
+    END AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CASE WHEN advised.advice = 'raise' THEN 'raise' END AS direction
+FROM budgeted AS advised
+LEFT JOIN own_quotas
+    ON advised.cluster_id = own_quotas.cluster_id
+        AND advised.user = own_quotas.user
+        AND advised.quota_type = own_quotas.config_key
+WHERE
+    -- What is estimated is not planned from, so its leases end, too.
+    NOT (advised.is_estimated AND advised.advice IN ('keep', 'wait'))
+    -- Only a quota that the user itself has can be renewed.
+    AND (advised.advice IN ('set', 'raise') OR own_quotas.user IS NOT NULL)

@@ -1,4 +1,4 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per config of a replication throttle that should change
 -- area: replication
 -- level: sampled_log
@@ -7,54 +7,25 @@
 --   throttle_checks; and lists without moved replicas, by throttled_replica_proposals. A plan can
 --   set rates only if conf's replication.manage allows it. Of stale ones it can remove only what
 --   this pipeline's own login or one of replication.cleanup_principals set, entry by entry where a
---   list also has entries of others.
--- key: cluster_id, entity_type, entity_name, config_key
--- time: since
--- clustering: since, entity_type
+--   list also has entries of others. It only renews what it set where a move
+--   goes on and no value is right, and nothing where a person must decide.
 -- lookbacks:
 --   replication_traffic: 10 min
 --   replication_throttles: 10 min
--- columns:
---   from throttled_replica_proposals: cluster_id
---   entity_type STRING: broker or topic
---   entity_name STRING: node id of the broker, or name of the topic
---   config_key STRING: config of a rate or of a list of throttled replicas
---   config_value STRING: desired value, a rate in bytes per second or a list; null: the config is
---     to be removed, or, if blocked_reason is set, no value is right
---   prior_value STRING: value now; null: not set on the entity itself
---   reason_code STRING: a reason of replication_rate_advice, stale_rate, stale_list or
---     moved_unlisted
---   other_bytes_per_s DOUBLE: traffic of the broker beside what the throttle limits, in bytes per
---     second; null: the reason is none of replication_rate_advice
---   capacity_bytes_per_s DOUBLE: what the broker can carry, in bytes per second; null: not known,
---     or as above
---   capacity_source STRING: conf or latency (see replication_demand); null: as capacity_bytes_per_s
---   written_bytes_per_s DOUBLE: what is written into the throttled replicas, in bytes per second;
---     null: not part of the reason
---   rate_bytes_per_s DOUBLE: rate that is set now, in bytes per second; null: none, or not part of
---     the reason
---   set_by STRING: principal that set the rate or named entries of the list; null: not known
---   matching BIGINT: replicas that the list does not name, for moved_unlisted; entries that this
---     pipeline may remove, for stale_list; null for other reasons
---   total BIGINT: entries of the list, for stale_list; null for other reasons
---   produce_p99_ms DOUBLE: greatest p99 of PRODUCE in those minutes, in ms; null: none
---   usual_produce_p99_ms DOUBLE: usual p99 of PRODUCE, in ms; null: none
---   fetch_p99_ms DOUBLE: greatest p99 of consumer FETCH in those minutes, in ms; null: none
---   usual_fetch_p99_ms DOUBLE: usual p99 of consumer FETCH, in ms; null: none
---   shrunk_partitions BIGINT: partitions of the broker that came down to their min.insync.replicas
---     recently; null: clients of the broker are well, or the reason is none of
---     replication_rate_advice
---   from throttled_replica_proposals: evidence_table, evidence_key
---   since TIMESTAMP: since when the reason exists
---   from throttled_replica_proposals: priority
---   blocked_reason STRING: why a plan must not set it, as a code; null: a plan can. For rates:
---     capacity_unknown, floor_exceeds_capacity, rate_without_list, changed_recently, not_managed.
---     For stale ones: set_by_other, default_of_all_brokers. For lists without moved replicas: as in
---     throttled_replica_proposals
---   lease_s BIGINT: length of the lease, in seconds; null: it has no end
---   renew_only BOOLEAN: true: a plan only renews what this pipeline set while the replicas are
---     still moved, and changes nothing; false where a person must decide (replication.manage, a
---     malformed list, settings of others) and for a rate that no list uses
+-- evidence:
+--   other_bytes_per_s (bytes/s): traffic of the broker beside what the throttle limits
+--   capacity_bytes_per_s (bytes/s): what the broker can carry, by reason_detail (conf or latency)
+--   written_bytes_per_s (bytes/s): what is written into the throttled replicas
+--   rate_bytes_per_s (bytes/s): rate that is set now
+--   produce_p99_ms (ms): greatest p99 of PRODUCE in these minutes
+--   usual_produce_p99_ms (ms): its usual p99
+--   fetch_p99_ms (ms): greatest p99 of consumer FETCH in these minutes
+--   usual_fetch_p99_ms (ms): its usual p99
+--   shrunk_partitions (partitions): partitions of the broker that came down to their
+--     min.insync.replicas recently; null: its clients are well
+--   own_entries (entries): entries of the list that this pipeline may remove
+--   entries (entries): all entries of the list
+--   replicas (replicas): replicas that are moved and that the list does not name
 
 WITH cleaners AS (
     SELECT cluster_id, substr(setting, 21) AS principal
@@ -161,55 +132,63 @@ SELECT
     cluster_id,
     'broker' AS entity_type,
     CAST(broker_id AS STRING) AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(CAST(ceil(recommended) AS DECIMAL(38, 0)) AS STRING) AS config_value,
     CASE
         WHEN rate_source = 'dynamic_broker' THEN CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING)
     END AS prior_value,
     reason AS reason_code,
-    other_bytes_per_s,
-    capacity_bytes_per_s,
-    capacity_source,
-    floor_bytes_per_s AS written_bytes_per_s,
-    rate AS rate_bytes_per_s,
-    rate_set_by AS set_by,
-    CAST(NULL AS BIGINT) AS matching,
-    CAST(NULL AS BIGINT) AS total,
-    produce_p99_ms,
-    usual_produce_p99_ms,
-    fetch_p99_ms,
-    usual_fetch_p99_ms,
-    CASE WHEN NOT are_clients_healthy THEN shrunk_partitions END AS shrunk_partitions,
+    array(
+        struct('other_bytes_per_s' AS signal, other_bytes_per_s AS value, 'bytes/s' AS unit),
+        struct('capacity_bytes_per_s' AS signal, capacity_bytes_per_s AS value, 'bytes/s' AS unit),
+        struct('written_bytes_per_s' AS signal, floor_bytes_per_s AS value, 'bytes/s' AS unit),
+        struct('rate_bytes_per_s' AS signal, rate AS value, 'bytes/s' AS unit),
+        struct('produce_p99_ms' AS signal, produce_p99_ms AS value, 'ms' AS unit),
+        struct('usual_produce_p99_ms' AS signal, usual_produce_p99_ms AS value, 'ms' AS unit),
+        struct('fetch_p99_ms' AS signal, fetch_p99_ms AS value, 'ms' AS unit),
+        struct('usual_fetch_p99_ms' AS signal, usual_fetch_p99_ms AS value, 'ms' AS unit),
+        struct(
+            'shrunk_partitions' AS signal,
+            CASE WHEN NOT are_clients_healthy THEN CAST(shrunk_partitions AS DOUBLE) END AS value,
+            'partitions' AS unit
+        )
+    ) AS evidence,
+    capacity_source AS reason_detail,
+    rate_set_by AS subject,
     'replication_rate_advice' AS evidence_table,
     concat('broker_id=', CAST(broker_id AS STRING), ' side=', side) AS evidence_key,
     since,
     CASE WHEN reason = 'floor' OR reason LIKE '%clients_degraded' THEN 5 ELSE 25 END AS priority,
     blocked_reason,
     lease_s,
-    blocked_reason IS NOT NULL AND is_to_go_on AS renew_only
+    blocked_reason IS NOT NULL AND is_to_go_on AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CASE
+        WHEN reason = 'clients_degraded'
+            THEN greatest(
+                produce_p99_ms / nullif(usual_produce_p99_ms, 0),
+                fetch_p99_ms / nullif(usual_fetch_p99_ms, 0)
+            )
+    END AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM rates
 UNION ALL
 SELECT
     cluster_id,
     'broker' AS entity_type,
     CAST(broker_id AS STRING) AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(NULL AS STRING) AS config_value,
     CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING) AS prior_value,
     'stale_rate' AS reason_code,
-    CAST(NULL AS DOUBLE) AS other_bytes_per_s,
-    CAST(NULL AS DOUBLE) AS capacity_bytes_per_s,
-    CAST(NULL AS STRING) AS capacity_source,
-    CAST(NULL AS DOUBLE) AS written_bytes_per_s,
-    rate AS rate_bytes_per_s,
-    set_by,
-    CAST(NULL AS BIGINT) AS matching,
-    CAST(NULL AS BIGINT) AS total,
-    CAST(NULL AS DOUBLE) AS produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS fetch_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
-    CAST(NULL AS BIGINT) AS shrunk_partitions,
+    array(struct('rate_bytes_per_s' AS signal, rate AS value, 'bytes/s' AS unit)) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    set_by AS subject,
     'throttle_checks' AS evidence_table,
     concat('finding=stale_rate side=', side, ' broker_id=', CAST(broker_id AS STRING))
         AS evidence_key,
@@ -220,68 +199,51 @@ SELECT
         WHEN rate_source = 'dynamic_default' THEN 'default_of_all_brokers'
     END AS blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM old_rates
 UNION ALL
 SELECT
     cluster_id,
     'topic' AS entity_type,
     topic AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.replicas') AS config_key,
     entries_of_others AS config_value,
     entries AS prior_value,
     'stale_list' AS reason_code,
-    CAST(NULL AS DOUBLE) AS other_bytes_per_s,
-    CAST(NULL AS DOUBLE) AS capacity_bytes_per_s,
-    CAST(NULL AS STRING) AS capacity_source,
-    CAST(NULL AS DOUBLE) AS written_bytes_per_s,
-    CAST(NULL AS DOUBLE) AS rate_bytes_per_s,
-    CASE WHEN entries_of_ours = 0 THEN set_by_other ELSE set_by END AS set_by,
-    entries_of_ours AS matching,
-    entries_in_all AS total,
-    CAST(NULL AS DOUBLE) AS produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS fetch_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
-    CAST(NULL AS BIGINT) AS shrunk_partitions,
+    array(
+        struct(
+            'own_entries' AS signal,
+            CAST(entries_of_ours AS DOUBLE) AS value,
+            'entries' AS unit
+        ),
+        struct('entries' AS signal, CAST(entries_in_all AS DOUBLE) AS value, 'entries' AS unit)
+    ) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CASE WHEN entries_of_ours = 0 THEN set_by_other ELSE set_by END AS subject,
     'throttle_checks' AS evidence_table,
-    concat('finding=stale_list topic=', topic, ' side=', side)
-        AS evidence_key,
+    concat('finding=stale_list topic=', topic, ' side=', side) AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,
-    CASE
-        WHEN entries_of_ours = 0 THEN 'set_by_other'
-    END AS blocked_reason,
+    CASE WHEN entries_of_ours = 0 THEN 'set_by_other' END AS blocked_reason,
     CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM old_lists
 UNION ALL
-SELECT
-    cluster_id,
-    entity_type,
-    entity_name,
-    config_key,
-    config_value,
-    prior_value,
-    reason_code,
-    CAST(NULL AS DOUBLE) AS other_bytes_per_s,
-    CAST(NULL AS DOUBLE) AS capacity_bytes_per_s,
-    CAST(NULL AS STRING) AS capacity_source,
-    written_bytes_per_s,
-    rate_bytes_per_s,
-    CAST(NULL AS STRING) AS set_by,
-    replicas AS matching,
-    CAST(NULL AS BIGINT) AS total,
-    CAST(NULL AS DOUBLE) AS produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
-    CAST(NULL AS DOUBLE) AS fetch_p99_ms,
-    CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
-    CAST(NULL AS BIGINT) AS shrunk_partitions,
-    evidence_table,
-    evidence_key,
-    since,
-    priority,
-    blocked_reason,
-    lease_s,
-    renew_only
+SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
+    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
+    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
+    offence, least_value, direction
 FROM throttled_replica_proposals

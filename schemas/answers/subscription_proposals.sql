@@ -1,34 +1,23 @@
--- kind: answer
--- grain: one row per rule of conf with open alerts whose clients are still active
+-- kind: proposal
+-- grain: one row per config of a client-metrics resource that open alerts need, or that nothing
+--   needs any more
 -- area: telemetry
 -- level: sampled_log
--- description: The client- metrics resource that requests more metrics from exactly these clients
---   while their alerts are open (KIP-714). If there are more clients than the value of one config
---   can name, the clients with the newest alerts are left out.
--- key: cluster_id, rule
--- time: since
--- clustering: since, rule
+-- description: For each rule of conf with open alerts whose clients are still active, the resource
+--   that requests more metrics from exactly these clients (KIP-714). If there are more clients than
+--   the value of one config can name, the clients with the newest alerts are left out. Resources of
+--   alerts that are closed, and those that `quotaflow troubleshoot` left behind, are to be removed.
 -- lookbacks:
 --   telemetry_pushes: 7 d
 -- expiry: SELECT min(event_time) AS expires_at FROM metric_alert_events WHERE state = 'closed' AND
 --   event_time > current_timestamp()
--- columns:
---   from client_coverage: cluster_id
---   rule STRING: name of the rule in conf
---   entity_name STRING: name of the client-metrics resource
---   metrics STRING: prefixes to request
---   interval_ms INT: push interval to request, in ms
---   client_instance_ids ARRAY<STRING>: client instances that match, sorted, at most 1000
---   clients BIGINT: client instances with open alerts of the rule
---   omitted_clients BIGINT: those of them that the resource cannot name
---   pushes_per_s DOUBLE: pushes per second that the resource would cause
---   wire_bytes_per_s DOUBLE: bytes per second on the wire that it would cause, by the size of these
---     clients' pushes so far (fewer metrics make smaller ones); null: of one of them no push is
---     known
---   since TIMESTAMP: when the first of the alerts opened
---   metric STRING: metric of the alerts
---   bound DOUBLE: bound of the rule, in unit
---   unit STRING: unit of the metric; null: not known
+-- evidence:
+--   bound (unit of the metric): bound of the rule
+--   clients (clients): active client instances with open alerts of the rule
+--   omitted_clients (clients): those of them that the resource cannot name
+--   pushes_per_s (pushes/s): pushes that the resource would cause
+--   wire_bytes_per_s (bytes/s): bytes on the wire that it would cause, by the size of these clients'
+--     pushes so far (fewer metrics make smaller ones); of one of them no push may be known
 
 WITH sizes AS (
     SELECT
@@ -75,26 +64,112 @@ ordered AS (
         row_number() OVER (PARTITION BY cluster_id, rule ORDER BY since, client_instance_id) AS nth,
         count(*) OVER (PARTITION BY cluster_id, rule) AS clients
     FROM clients
+),
+proposed AS (
+    SELECT
+        cluster_id,
+        rule,
+        concat('quotaflow-alert-', rule) AS entity_name,
+        max(subscribe_metrics) AS metrics,
+        max(subscribe_interval_ms) AS interval_ms,
+        array_sort(array_agg(client_instance_id)) AS client_instance_ids,
+        max(clients) AS clients,
+        max(clients) - count(*) AS omitted_clients,
+        count(*) * 1e3 / max(subscribe_interval_ms) AS pushes_per_s,
+        CASE
+            WHEN count(avg_wire_bytes) = count(*)
+                THEN sum(avg_wire_bytes) * 1e3 / max(subscribe_interval_ms)
+        END AS wire_bytes_per_s,
+        min(since) AS since,
+        max(metric) AS metric,
+        max(bound) AS bound,
+        max(unit) AS unit
+    FROM ordered
+    WHERE nth <= 1000
+    GROUP BY cluster_id, rule
+),
+resources AS (
+    SELECT * FROM current_configs WHERE entity_type = 'client-metrics'
 )
 
 SELECT
-    cluster_id,
-    rule,
-    concat('quotaflow-alert-', rule) AS entity_name,
-    max(subscribe_metrics) AS metrics,
-    max(subscribe_interval_ms) AS interval_ms,
-    array_sort(array_agg(client_instance_id)) AS client_instance_ids,
-    max(clients) AS clients,
-    max(clients) - count(*) AS omitted_clients,
-    count(*) * 1e3 / max(subscribe_interval_ms) AS pushes_per_s,
+    proposed.cluster_id,
+    'client-metrics' AS entity_type,
+    proposed.entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
+    keys.config_key,
+    CASE keys.config_key
+        WHEN 'metrics' THEN proposed.metrics
+        WHEN 'interval.ms' THEN CAST(proposed.interval_ms AS STRING)
+        ELSE concat('client_instance_id=', array_join(proposed.client_instance_ids, '|'))
+    END AS config_value,
+    resources.config_value AS prior_value,
+    'alert_open' AS reason_code,
+    array(
+        struct('bound' AS signal, proposed.bound AS value, proposed.unit AS unit),
+        struct('clients' AS signal, CAST(proposed.clients AS DOUBLE) AS value, 'clients' AS unit),
+        struct(
+            'omitted_clients' AS signal,
+            CAST(proposed.omitted_clients AS DOUBLE) AS value,
+            'clients' AS unit
+        ),
+        struct('pushes_per_s' AS signal, proposed.pushes_per_s AS value, 'pushes/s' AS unit),
+        struct('wire_bytes_per_s' AS signal, proposed.wire_bytes_per_s AS value, 'bytes/s' AS unit)
+    ) AS evidence,
+    proposed.rule AS reason_detail,
+    proposed.metric AS subject,
+    'metric_alerts' AS evidence_table,
+    concat('rule=', proposed.rule, ' is_open') AS evidence_key,
+    proposed.since,
+    20 AS priority,
+    CAST(NULL AS STRING) AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
+FROM proposed
+CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
+LEFT JOIN resources
+    ON proposed.cluster_id = resources.cluster_id
+        AND proposed.entity_name = resources.entity_name
+        AND keys.config_key = resources.config_key
+UNION ALL
+SELECT
+    resources.cluster_id,
+    'client-metrics' AS entity_type,
+    resources.entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
+    resources.config_key,
+    CAST(NULL AS STRING) AS config_value,
+    resources.config_value AS prior_value,
     CASE
-        WHEN count(avg_wire_bytes) = count(*)
-            THEN sum(avg_wire_bytes) * 1e3 / max(subscribe_interval_ms)
-    END AS wire_bytes_per_s,
-    min(since) AS since,
-    max(metric) AS metric,
-    max(bound) AS bound,
-    max(unit) AS unit
-FROM ordered
-WHERE nth <= 1000
-GROUP BY cluster_id, rule
+        WHEN resources.entity_name LIKE 'quotaflow-alert-%' THEN 'alerts_closed'
+        ELSE 'troubleshoot_ended'
+    END AS reason_code,
+    CAST(NULL AS ARRAY<STRUCT<signal: STRING, value: DOUBLE, unit: STRING>>) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CAST(NULL AS STRING) AS subject,
+    'current_configs' AS evidence_table,
+    concat('entity_name=', resources.entity_name) AS evidence_key,
+    resources.valid_from AS since,
+    20 AS priority,
+    CAST(NULL AS STRING) AS blocked_reason,
+    CAST(NULL AS BIGINT) AS lease_s,
+    false AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
+FROM resources
+LEFT JOIN proposed
+    ON resources.cluster_id = proposed.cluster_id AND resources.entity_name = proposed.entity_name
+WHERE proposed.entity_name IS NULL AND (
+    resources.entity_name LIKE 'quotaflow-alert-%'
+    OR resources.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'
+)

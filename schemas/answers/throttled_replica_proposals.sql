@@ -1,41 +1,19 @@
--- kind: answer
+-- kind: proposal
 -- grain: one row per list of throttled replicas that should name more replicas
 -- area: replication
 -- level: sampled_log
 -- description: Lists of topics without replicas that are being moved while a rate for them is set,
 --   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a
---   list already has stay.
--- key: cluster_id, entity_name, config_key
--- time: since
--- clustering: since, entity_name
+--   list already has stay. Blocked are lists with entries that name no replica
+--   (malformed_list), and rates that would never let the move end (rate_not_above_writes).
 -- lookbacks:
 --   replication_traffic: 1 h
 --   replication_throttles: 1 h
--- columns:
---   from replication_throttles: cluster_id
---   entity_type STRING: topic
---   entity_name STRING: name of the topic
---   config_key STRING: leader.replication.throttled.replicas or
---     follower.replication.throttled.replicas
---   config_value STRING: the whole desired list: entries partition:broker, comma-separated
---   prior_value STRING: the list now; null: there is none
---   reason_code STRING: moved_unlisted
---   replicas BIGINT: replicas that are moved and that the list does not name
---   rate_bytes_per_s DOUBLE: least rate that is set for a broker of these replicas, in bytes per
---     second
---   written_bytes_per_s DOUBLE: what is written into all that the list would name then, in bytes
---     per second, at the broker where that is not below the rate; null: it is below the rate
---     everywhere
---   evidence_table STRING: table or view that shows it
---   evidence_key STRING: which of its rows
---   since TIMESTAMP: since when replicas are moved without the list, at most the last hour
---   priority INT: lower is more urgent
---   blocked_reason STRING: why a plan must not set it: malformed_list (the list has entries that
---     name no replica), rate_not_above_writes (the rate is not above written_bytes_per_s, so the
---     move would never end) or not_managed (conf's replication.manage is false); null: a plan can
---   lease_s BIGINT: length of the lease, in seconds
---   renew_only BOOLEAN: true: a plan only renews what this pipeline set for the same evidence, and
---     changes nothing
+-- evidence:
+--   replicas (replicas): replicas that are moved and that the list does not name
+--   rate_bytes_per_s (bytes/s): least rate that is set for a broker of these replicas
+--   written_bytes_per_s (bytes/s): what is written into all that the list would name then, at the
+--     broker where that is not below the rate; null: it is below the rate everywhere
 
 WITH unnamed AS (
     SELECT
@@ -153,13 +131,22 @@ SELECT
     lists.cluster_id,
     'topic' AS entity_type,
     lists.topic AS entity_name,
+    CAST(NULL AS STRING) AS entity_client_id,
     concat(lists.side, '.replication.throttled.replicas') AS config_key,
     lists.desired_list AS config_value,
     lists.current_list AS prior_value,
     'moved_unlisted' AS reason_code,
-    short.replicas,
-    short.rate AS rate_bytes_per_s,
-    short.floor_bytes_per_s AS written_bytes_per_s,
+    array(
+        struct('replicas' AS signal, CAST(short.replicas AS DOUBLE) AS value, 'replicas' AS unit),
+        struct('rate_bytes_per_s' AS signal, short.rate AS value, 'bytes/s' AS unit),
+        struct(
+            'written_bytes_per_s' AS signal,
+            short.floor_bytes_per_s AS value,
+            'bytes/s' AS unit
+        )
+    ) AS evidence,
+    CAST(NULL AS STRING) AS reason_detail,
+    CAST(NULL AS STRING) AS subject,
     'throttle_checks' AS evidence_table,
     concat('finding=moved_unlisted topic=', lists.topic, ' side=', lists.side) AS evidence_key,
     short.since,
@@ -175,7 +162,13 @@ SELECT
         bounds.is_managed AND NOT coalesce(broken.is_malformed, false)
         AND short.floor_bytes_per_s IS NOT NULL,
         false
-    ) AS renew_only
+    ) AS renew_only,
+    CAST(NULL AS DOUBLE) AS usage_p99,
+    CAST(NULL AS DOUBLE) AS history_s,
+    CAST(NULL AS DOUBLE) AS quota_in_force,
+    CAST(NULL AS DOUBLE) AS offence,
+    CAST(NULL AS DOUBLE) AS least_value,
+    CAST(NULL AS STRING) AS direction
 FROM lists
 INNER JOIN short
     ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side

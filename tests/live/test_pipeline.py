@@ -37,6 +37,7 @@ NOT_FILLED = {
     *("quarantine", "plans", "config_changes", "feedback_locks", "quality_results"),
     *("quota_proposals", "subscription_proposals", "throttle_checks", "expiration_proposals"),
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
+    "offender_proposals",
     *("moving_replicas", "leftover_proposals", "group_assignments", "share_fetches"),
     *("remote_reads", "remote_read_advice", "producer_rack_advice"),
     *("why_groups_lag", "producer_id_offenders"),

@@ -41,6 +41,13 @@ OF_VIEWS = [
     for (view, column), wordings in WORDINGS.items()
     for code, wording in wordings.items()
 ]
+SIGNALS = {
+    signal
+    for answer in ANSWERS
+    if answer.name.endswith("_proposals")
+    for signal in re.findall(r"'(\w+)' AS signal", answer.sql)
+}
+"""Signals that the evidence of proposals may have."""
 HOSTILE = "\x1b[31m\u202e`<b>" + "x" * 5_000
 
 
@@ -119,7 +126,8 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
 ) -> None:
     read = ReadRow({column: wording.code} | dict(row))
     assert wording.words(read) == text
-    assert read.read - OF_EVERY_ROW <= set(wording.evidence)
+    units = {f"{name}_unit" for name in wording.evidence}
+    assert read.read - OF_EVERY_ROW - units <= set(wording.evidence)
 
 
 @cases(
@@ -133,7 +141,7 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
     (
         "consumers alone may wait",
         *("desired_configs", "reason_code", "producer_ids_of_many"),
-        {"unit": "ms", "broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
+        {"broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
         "clients of broker 2 wait: p99 of PRODUCE ? ms, usually ?, of FETCH 900 ms, usually 5",
     ),
     (
@@ -160,7 +168,8 @@ def test_a_sentence_claims_what_its_columns_say(
 @pytest.mark.parametrize(("view", "wording"), OF_VIEWS)
 def test_evidence_is_columns_of_the_view(view: str, wording: reasons.Wording) -> None:
     described = TABLES[view] if view in TABLES else views.load()[view]
-    assert set(wording.evidence) <= {column.name for column in described.columns}
+    signals = SIGNALS if view == "desired_configs" else set()
+    assert set(wording.evidence) <= {column.name for column in described.columns} | signals
 
 
 @pytest.mark.parametrize(
@@ -186,11 +195,19 @@ def test_one_of_each_is_no_plural(column: str, wording: reasons.Wording) -> None
 
 @pytest.mark.parametrize("code", WORDINGS["desired_configs", "reason_code"])
 def test_names_of_clients_are_cut_and_escaped(code: str) -> None:
-    names = ("entity_name", "subject", "reason_detail", "unit")
+    names = ("entity_name", "subject", "reason_detail", "bound_unit", "usage_unit")
     row = ReadRow({"reason_code": code} | dict.fromkeys(names, HOSTILE), missing=1)
-    text = reasons.reason(row)
+    text = WORDINGS["desired_configs", "reason_code"][code].words(row)
     assert text.isprintable()
     assert len(text) < 1_000
+
+
+def test_no_signal_takes_the_place_of_a_column_or_of_an_earlier_signal() -> None:
+    signals = [("usage", 1.0), ("throttled_windows", 2.0), ("windows_in_force", 3.0)]
+    evidence = [{"signal": name, "value": value, "unit": "%"} for name, value in signals]
+    row = {"reason_code": "quota_throttles", "evidence": evidence}
+    false = [{"signal": name, "value": 9.0, "unit": "?"} for name in ("usage", "reason_code")]
+    assert reasons.reason(row | {"evidence": [*evidence, *false]}) == reasons.reason(row)
 
 
 def test_a_code_of_another_version_is_shown_as_it_is() -> None:

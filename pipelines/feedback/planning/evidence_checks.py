@@ -29,7 +29,7 @@ _RESULT_JOBS = ("request_results", "fetch_results", "active_producer_results", "
 """The jobs that compute results: a test compares them with the registry, which needs pyspark."""
 
 PROPOSED_BY = {
-    "producer_id_offenders": "producer_id_offenders",
+    "producer_id_offenders": "offender_proposals",
     "default_quota_proposals": "default_quota_proposals",
     "producer_id_heap": "expiration_proposals",
     "metric_alerts": "subscription_proposals",

@@ -106,6 +106,9 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
     make_tables_and_answers(warehouse, content)
     (row,) = answered(Reader(warehouse), "SELECT * FROM desired_configs")
     nothing = {name: None for name, value in row.items() if value is None}
+    evidence = {each["signal"]: (each["value"], each["unit"]) for each in row.pop("evidence")}
+    assert evidence["forecast_bytes"] == (424.0, "bytes")
+    assert evidence["throttle_time_ms"] == (9_000.0, "ms")
     assert row == nothing | {
         "cluster_id": "c1",
         "entity_type": "user",
@@ -113,14 +116,8 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
         "config_key": "producer_ids_rate",
         "config_value": "1.5",
         "reason_code": "producer_ids_fill_heap",
-        "observed": 424.0,
-        "bound": 1.0,
-        "unit": "bytes",
-        "matching": 120,
         "reason_detail": "producer_per_batch",
         "subject": "User:eve as loop at 10.0.3.0",
-        "broker_id": 1,
-        "throttle_time_ms": 9_000,
         "evidence_table": "producer_id_offenders",
         "evidence_key": "principal=User:eve client_address=10.0.3.0",
         "since": NOON - timedelta(seconds=5),

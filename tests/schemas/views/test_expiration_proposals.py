@@ -2,7 +2,7 @@
 
 from ...rows import Row, active, config
 from .limit_rows import cluster, heap, settings
-from .view_tables import Picked, Tables, assert_shown, view
+from .view_tables import Picked, Tables, assert_shown, signals, view
 
 
 def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> Tables:
@@ -46,7 +46,8 @@ EXPIRATIONS: dict[str, tuple[Tables, Picked]] = {
 
 def test_an_expiration_is_judged_by_the_heap_that_ids_will_take() -> None:
     (row,) = view("desired_configs", EXPIRATIONS["what fits"][0])
-    assert row["offence"] == row["observed"] > row["bound"]
+    evidence = signals(row)
+    assert row["offence"] == evidence["forecast_bytes"] > (evidence["bound_bytes"] or 0)
     assert (row["least_value"], row["quota_in_force"]) == (21_600_000.0, 86_400_000.0)
 
 

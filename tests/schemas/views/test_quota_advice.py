@@ -169,7 +169,9 @@ def is_number(values: object) -> TypeGuard[NumberValue]:
 
 def proposed_users(usage: list[Row], advised_users: str = "*") -> list[str]:
     settings = [setting("quotas.advised_users", advised_users)]
-    proposals = view("quota_proposals", {"quota_usage": usage, "settings": settings})
+    own = [quota(0, "producer_byte_rate", 200.0, user="alice")]
+    content = {"quota_usage": usage, "settings": settings, "client_quotas": own}
+    proposals = view("quota_proposals", content)
     return [row["entity_name"] for row in proposals]
 
 

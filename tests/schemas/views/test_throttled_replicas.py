@@ -5,7 +5,7 @@ from typing import Any
 from ...cases import cases
 from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW, produced
-from .view_tables import Picked, Tables, picked, view
+from .view_tables import Picked, Tables, picked, signals, view
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 MANAGED = setting("replication.manage", "true")
@@ -62,8 +62,9 @@ def test_it_says_since_when_and_why() -> None:
     (row,) = proposals(throttles)
     assert row["since"] == throttles[0]["event_time"]
     assert (row["priority"], row["lease_s"], row["entity_name"]) == (25, 604_800, HOSTILE)
-    names = ("reason_code", "replicas", "rate_bytes_per_s", "written_bytes_per_s")
-    assert picked([row], *names) == [("moved_unlisted", 2, 2e6, None)]
+    assert row["reason_code"] == "moved_unlisted"
+    numbers = {"replicas": 2, "rate_bytes_per_s": 2e6, "written_bytes_per_s": None}
+    assert signals(row) == numbers
     assert row["evidence_key"] == f"finding=moved_unlisted topic={HOSTILE} side=leader"
     content = {"settings": [MANAGED], "replication_throttles": throttles}
     actual = view("throttle_checks WHERE finding = 'moved_unlisted'", content)
@@ -94,7 +95,7 @@ def test_what_is_blocked_and_why(
     assert row["blocked_reason"] == blocked_reason
     assert row["config_value"].endswith(("1:1", "1:2"))
     assert row["renew_only"] is (blocked_reason == "rate_not_above_writes")
-    assert row["written_bytes_per_s"] == (2e6 if row["renew_only"] else None)
+    assert signals(row)["written_bytes_per_s"] == (2e6 if row["renew_only"] else None)
 
 
 @cases(

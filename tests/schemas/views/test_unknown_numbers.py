@@ -50,7 +50,8 @@ def test_the_size_of_a_subscription_is_known_if_that_of_each_client_is() -> None
         "telemetry_subscriptions": [live("a"), live("b")],
     }
     outcomes = in_table("telemetry_pushes", rates, **opening)
-    assert_outcomes(outcomes, "subscription_proposals", "wire_bytes_per_s")
+    sizes = "SELECT DISTINCT cluster_id, evidence[5].value AS size FROM subscription_proposals"
+    assert_outcomes(outcomes, f"({sizes})", "size")
 
 
 def test_a_pace_is_known_from_two_fetches_on() -> None:

@@ -70,6 +70,11 @@ def picked(actual: list[Row], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in actual]
 
 
+def signals(row: Row) -> dict[str, float | None]:
+    """The numbers of a proposal's evidence."""
+    return {each["signal"]: each["value"] for each in row["evidence"]}
+
+
 def by_case(cases: Mapping[str, dict[str, list[Row]]], sql: str) -> dict[str, list[Row]]:
     """Rows of a query over each case, the content of its tables: a query is planned once for all.
 

@@ -1,5 +1,7 @@
 """Answers as they are declared: tables, texts, order and lookbacks fit together."""
 
+import re
+
 import pytest
 
 from quotaflow.pipelines.feedback.planning.evidence_checks import PROPOSED_BY
@@ -10,6 +12,9 @@ from quotaflow.pipelines.snapshots.settings import KEYS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
+PROPOSED = [column.name for column in views.load()["desired_configs"].columns]
+"""The columns of a proposal."""
+PROPOSALS = {answer.name: answer for answer in ANSWERS if answer.table.column_names == PROPOSED}
 NAMES = [answer.name for answer in ANSWERS]
 each_answer = pytest.mark.parametrize("answer", ANSWERS, ids=NAMES)
 
@@ -60,15 +65,16 @@ def test_a_table_with_a_row_per_event_is_not_read_whole(answer: Answer) -> None:
     }
 
 
-def test_desired_configs_reads_answers_and_staging_views_only() -> None:
-    read = tables_in(views.load()["desired_configs"].sql)
-    assert {name for name in read if views.load().keys() & {name}} == {
-        "current_client_quotas",
-        "current_configs",
-    }
-    assert read - views.load().keys() <= set(NAMES)
+def test_desired_configs_is_the_union_of_proposals_and_each_is_proposed_by_its_evidence() -> None:
+    nested = {"throttled_replica_proposals"}
+    assert tables_in(views.load()["desired_configs"].sql) == PROPOSALS.keys() - nested
+    assert set(PROPOSED_BY.values()) == PROPOSALS.keys() - nested
 
 
-def test_each_answer_of_desired_configs_proposes_some_evidence() -> None:
-    read = tables_in(views.load()["desired_configs"].sql) & set(NAMES)
-    assert set(PROPOSED_BY.values()) == read
+@pytest.mark.parametrize("name", PROPOSALS)
+def test_the_signals_of_a_proposal_are_those_of_its_head(name: str) -> None:
+    answer = PROPOSALS[name]
+    texts = [answer.sql, *(PROPOSALS[each].sql for each in PROPOSALS.keys() & {*answer.inputs})]
+    (evidence,) = (each for each in answer.table.columns if each.name == "evidence")
+    signals = {each for text in texts for each in re.findall(r"'(\w+)' AS signal", text)}
+    assert signals == set(re.findall(r"(\w+) \([^)]+\): ", evidence.comment))
