@@ -215,7 +215,7 @@ def _alert(row: Row, scope: Scope) -> Finding:
             f"quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
             f"{quote(f'{prefix}.')} --yes shows more of it"
             if row["is_open"]
-            else "see metric_rates around that time"
+            else "see metric_totals around that time"
         ),
         evidence_table="metric_alerts",
         evidence=row,

@@ -52,7 +52,7 @@ CONFIGS = Table(
 CLIENT_QUOTAS = Table(
     name="client_quotas",
     comment=(
-        "One row per change of a client quota, when a snapshot saw it (view client_quota_history). "
+        "One row per change of a client quota, when a snapshot saw it. "
         "A part of the entity with a null name is its default if the flag beside it is true, and "
         "else not in the entity"
     ),

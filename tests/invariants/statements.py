@@ -162,7 +162,7 @@ STATEMENTS = {
             AND cluster_id NOT IN (SELECT cluster_id FROM current_prices)
     """,
     "a rate is its increase by its time": """
-        SELECT * FROM metric_rates
+        SELECT * FROM metric_totals
         WHERE isfinite(increase) AND elapsed_ms > 0 AND rate_per_s IS NOT NULL
             AND abs(rate_per_s - increase * 1e3 / elapsed_ms) > 1e-9 * abs(rate_per_s)
     """,

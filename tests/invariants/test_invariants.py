@@ -87,7 +87,7 @@ PLANTED = {
     ),
     "no price, no cost": ("top_talkers", {"cluster_id": "free", "cost": 0.0}),
     "a rate is its increase by its time": (
-        "metric_rates",
+        "metric_totals",
         {"increase": 10.0, "elapsed_ms": 1_000.0, "rate_per_s": 0.01},
     ),
     "one request is charged to one quota of a client": (

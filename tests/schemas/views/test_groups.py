@@ -7,7 +7,7 @@ from quotaflow.pipelines.results.declared import result_of
 from ...pipelines.results.groups import golden_groups
 from ...rows import INSTANCE, Row, at, delta, gauge
 from ...rule_rows import compute
-from .group_rows import APPLICATION, committed, happened, member, shared
+from .group_rows import APPLICATION, happened, member, shared
 from .memory_tables import MemoryTables
 from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
 
@@ -86,20 +86,6 @@ def test_states_of_members() -> None:
     outcomes["silent",] = {"silent": {"group_members": [member(5, "m1"), member(300, "m2")]}}
     outcomes["joining",] = {"no answer let it in": {"group_members": [member(5, "m1", **joining)]}}
     assert_outcomes(outcomes, "group_membership WHERE member_id = 'm1'", "state")
-
-
-def test_how_fast_a_group_commits() -> None:
-    commits = [
-        *(committed(60 * n + 5, p, 60 * n * (p + 1)) for n in range(4) for p in (0, 1)),
-        committed(245, 0, 10),
-        committed(305, 0, 40),
-    ]
-    (row,) = view("group_commit_rates", {"group_commits": commits})
-    columns = ("commits", "committed_records", "records_per_s", "commit_interval_s")
-    # Partition 0: 210 records in the 240 s in which it got on; partition 1: 360 in 180 s.
-    assert picked([row], *columns, "minutes_back", "partitions", "clients") == [
-        (40, 570, 210 / 240 + 360 / 180, 60.0, 1, 2, 1)
-    ]
 
 
 def test_rebalances_of_an_hour() -> None:

@@ -12,27 +12,27 @@ from .view_tables import picked, view
 
 NOON_NS = int(NOON.timestamp()) * 10**9
 STRUCTS = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
-V2_ONLY = ["record_id", "time", "date", "service_name", "start_time_unix_nano", "time_unix_nano"]
-SHARED = ["name", "description", "unit", "metric_type", *STRUCTS, "metadata", "resource"]
-SHARED += ["resource_schema_url", "instrumentation_scope", "metric_schema_url"]
+COLUMNS = ["record_id", "time", "date", "service_name", "start_time_unix_nano", "time_unix_nano"]
+COLUMNS += ["name", "description", "unit", "metric_type", *STRUCTS, "metadata", "resource"]
+COLUMNS += ["resource_schema_url", "instrumentation_scope", "metric_schema_url"]
 
 HISTOGRAM = {"histogram_count": 3, "histogram_sum": 6.0, "histogram_min": 1.0, "histogram_max": 3.0}
 HISTOGRAM |= {"flags": 0, "temporality": "cumulative"}
 
 
-def one(point: Row, shape: str = "otel_metrics") -> Row:
-    (row,) = view(shape, {"client_metrics": [point]})
+def one(point: Row) -> Row:
+    (row,) = view("otel_metrics", {"client_metrics": [point]})
     return row
 
 
-def test_a_gauge_in_the_second_shape() -> None:
+def test_a_gauge() -> None:
     values = {"attributes": {"node_id": "node-1"}, "resource": {"service.name": "o'b\\"}}
     values |= {"flags": 0}
     row = one(gauge(1.000001, "x.avg", 2.5, unit="ms", scope_name="s", **values))
-    assert list(row) == V2_ONLY + SHARED
+    assert list(row) == COLUMNS
     assert row.pop("record_id").startswith("01795262401000001-")
     scope = dict.fromkeys(("version", "attributes", "dropped_attributes_count"))
-    assert row == dict.fromkeys(V2_ONLY[1:] + SHARED) | {
+    assert row == dict.fromkeys(COLUMNS[1:]) | {
         "time": at(1.000001),
         "date": date(2026, 11, 21),
         "service_name": "o'b\\",
@@ -103,21 +103,12 @@ def test_a_sum_names_its_temporality_as_the_enum(point: Row, temporality: str) -
         {"count": 3, "sum": 6.0, "quantile_values": [{"quantile": 0.5, "value": 2.0}]},
     ),
 )
-@pytest.mark.parametrize("shape", ["otel_metrics", "otel_metrics_v1"])
 def test_only_the_struct_of_its_kind_is_there(
-    shape: str, columns: dict[str, Any], expected: dict[str, Any]
+    columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    row, kind = one(gauge(1, "x", 0.0, **HISTOGRAM, **columns), shape), columns["kind"]
+    row, kind = one(gauge(1, "x", 0.0, **HISTOGRAM, **columns)), columns["kind"]
     assert [name for name in STRUCTS if row[name] is not None] == [kind]
     assert {name: row[kind][name] for name in expected} == expected
-
-
-def test_the_first_shape_has_times_within() -> None:
-    row = one(delta(2, 1, 4), "otel_metrics_v1")
-    assert list(row) == SHARED
-    times = {"start_time_unix_nano": NOON_NS + 10**9, "time_unix_nano": NOON_NS + 2 * 10**9}
-    assert list(row["sum"])[:2] == list(times)
-    assert times.items() <= row["sum"].items()
 
 
 def test_ids_stay_the_same_tell_points_apart_and_sort_by_time() -> None:

@@ -26,6 +26,6 @@ from .view_tables import Picked, picked, view
     ("the greatest is still finite", [delta(10, 9.999999, 1e299)], [(0.001, 1e305)]),
 )
 def test_rates(points: list[Row], expected: Picked) -> None:
-    rates = view("metric_rates ORDER BY series_id, event_time", {"client_metrics": points})
+    rates = view("metric_totals ORDER BY series_id, event_time", {"client_metrics": points})
     actual = picked(rates, "elapsed_ms", "rate_per_s")
     assert [tuple(pytest.approx(number) for number in pair) for pair in expected] == actual

@@ -7,7 +7,7 @@ SEEN = {"cluster_id": "c1", "is_removed": False}
 TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}
 
 
-def test_a_quota_holds_from_when_it_was_set_where_that_is_known() -> None:
+def test_the_current_quota_is_the_last_one_that_a_snapshot_saw() -> None:
     key = "producer_byte_rate"
     actual = [
         quota(0, key, 1.0, user="alice"),
@@ -15,14 +15,6 @@ def test_a_quota_holds_from_when_it_was_set_where_that_is_known() -> None:
         quota(120, key, None, user="alice", set_at=at(100), set_by="User:admin"),
         quota(180, key, 3.0, user="alice"),
         quota(0, key, 9.0, is_default_user=True),
-    ]
-    names = ("user", "quota", "set_by", "valid_from", "valid_to")
-    history = view("client_quota_history ORDER BY user, valid_from", {"client_quotas": actual})
-    assert picked(history, *names) == [
-        ("alice", 1.0, None, at(0), at(45)),
-        ("alice", 2.0, "User:admin", at(45), at(100)),
-        ("alice", 3.0, None, at(180), None),
-        (None, 9.0, None, at(0), None),
     ]
     current = view("current_client_quotas ORDER BY quota", {"client_quotas": actual})
     assert picked(current, "user", "is_default_user", "quota") == [

@@ -2,7 +2,7 @@
 -- grain: one row per series and event_time
 -- area: telemetry
 -- level: telemetry
--- description: How much each counter of a client grew, and its running total, in order of event_time.
+-- description: How much and how fast each counter of a client grew, and its total, by event_time.
 --   The increase of a delta is its value. The increase of a cumulative point is the difference to the
 --   point before: 0 at the first point, and the value itself after a reset. A client that restarts is a
 --   new series. Only finite values count, each series and time once. A delta that the broker rejected
@@ -16,6 +16,10 @@
 --     client_software_version, broker_id, metric, unit, temporality, topic, partition, node_id,
 --     node_kind, group_id, attributes
 --   increase: growth since the point before, in unit
+--   elapsed_ms: time of the increase, in ms: of a delta from start_time to event_time, of a cumulative
+--     point since the point before; null: not known
+--   rate_per_s: increase per second, in unit per second; null: elapsed_ms is not known, 0 or negative
+--     (the client's clock went back)
 --   total: sum of the increases of the series up to this point, in unit
 --   is_gap: start_time is more than 1 ms after the point before: points are missing between them
 --   gap_ms: length of that gap, in ms; null without one
@@ -111,7 +115,11 @@ increases AS (
         CASE
             WHEN temporality = 'delta' OR is_reset THEN value
             ELSE coalesce(value - last_value, 0)
-        END AS increase
+        END AS increase,
+        CASE temporality
+            WHEN 'delta' THEN unix_micros(event_time) - unix_micros(start_time)
+            ELSE unix_micros(event_time) - unix_micros(last_event_time)
+        END / 1e3 AS elapsed_ms
     FROM compared
 )
 SELECT
@@ -136,6 +144,8 @@ SELECT
     group_id,
     attributes,
     increase,
+    elapsed_ms,
+    CASE WHEN elapsed_ms > 0 THEN increase / elapsed_ms * 1e3 END AS rate_per_s,
     sum(increase) OVER (
         PARTITION BY cluster_id, series_id ORDER BY event_time
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
