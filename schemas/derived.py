@@ -4,6 +4,7 @@
     -- grain: one row per user
     -- area: quotas
     -- level: sampled_log
+    -- question: Quota use. How much of its quota does each user use?
     -- description: What each user uses.
     -- key: cluster_id, user
     -- time: until
@@ -12,7 +13,8 @@
     --   from quota_usage: cluster_id, user
     --   until TIMESTAMP: start of its last window
 
-The table's comment is the grain and the description. `{per}` in the description is replaced by
+`question` is a label and the question that rows answer; tables without one serve those that have
+one. The table's comment is the grain and the description. `{per}` in the description is replaced by
 the grain. A result is partitioned and an answer clustered, as Table says.
 """
 
@@ -26,10 +28,10 @@ from quotaflow.schemas.head import Fields, HeadError
 from quotaflow.schemas.levels import LEVELS
 from quotaflow.schemas.table import Column, Table, typed
 
-DESCRIBED = ("kind", "grain", "area", "level", "description", "empty")
+DESCRIBED = ("kind", "grain", "area", "level", "question", "description", "empty")
 """The first fields of a head."""
 STORED = ("key", "time", "clustering", "partitioning")
-OPTIONAL = ("empty", "clustering", "partitioning")
+OPTIONAL = ("question", "empty", "clustering", "partitioning")
 
 _COLUMN = re.compile(r"(\w+) ([A-Z].*)")
 _ROWS = "one row "
@@ -54,6 +56,7 @@ def table(name: str, fields: Fields, described: Described) -> Table:
         empty=head.text(fields.get("empty", [])),
         area=head.one_of("area", fields["area"], BY_NAME),
         level=head.one_of("level", fields["level"], LEVELS),
+        question=head.question(fields.get("question", [])),
     )
 
 

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
+_QUESTION = re.compile(r"[A-Z][^.?]*\. [A-Z].*\?")
 _NEAR = 0.6
 
 Fields = Mapping[str, list[str]]
@@ -104,6 +105,14 @@ def description(lines: list[str]) -> str:
     read = text(lines)
     if not read.endswith("."):
         raise HeadError(f"description is one or more sentences, got {read!r}")
+    return read
+
+
+def question(lines: list[str]) -> str:
+    """A label and the question that rows answer, if people ask it. Raises HeadError."""
+    read = text(lines)
+    if read and not _QUESTION.fullmatch(read):
+        raise HeadError(f"question is 'Label. Question?', got {read!r}")
     return read
 
 

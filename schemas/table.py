@@ -101,6 +101,7 @@ class Table:
     `key` names the columns that identify a row; a replay may never make two rows of one key.
     `area` is one of schemas/areas.py, and `level` the first of schemas/levels.py at which it can
     have rows. `empty` says when it is rightly without rows, if it can be where all goes well.
+    `question` is a label and the question that its rows answer, if people ask them (head.question).
     A table is either clustered (facts) or partitioned (results, which are replaced by date).
     """
 
@@ -114,6 +115,7 @@ class Table:
     empty: str = ""
     area: str = ""
     level: str = SAMPLED_LOG
+    question: str = ""
 
     @property
     def column_names(self) -> list[str]:

@@ -6,6 +6,7 @@ A file of schemas/views begins with a head. One query follows:
     -- grain: one row per broker
     -- area: cluster
     -- level: admin_api
+    -- question: Brokers. Which brokers are there?
     -- description: The state of each broker in the last snapshot.
     -- empty: until the first snapshot
     -- columns:
@@ -14,10 +15,11 @@ A file of schemas/views begins with a head. One query follows:
     --     in seconds
 
 `area` is one of schemas/areas.py. `level` is that of schemas/levels.py from which on it has rows;
-tables of higher levels may be missing. Columns stand in the order of the query. `empty` is for a
-view that is rightly without rows where all goes well: it says when. `history` names the facts and
-results of which the view needs rows of any time. Of all others it needs the rows of the time that
-is asked about, and some before it (pipelines/areas/scope.py).
+tables of higher levels may be missing. `question` is a label and the question that rows answer; a
+view without one serves others. Columns stand in the order of the query. `empty` is for a view that
+is rightly without rows where all goes well: it says when. `history` names the facts and results of
+which the view needs rows of any time. Of all others it needs the rows of the time that is asked
+about, and some before it (pipelines/areas/scope.py).
 """
 
 import re
@@ -33,7 +35,10 @@ KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
-_FIELDS = ("kind", "grain", "area", "level", "description", "empty", "history", "columns")
+_FIELDS = (
+    *("kind", "grain", "area", "level", "question", "description", "empty", "history", "columns"),
+)
+_OPTIONAL = {"question", "empty", "history"}
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 
 
@@ -62,6 +67,7 @@ class View:
     sql: str
     empty: str = ""
     history: frozenset[str] = frozenset()
+    question: str = ""
 
     @property
     def comment(self) -> str:
@@ -78,13 +84,14 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
     """
     lines, sql = head.split(text)
     try:
-        fields = head.fields(lines, _FIELDS, {"empty", "history"})
+        fields = head.fields(lines, _FIELDS, _OPTIONAL)
         return View(
             name=name,
             kind=head.one_of("kind", fields["kind"], KINDS),
             grain=head.grain(fields["grain"]),
             area=head.one_of("area", fields["area"], BY_NAME),
             level=head.one_of("level", fields["level"], LEVELS),
+            question=head.question(fields.get("question", [])),
             description=head.description(fields["description"]),
             empty=head.text(fields.get("empty", [])),
             history=_history(fields.get("history", []), described),

@@ -95,7 +95,7 @@ def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
         case r"\x", _:
             return replace(layout, is_vertical=not layout.is_vertical, is_wide=False)
         case r"\d", "":
-            rows = catalogue.extents(browsing.open_reader(settings))
+            rows = catalogue.extents(browsing.open_reader(settings), every=True)
             output.lines(catalogue.by_area(rows, _width()))
         case r"\d", name:
             columns = catalogue.columns(browsing.open_reader(settings), browsing.checked_name(name))

@@ -39,15 +39,19 @@ def list_tables(
         ),
     ] = None,
     *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also list what serves other tables and views.")
+    ] = False,
     conf: options.ConfFile = None,
     overrides: options.Overrides = None,
     layout: Layout,
 ) -> None:
     """List tables and views by area, or search them and their columns.
 
-    Needs no JVM. A table that is not made yet has no rows: `quotaflow jobs` says which job fills
-    it. With words it shows tables, views and columns that have all of them in their name or
-    meaning; the search ignores case, and reads no table.
+    Each has the question that its rows answer; --all also lists those that serve them. Needs no
+    JVM. A table that is not made yet has no rows: `quotaflow jobs` says which job fills it. With
+    words it shows tables, views and columns that have all of them in their name or meaning; the
+    search ignores case, and reads no table.
 
     Example: quotaflow tables
 
@@ -62,7 +66,8 @@ def list_tables(
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
     with progress.shown("reading sizes"):
-        rows = catalogue.extents(browsing.open_reader(options.conf_of_tables(conf, overrides)))
+        reader = browsing.open_reader(options.conf_of_tables(conf, overrides))
+        rows = catalogue.extents(reader, every=every)
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
     else:

@@ -48,7 +48,9 @@ def area_of(name: str) -> Area:
 
 
 def by_area(rows: Sequence[dict[str, Any]], width: int) -> Iterator[str]:
-    """Rows of `extents` as a section per area: name, rows, newest event, and what a row is."""
+    """Rows of `extents` as a section per area: name, rows, newest event, and the question that the
+    rows answer, or else what a row is.
+    """
     wide = max(len(row["name"]) for row in rows)
     for area in AREAS:
         own = [row for row in rows if row["area"] == area.title]
@@ -63,7 +65,7 @@ def _extent_lines(row: dict[str, Any], wide: int, width: int) -> Iterator[str]:
     rows = _VIEW if row["kind"] == _VIEW else _count(row["rows"])
     newest = readable.whole("time", row["last_event_time"] or "")[:16]
     head = f"  {row['name']:<{wide}}{_GAP}{rows:>11}{_GAP}{newest:<16}{_GAP}"
-    meaning = _first_sentence(row["meaning"]).removeprefix("One row per ")
+    meaning = row["question"] or _first_sentence(row["meaning"]).removeprefix("One row per ")
     if width - len(head) < _MIN_MEANING:
         yield head.rstrip()
         yield from _wrapped(meaning, width, " " * 6)
@@ -201,6 +203,7 @@ def _short(type_name: str | None) -> str | None:
 
 def _of_table(table: Table) -> dict[str, str]:
     return {
+        "answers": table.question,
         "key": ", ".join(table.key),
         "time": table.time,
         "filled by": f"quotaflow {fillers.filler(table.name)}",
@@ -212,7 +215,11 @@ def _of_table(table: Table) -> dict[str, str]:
 
 def _of_view(view: View | None) -> dict[str, str]:
     assert view is not None
-    return {"reads": ", ".join(views.sources(view)), "read by": ", ".join(_readers(view.name))}
+    return {
+        "answers": view.question,
+        "reads": ", ".join(views.sources(view)),
+        "read by": ", ".join(_readers(view.name)),
+    }
 
 
 def _readers(name: str) -> list[str]:
@@ -220,6 +227,7 @@ def _readers(name: str) -> list[str]:
     return [each.name for each in views.load().values() if name in views.sources(each)]
 
 
-def extents(reader: Reader) -> list[dict[str, Any]]:
+def extents(reader: Reader, *, every: bool) -> list[dict[str, Any]]:
     """`browsing.extents`, each with its area."""
-    return [row | {"area": area_of(row["name"]).title} for row in browsing.extents(reader)]
+    rows = browsing.extents(reader, every=every)
+    return [row | {"area": area_of(row["name"]).title} for row in rows]

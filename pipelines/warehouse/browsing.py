@@ -25,7 +25,7 @@ _VIEW_TIMES = (
     *("started_at", "allocated_at", "last_seen", "valid_from", "known_at"),
 )
 """Columns of views that have the time of a row; the first that a view has counts."""
-EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "meaning"]
+EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "question", "meaning"]
 
 
 def open_reader(conf: Conf) -> Reader:
@@ -33,13 +33,18 @@ def open_reader(conf: Conf) -> Reader:
     return Reader(Warehouse(conf.warehouse))
 
 
-def extents(tables_reader: Reader) -> list[dict[str, Any]]:
-    """One row per table with its rows, newest event and size; then one per view."""
+def extents(tables_reader: Reader, *, every: bool) -> list[dict[str, Any]]:
+    """One row per table with its rows, newest event and size; then one per view.
+
+    Without `every` only of those that answer a question.
+    """
+    shown = [name for name, table in TABLES.items() if every or table.question]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        tables = list(pool.map(partial(_extent, tables_reader), TABLES))
+        tables = list(pool.map(partial(_extent, tables_reader), shown))
     view_rows = [
-        {"name": name, "kind": "view", "meaning": view.comment}
+        {"name": name, "kind": "view", "question": view.question, "meaning": view.comment}
         for name, view in sorted(views.load().items())
+        if every or view.question
     ]
     return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
 
@@ -93,6 +98,7 @@ def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "kind": "table",
+        "question": TABLES[name].question,
         "rows": extent.rows,
         "last_event_time": None if last is None else values.iso(last, "us"),
         "size_bytes": extent.size_bytes,

@@ -2,6 +2,7 @@
 -- grain: one row per minute and broker, in the last hour with replication
 -- area: replication
 -- level: sampled_log
+-- question: Slow brokers. Do clients wait longer than usual for a broker?
 -- description: Whether clients wait for a broker, which means that a replication throttle is too
 --   high, and how many partitions came down to min.insync.replicas, which it may be too low for. A
 --   p99 of 20 or more requests is high if it is above conf's limit (replication.produce_p99_ms,

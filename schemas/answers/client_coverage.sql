@@ -2,6 +2,7 @@
 -- grain: one row per client instance that was there in the week before as_of
 -- area: telemetry
 -- level: telemetry
+-- question: Telemetry coverage. Which client instances push what is asked of them?
 -- description: Which pushes of that week its subscription requests (KIP-714), and which came. A
 --   push is missing if the next one comes later than 1.5 intervals: counted are whole intervals
 --   without a push, each as long as the subscription named at that time, up to as_of or the end of

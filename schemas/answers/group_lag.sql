@@ -3,6 +3,7 @@
 --   whether it catches up
 -- area: groups
 -- level: admin_api
+-- question: Lag. How far is each group behind, and does it catch up?
 -- description: At rest the lag is what Kafka's own tools print.
 -- key: cluster_id, group_id, topic, partition
 -- time: position_known_at

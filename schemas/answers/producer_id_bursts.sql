@@ -2,6 +2,7 @@
 -- grain: one row per burst of new producer ids of a principal in the last week
 -- area: producer_ids
 -- level: sampled_log
+-- question: Bursts of producer ids. Why did a client take so many producer ids at once?
 -- description: Bursts of ten or more new producer ids of a principal, each at most 30 s after the
 --   one before, with their likely cause (KIP-936) and the numbers that show it. Four causes are
 --   accused: transactional_id_churn, producer_per_batch, producer_churn and restart_loop.

@@ -4,6 +4,8 @@
 --   what harm they do, and why no plan may set it
 -- area: producer_ids
 -- level: sampled_log
+-- question: Offenders. Who takes producer ids too fast, what harm does it do, and whom would a
+--   limit reach?
 -- description: Names that a client chose decide nothing alone: guilt is by principal, address, ids,
 --   connections and bytes.
 -- key: cluster_id, principal, client_address

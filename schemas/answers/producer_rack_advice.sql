@@ -3,6 +3,7 @@
 --   day, of producers that send more than a tenth of a topic to other racks
 -- area: racks
 -- level: sampled_log
+-- question: Writes across racks. What keeps produced bytes in their own rack?
 -- description: Producers of brokers and of this pipeline are left out
 --   (protected_principals.is_internal).
 -- empty: while producers' racks are not known, or they send little to other racks

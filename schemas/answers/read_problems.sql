@@ -2,6 +2,7 @@
 -- grain: one row per client and topic that could not be read as it should, over the last day
 -- area: racks
 -- level: sampled_log
+-- question: Failing reads. Which consumers cannot read as they should, and why?
 -- description: What goes wrong when consumers read (KIP-392, cases 1 to 4), how often, and what to
 --   do. See fetch_faults, offset_resets, offset_lookups and lagging_reads for the single events.
 -- key: cluster_id, principal, client_id, topic, unnamed_topic_id

@@ -2,6 +2,7 @@
 -- grain: one row per replica that the last reassignment of a partition requested
 -- area: replication
 -- level: sampled_log
+-- question: Moves. Which replicas were moved, by whom, and when will they be done?
 -- description: Who moved which replica when (kafka-reassign-partitions), and how far the move is.
 --   Rates are those of the last two minutes with fetches of the replica, in the last week. The
 --   estimate uses only what came after the throttle was changed last.

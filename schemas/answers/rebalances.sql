@@ -2,6 +2,7 @@
 -- grain: one row per rebalance of a group that the request log shows, over the last two days
 -- area: groups
 -- level: sampled_log
+-- question: Rebalances. When did a group rebalance, why, and for how long could it not read?
 -- description: When it was, how long it took and kept members from reading, and who caused it. What
 --   clients name is no proof of who is guilty; the principal is what the broker authenticated.
 -- key: cluster_id, group_id, group_type, group_epoch, started_at

@@ -3,6 +3,7 @@
 --   day (KIP-405, KIP-956)
 -- area: racks
 -- level: sampled_log
+-- question: Remote reads to spare. What spares reads of remote storage?
 -- description: read_sooner and raise_local_retention are two ways to spare the same reads. Reads of
 --   brokers and of this pipeline ask for no step (protected_principals.is_internal).
 -- empty: while remote_reads has no rows of users' clients

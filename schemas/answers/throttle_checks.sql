@@ -2,6 +2,7 @@
 -- grain: one row per finding about the replication throttles that are set
 -- area: replication
 -- level: sampled_log
+-- question: Faults of throttles. What is wrong with the replication throttles that are set?
 -- description: What is wrong, or can be, with the replication throttles of a cluster (KIP-73).
 -- key: cluster_id, finding, topic, side, broker_id
 -- time: event_time

@@ -2,6 +2,7 @@
 -- grain: one row per UTC day of the last week, principal and client
 -- area: quotas
 -- level: sampled_log
+-- question: Largest clients. Who moves most bytes in a day, and what does that cost?
 -- description: Who moves most bytes on a day, which part crosses racks, and what it costs at the
 --   prices of conf today.
 -- key: cluster_id, day, principal, client_id

@@ -2,6 +2,7 @@
 -- grain: one row per group, topic and cause
 -- area: groups
 -- level: admin_api
+-- question: Causes of lag. Why does a group lag?
 -- description: Why groups lag: one row {per}, the surest first, where the oldest record left is
 --   more than a minute old. Evidence is of the ten minutes before known_at. What clients name is no
 --   proof of who is guilty.

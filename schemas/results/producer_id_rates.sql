@@ -2,6 +2,7 @@
 -- grain: one row per principal, broker and second
 -- area: producer_ids
 -- level: admin_api
+-- question: Rates of new producer ids. Who takes new producer ids, and how fast beside the quota?
 -- description: New producer ids {per} (KIP-936). Open loop: no client was throttled. Aligned time:
 --   the broker's own figures may differ by one sample
 -- key: cluster_id, event_time, broker_id, principal, kind

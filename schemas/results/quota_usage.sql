@@ -2,6 +2,7 @@
 -- grain: one row per window of conf's quotas (11 s)
 -- area: quotas
 -- level: sampled_log
+-- question: Quota use. How much of its quota does each client use, and what limits it?
 -- description: What each client used of a kind of client quota at a broker, and what limits it,
 --   {per}. Windows are aligned, so that at its end a window's usage is Kafka's Rate over as many
 --   samples; limits are those that stand when it ends. Usage is what the request log shows: records

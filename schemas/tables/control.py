@@ -6,6 +6,7 @@ from quotaflow.schemas.table import BINARY, DOUBLE, INT, LONG, STRING, TIMESTAMP
 
 QUARANTINE = Table(
     name="quarantine",
+    question="Unreadable records. What could quotaflow not read, and why?",
     comment="One row per record or payload that could not be read, with the reason",
     columns=(
         CLUSTER_ID,
@@ -135,6 +136,7 @@ _CHANGE_ID = Column("change_id", STRING, "hash of what the change does, and to w
 
 PLANS = Table(
     name="plans",
+    question="Saved plans. Which changes wait for approval?",
     comment=(
         "One row per change of a plan that was frozen, to be read and approved: what "
         "`quotaflow apply PLAN_ID --yes` would write, and nothing else"
@@ -172,6 +174,7 @@ PLANS = Table(
 
 CONFIG_CHANGES = Table(
     name="config_changes",
+    question="Changes by quotaflow. What did quotaflow change, and what came of it?",
     comment=(
         "One row per step of each config change this pipeline made: one before it was written, one "
         "after. The next run resolves a change without an end"

@@ -30,6 +30,7 @@ FORGOTTEN = pa.struct(
 
 REQUESTS = Table(
     name="requests",
+    question="Requests. What did each request ask of which broker, and how long did it take?",
     comment="One row per request a broker completed, from kafka.request.logger",
     columns=(
         CLUSTER_ID,

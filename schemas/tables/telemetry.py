@@ -145,6 +145,7 @@ POINT = (
 
 CLIENT_METRICS = Table(
     name="client_metrics",
+    question="Client metrics. What did clients push of themselves?",
     comment="One row per data point that clients pushed (KIP-714)",
     columns=(
         CLUSTER_ID,

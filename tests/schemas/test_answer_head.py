@@ -17,6 +17,7 @@ HEAD = """\
 -- grain: one row per user
 -- area: quotas
 -- level: telemetry
+-- question: Use. What does each user use?
 -- description: What each uses.
 -- empty: until one
 --   uses it
@@ -58,6 +59,7 @@ def test_an_answer_is_its_table_its_text_and_its_lookbacks() -> None:
             empty="until one uses it",
             area="quotas",
             level="telemetry",
+            question="Use. What does each user use?",
         ),
         sql=QUERY,
         lookbacks={
@@ -86,11 +88,14 @@ def test_a_lookback_is_the_stored_setting_where_there_is_one() -> None:
 
 
 WRONG = {
-    ("kind: answer", "kind: answers"): "kind 'answers' is none of answer (did you mean answer?)",
+    ("kind: answer", "kind: answers"): (
+        "kind 'answers' is none of answer, proposal (did you mean answer?)"
+    ),
     ("area: quotas", "area: quota"): (
         "area 'quota' is none of requests, producer_ids, quotas, racks, groups, replication, "
         "telemetry, configs, cluster, pipeline (did you mean quotas?)"
     ),
+    ("Use. What", "What"): "question is 'Label. Question?', got 'What does each user use?'",
     ("-- time: since\n", ""): "the head has no time",
     ("36 h", "36 hours"): "expected a number and one of s, min, h, d, got: 36 hours",
     (

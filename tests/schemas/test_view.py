@@ -92,14 +92,17 @@ WRONG = {
     (
         "-- kind: staging\n-- grain: one row per broker\n",
         "-- grain: one row per broker\n-- kind: staging\n",
-    ): "fields are in this order: kind, grain, area, level, description, empty, history, columns",
+    ): (
+        "fields are in this order: kind, grain, area, level, question, description, empty, "
+        "history, columns"
+    ),
     ("-- kind", "-- sort: of\n-- kind"): (
-        "expected a field (kind, grain, area, level, description, empty, history, columns) or "
-        "a line indented by two spaces, got: sort: of"
+        "expected a field (kind, grain, area, level, question, description, empty, history, "
+        "columns) or a line indented by two spaces, got: sort: of"
     ),
     ("--   Fenced", "-- Fenced"): (
-        "expected a field (kind, grain, area, level, description, empty, history, columns) or "
-        "a line indented by two spaces, got: Fenced ones too."
+        "expected a field (kind, grain, area, level, question, description, empty, history, "
+        "columns) or a line indented by two spaces, got: Fenced ones too."
     ),
     ("-- kind", "--   Brokers.\n-- kind"): "the head begins with an indented line: Brokers.",
     (

@@ -2,6 +2,7 @@
 -- grain: one row per broker
 -- area: cluster
 -- level: admin_api
+-- question: Brokers. Which brokers are there, in which racks, and for how long?
 -- description: The state of each broker in the last snapshot.
 -- columns:
 --   from brokers: cluster_id, broker_id, host, port, rack, is_controller, is_fenced

@@ -2,6 +2,7 @@
 -- grain: one row per client quota
 -- area: cluster
 -- level: admin_api
+-- question: Client quotas. Which quotas are set, for whom?
 -- description: The client quotas that the last snapshot found.
 -- columns:
 --   from client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id, ip,

@@ -2,6 +2,7 @@
 -- grain: one row per table and expectation
 -- area: pipeline
 -- level: admin_api
+-- question: Checks. Which data-quality checks pass?
 -- description: The last result of each expectation of `quotaflow check`. A run checks a table again if
 --   the table has new rows or if a critical expectation failed before.
 -- columns:

@@ -2,6 +2,7 @@
 -- grain: one row per replica of a partition
 -- area: cluster
 -- level: admin_api
+-- question: Replicas. Which broker has which replica, and is it in sync?
 -- description: The state of each replica in the last snapshot.
 -- columns:
 --   from replicas: cluster_id, topic_id, topic, partition, broker_id, is_preferred, is_leader,

@@ -2,6 +2,7 @@
 -- grain: one row per topic
 -- area: cluster
 -- level: admin_api
+-- question: Topics. Which topics are there?
 -- description: The state of each topic in the last snapshot.
 -- columns:
 --   from topics: cluster_id, topic_id, topic, partition_count, is_internal

@@ -2,6 +2,7 @@
 -- grain: one row per principal that no quota may slow down
 -- area: configs
 -- level: admin_api
+-- question: Protected logins. Which principals must no quota slow down?
 -- description: Principals that no advice, proposal or plan concerns, and how each is known: by conf, or by
 --   what it does in the cluster. Kafka hides the value of super.users (KafkaConfig.maybeSensitive), so
 --   administrators are known by what they altered. A fetch as a follower counts only if it brought bytes,

@@ -14,8 +14,11 @@ import pytest
 from quotaflow.pipelines.terminal import grid
 from quotaflow.pipelines.warehouse import spark_reader, views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.areas import AREAS
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.view import View
 
 from ...command_line import Command, read_in_part
 from ...delta_tables import NOON, Fill, violation
@@ -25,9 +28,11 @@ from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
 
-def test_tables_lists_all_with_what_they_hold(table_command: Command, fill: Fill) -> None:
+def test_tables_of_all_kinds_are_listed_with_what_they_hold(
+    table_command: Command, fill: Fill
+) -> None:
     fill("quarantine", [{"event_time": NOON}, {"event_time": NOON - timedelta(1)}])
-    rows = {row["name"]: row for row in table_command("tables", "--json").rows}
+    rows = {row["name"]: row for row in table_command("tables", "--all", "--json").rows}
     assert rows.keys() == {*TABLES, *views.load()}
     assert rows["quarantine"]["rows"] == 2
     assert rows["quarantine"]["last_event_time"] == "2026-11-21T12:00:00.000000Z"
@@ -40,7 +45,7 @@ def test_a_terminal_lists_tables_by_area_with_their_meaning(
 ) -> None:
     monkeypatch.setattr(grid, "screen_width", lambda: 100)
     fill("quarantine", [{"event_time": NOON}] * 12_345)
-    lines = table_command("tables").out.splitlines()
+    lines = table_command("tables", "--all").out.splitlines()
     (header,) = (line for line in lines if line.startswith("The pipeline: "))
     listed = lines[lines.index(header) + 1 :]
     assert listed[0].split()[:4] == ["quarantine", "12,345", "2026-11-21", "12:00"]
@@ -49,6 +54,19 @@ def test_a_terminal_lists_tables_by_area_with_their_meaning(
         *TABLES,
         *views.load(),
     }
+
+
+def test_tables_that_answer_questions_are_listed_and_others_only_with_all(
+    table_command: Command,
+) -> None:
+    rows = table_command("tables", "--json").rows
+    described: dict[str, Table | View] = {**TABLES, **views.load()}
+    asked = {name for name, each in described.items() if each.question}
+    assert {row["name"] for row in rows} == asked
+    assert all(row["question"].endswith("?") for row in rows)
+    assert {row["area"] for row in rows} == {area.title for area in AREAS}
+    labels = [row["question"].partition(". ")[0] for row in rows]
+    assert len(set(labels)) == len(labels)
 
 
 def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_it(

@@ -2,6 +2,8 @@
 -- grain: one row per change of the value of a config or client quota
 -- area: configs
 -- level: admin_api
+-- question: Changes of configs. What was each config or quota before and after a change, and who
+--   made it?
 -- description: Values before and after each change, by the request log and by snapshots. The log has
 --   changes between two snapshots, snapshots have those that the log does not show. A change that both
 --   have is one row, unless the log does not show its value: then the value comes with the snapshot.

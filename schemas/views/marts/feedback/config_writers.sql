@@ -2,6 +2,7 @@
 -- grain: one row per dynamic config or client quota that a request altered
 -- area: configs
 -- level: sampled_log
+-- question: Writers of configs. Who set each config last?
 -- description: Who altered each config last, by the request log: the last alteration that a broker
 --   accepted. Entities have the names of config_alterations. The log does not show what was set before
 --   it started, through a broker that ships no log, by a request whose answer was lost, or in a file.

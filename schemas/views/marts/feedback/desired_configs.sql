@@ -2,6 +2,7 @@
 -- grain: one row per dynamic config that the results propose to change or to keep
 -- area: configs
 -- level: admin_api
+-- question: Proposals. Which configs should change, why, and what forbids it?
 -- description: What a plan can set: the value, the reason, and the numbers that show it. The newest
 --   rows can still change, so plan waits until they settle. Who takes producer ids too fast is limited
 --   only for an accused cause, over a span of time, and where the ids do harm.

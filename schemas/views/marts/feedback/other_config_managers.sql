@@ -3,6 +3,7 @@
 --   log, and per trace of one in a snapshot
 -- area: configs
 -- level: admin_api
+-- question: Other programs. Which other programs manage configs of the cluster?
 -- description: Programs other than this pipeline that alter dynamic configs or client quotas or move
 --   replicas. Refused alterations are left out. The kind relies on names that a program can choose
 --   freely: Cruise Control, Jikkou and JulieOps are admin_client unless their client id or principal

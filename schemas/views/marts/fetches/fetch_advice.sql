@@ -2,6 +2,7 @@
 -- grain: one row per client or follower and fetch setting that should change
 -- area: requests
 -- level: sampled_log
+-- question: Fetch settings to change. Which setting slows down the reads of a client or follower?
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
 --   day. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
 --   (protected_principals.is_internal).

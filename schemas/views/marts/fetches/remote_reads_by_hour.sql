@@ -2,6 +2,7 @@
 -- grain: one row per hour, client and topic of which it read records in remote storage
 -- area: racks
 -- level: sampled_log
+-- question: Remote reads. Who reads old records from remote storage?
 -- description: What clients read from remote storage, what it costs at the prices of conf today, and
 --   what made them wait for it (KIP-405, KIP-956). Least values: see remote_reads.
 -- empty: while no topic has remote storage (KIP-405), or nobody reads what is only there

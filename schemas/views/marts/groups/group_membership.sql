@@ -2,6 +2,7 @@
 -- grain: one row per group, member and client that acted for it in the last day
 -- area: groups
 -- level: sampled_log
+-- question: Members. Who is in each group, and from where?
 -- description: Who is in a group, from where, with what, and what it reads, as far as requests show
 --   it. A client without a member id commits for the group without being in it. Columns that are no
 --   counts are the newest of the day.

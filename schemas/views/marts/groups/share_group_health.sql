@@ -2,6 +2,7 @@
 -- grain: one row per hour, share group, member and client
 -- area: groups
 -- level: sampled_log
+-- question: Share groups. Do the members of share groups get on with their records?
 -- description: How members of share groups get on (KIP-932): what they acquire, and what comes again
 --   because they give it back, refuse it or let its lock run out; who waits for a byte quota. Sum over
 --   members for a group.

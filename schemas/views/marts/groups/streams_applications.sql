@@ -2,6 +2,7 @@
 -- grain: one row per application of Kafka Streams
 -- area: groups
 -- level: sampled_log
+-- question: Kafka Streams. How is each Kafka Streams application doing?
 -- description: Applications of Kafka Streams as one object, over the last day. Its id is that of its
 --   group. In classic groups its members show by the assignor or by their client ids, which clients
 --   choose. Telemetry adds what the application reports of itself (KIP-1076, KIP-1091).

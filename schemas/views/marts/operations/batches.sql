@@ -2,6 +2,7 @@
 -- grain: one row per micro-batch of a streaming query
 -- area: pipeline
 -- level: admin_api
+-- question: Batches. How long does each batch of a job take, and how far behind is it?
 -- description: How long each micro-batch took, what became of its rows, how far behind the query was,
 --   and how old the newest event was when the batch ended.
 -- columns:

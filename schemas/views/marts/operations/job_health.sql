@@ -2,6 +2,7 @@
 -- grain: one row per job that ever ran
 -- area: pipeline
 -- level: admin_api
+-- question: Jobs. Is each job up to date?
 -- description: When each job last ran and last found new data, how fast and how far behind it was then,
 --   and what became of its rows in its last hour of work.
 -- columns:

@@ -2,6 +2,7 @@
 -- grain: one row per principal that received or used producer ids
 -- area: producer_ids
 -- level: sampled_log
+-- question: Fitting rates of producer ids. Which quota of producer ids would each principal need?
 -- description: The worst burst of new producer ids of each principal, and the producer_ids_rate
 --   (KIP-936) that would limit the burst but not ordinary work. Ordinary seconds are those outside
 --   accused bursts. With the tokens that a broker gives for a whole window, a quota of the peak rate

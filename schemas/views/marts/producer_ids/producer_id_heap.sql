@@ -2,6 +2,7 @@
 -- grain: one row per broker that leads partitions with producers, as of the last snapshot
 -- area: producer_ids
 -- level: admin_api
+-- question: Heap of producer ids. Will producer ids fill the heap of a broker?
 -- description: The heap that producer ids take on a broker now, the heap they will take if new ones
 --   come at the same pace, and the producer.id.expiration.ms that limits it to the bound of conf. An
 --   entry is an id on a partition, and its followers have it too. It is taken as 424 bytes, as measured for

@@ -2,6 +2,7 @@
 -- grain: one row per broker and bucket of a client quota
 -- area: quotas
 -- level: sampled_log
+-- question: Headroom. Who comes near its quota?
 -- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
 --   of their cluster.
 -- columns:

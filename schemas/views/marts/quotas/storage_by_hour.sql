@@ -2,6 +2,7 @@
 -- grain: one row per hour and topic that had replicas in it
 -- area: quotas
 -- level: admin_api
+-- question: Storage. How much disk does each topic take, and what does it cost?
 -- description: What the replicas of a topic keep on disks of brokers, and its cost at the prices of
 --   conf today, by the sizes of logs in snapshots (DescribeLogDirs, KIP-113). A size holds until the
 --   next snapshot, if that comes within two hours. All other time is unknown. An hour without known

@@ -2,6 +2,7 @@
 -- grain: one row per hour, principal, client, topic and direction
 -- area: quotas
 -- level: sampled_log
+-- question: Traffic. How many bytes do clients produce and consume of each topic?
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
 --   today. Racks are those of table traffic.
 -- columns:

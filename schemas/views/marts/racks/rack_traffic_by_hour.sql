@@ -2,6 +2,7 @@
 -- grain: one row per hour, flow, rack of the client and rack of the broker
 -- area: racks
 -- level: sampled_log
+-- question: Traffic between racks. How many bytes cross racks, and which of them could be spared?
 -- description: Record bytes between racks, and what they cost at the prices of conf today.
 -- columns:
 --   from rack_traffic: cluster_id

@@ -2,6 +2,8 @@
 -- grain: one row per broker
 -- area: racks
 -- level: sampled_log
+-- question: Reads by broker. Which brokers do consumers read from, and what would change if each
+--   read the nearest replica?
 -- description: What consumers read from each broker, per hour of the last day: as they do now, as they
 --   would if each read from its nearest replica as Kafka names it (recommended), and as they would if
 --   those with several followers as near read from all of them alike (spread; a replica selector of

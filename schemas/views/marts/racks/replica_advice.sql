@@ -2,6 +2,7 @@
 -- grain: one row per step that would keep consumers' bytes in their rack, over the last day
 -- area: racks
 -- level: sampled_log
+-- question: Reads across racks. What keeps reads of consumers in their own rack?
 -- description: What to change so that consumers read in their own rack (KIP-392). A byte that crossed
 --   racks counts under the first step that fits it; move_leader is beside the other steps. Whether the
 --   producers of a partition are in that rack is not known. Reads of brokers and of this pipeline ask for

@@ -3,6 +3,7 @@
 --   partition
 -- area: replication
 -- level: sampled_log
+-- question: Shrunk partitions. When did partitions come down to min.insync.replicas?
 -- description: When a leader requested fewer in-sync replicas (ALTER_PARTITION) than before and than
 --   the partition should have, and no more than min.insync.replicas. The number before comes from
 --   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it

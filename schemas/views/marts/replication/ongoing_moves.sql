@@ -2,6 +2,7 @@
 -- grain: one row per replica that a reassignment adds, as of the last snapshot
 -- area: replication
 -- level: admin_api
+-- question: Moves by snapshots. How far is each move, where there is no request log?
 -- description: How far each ongoing move is, by the sizes of logs in snapshots. Without a request log
 --   nothing is known between two snapshots: reassignments and move_progress are finer, and have
 --   who asked for a move.

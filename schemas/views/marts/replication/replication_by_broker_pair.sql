@@ -2,6 +2,7 @@
 -- grain: one row per hour, leader and follower
 -- area: replication
 -- level: sampled_log
+-- question: Replication by broker. How much does each broker copy from each other one?
 -- description: How much each follower reads from each leader, what replication throttles cover of it
 --   (KIP-73), and how far it was behind.
 -- columns:

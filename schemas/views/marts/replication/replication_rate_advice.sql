@@ -3,6 +3,7 @@
 --   replication
 -- area: replication
 -- level: sampled_log
+-- question: Fitting throttle rates. Which rate of a replication throttle fits now?
 -- description: The rate that each replication throttle should have now (KIP-73), and the numbers behind
 --   it (replication_demand). What a broker carried so far is no capacity: without one in conf no rate
 --   is advised but as much as is written, and less while clients are degraded. A rate is never below 1 MB/s, because brokers do not measure well below

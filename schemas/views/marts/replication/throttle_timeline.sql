@@ -2,6 +2,7 @@
 -- grain: one row per change of a replication throttle or of a move
 -- area: replication
 -- level: sampled_log
+-- question: History of throttles. Who set and removed replication throttles, and when?
 -- description: The life of replication throttles (KIP-73) and moves, step by step: what was to change,
 --   by whom, and whether the broker took it. A list that DELETE_TOPICS deletes has a row only if the
 --   topic had a list.

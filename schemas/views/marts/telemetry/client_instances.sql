@@ -2,6 +2,7 @@
 -- grain: one row per client instance
 -- area: telemetry
 -- level: telemetry
+-- question: Client instances. Which client is behind a client instance id?
 -- description: Who is behind each client instance id (KIP-714), and how the instance ended. Ids of
 --   groups, transactions and applications come from the metrics of the instance, so a producer without
 --   transactions or a consumer without a group has none. Kafka Streams names its application only on

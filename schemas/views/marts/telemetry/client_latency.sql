@@ -2,6 +2,7 @@
 -- grain: one row per client instance, broker, API and minute in which the client pushed a latency
 -- area: telemetry
 -- level: telemetry
+-- question: Latency by client. How long do clients wait for brokers, as they see it?
 -- description: Request latency as clients measure it, beside the broker's own measure of the same
 --   requests. PRODUCE has the node.request.latency of producers; FETCH has that of consumers, which
 --   covers all their requests to the node except those to coordinators. A metric without samples (NaN

@@ -3,6 +3,7 @@
 --   broker throttled the client
 -- area: telemetry
 -- level: telemetry
+-- question: Throttle times by client. How long was a client throttled, by its own metrics?
 -- description: Throttling as clients measure it, beside what brokers log. A client that brokers
 --   throttle and that pushes nothing has a row without client_instance_id.
 -- columns:

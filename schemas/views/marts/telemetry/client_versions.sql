@@ -2,6 +2,7 @@
 -- grain: one row per client software name and version
 -- area: telemetry
 -- level: whole_log
+-- question: Client versions. Which client libraries are in use, and by whom?
 -- description: Which client libraries send requests, and who uses them. Followers are left out, and so
 --   are API_VERSIONS requests, which clients send before the broker knows their software.
 -- history: telemetry_subscriptions

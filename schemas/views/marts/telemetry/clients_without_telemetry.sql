@@ -2,6 +2,7 @@
 -- grain: one row per client that produced or fetched and never requested a telemetry subscription
 -- area: telemetry
 -- level: whole_log
+-- question: Clients without telemetry. Which clients push no metrics, and why?
 -- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
 --   are left out (protected_principals.is_internal).
 -- history: telemetry_subscriptions

@@ -2,6 +2,7 @@
 -- grain: one row per configured client-metrics resource
 -- area: telemetry
 -- level: admin_api
+-- question: Subscriptions. Which metrics does the cluster ask of which clients?
 -- description: The client-metrics subscriptions of the cluster (KIP-714) and how many clients each
 --   matches, of those that requested a subscription within a day of the last snapshot.
 -- columns:

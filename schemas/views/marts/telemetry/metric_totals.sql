@@ -2,6 +2,7 @@
 -- grain: one row per series and event_time
 -- area: telemetry
 -- level: telemetry
+-- question: Counters. How much and how fast does a counter of a client grow?
 -- description: How much and how fast each counter of a client grew, and its total, by event_time.
 --   The increase of a delta is its value. The increase of a cumulative point is the difference to the
 --   point before: 0 at the first point, and the value itself after a reset. A client that restarts is a

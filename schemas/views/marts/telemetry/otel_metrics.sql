@@ -2,6 +2,7 @@
 -- grain: one row per point of a push that the broker accepted
 -- area: telemetry
 -- level: telemetry
+-- question: OpenTelemetry points. What do clients push, in the columns of OTLP tables?
 -- description: Client metrics in the shape of Databricks' OTLP metrics tables (schema version v2), as
 --   far as both engines have it: their VARIANT is MAP<STRING, STRING> here, and the struct of another
 --   kind than metric_type is null. Exemplars have the fields of client_metrics.

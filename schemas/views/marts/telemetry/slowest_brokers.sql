@@ -2,6 +2,7 @@
 -- grain: one row per hour, broker and API
 -- area: telemetry
 -- level: telemetry
+-- question: Latency by broker. Which brokers are slow, as clients see it?
 -- description: How slow each broker is as clients see it (client_latency), without the time for which
 --   quotas throttled them. Minutes of a client for which that time is not known do not count. APIs are
 --   ranked apart, because a FETCH waits for data. p50 and p95 are nearest-rank percentiles over clients, each with

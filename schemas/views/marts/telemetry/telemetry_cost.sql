@@ -2,6 +2,7 @@
 -- grain: one row per hour, broker and codec
 -- area: telemetry
 -- level: telemetry
+-- question: Cost of telemetry. How much do pushes of metrics cost?
 -- description: What telemetry pushes cost, each push counted once for all its routes
 --   (unique_pushes). Only rows of the request log have bytes on the wire and a codec: the receiver gets
 --   payloads decompressed, so a push that only it has counts as codec unknown without wire_bytes.

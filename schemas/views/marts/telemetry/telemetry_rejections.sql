@@ -2,6 +2,7 @@
 -- grain: one row per client instance and error code of its rejected pushes
 -- area: telemetry
 -- level: telemetry
+-- question: Rejected pushes. Whose metrics did brokers reject, and why?
 -- description: How often each client's pushes were rejected, and whether their data is stored all the
 --   same: the request log has the payloads of rejected pushes too, so client_metrics has their points
 --   with accepted = false.
