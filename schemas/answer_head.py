@@ -3,17 +3,20 @@
     -- lookbacks:
     --   fetch_sizes: 7 d
     --   quota_usage: 7 d, quotas.advice_days * 1 d
+    --   group_commits: at most 1 d
     -- expiry: SELECT min(event_time) AS expires_at FROM metric_alert_events
 
 An answer reads so much of a table before its newest row; tables that are not named it reads whole.
-After the comma is a setting, and what one of it is: it counts where a snapshot stored it.
+After the comma is a setting, and what one of it is: it counts where a snapshot stored it. No row
+before a lookback changes the answer, but for `at most`: there the text takes all that it reads, such
+as the longest pause of a producer, and the lookback says how long that is remembered.
 `expiry` is SQL for the time from which the rows differ though no input changed. A proposal is an
 answer with a head of its own (`schemas/proposal_head.py`).
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from quotaflow.schemas import derived, head, proposal_head
@@ -23,19 +26,21 @@ from quotaflow.schemas.table import Table
 KIND = "answer"
 _FIELDS = (*derived.DESCRIBED, *derived.STORED, "lookbacks", "expiry", "columns")
 _OPTIONAL = (*derived.OPTIONAL, "lookbacks", "expiry")
-_LOOKBACK = re.compile(r"(\w+): ([^,]+)(?:, ([\w.]+) \* (.+))?")
+_LOOKBACK = re.compile(r"(\w+): (at most )?([^,]+)(?:, ([\w.]+) \* (.+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Lookback:
     """How far back an answer reads an input, before the newest row of that input.
 
-    `setting` names a setting with a number of `unit`, which counts where a snapshot stored it.
+    `setting` names a setting with a number of `unit`, which counts where a snapshot stored it. With
+    `is_memory` rows from before it would change the answer, which remembers no more.
     """
 
     default: timedelta
     setting: str | None = None
     unit: timedelta = timedelta(seconds=1)
+    is_memory: bool = False
 
     def length(self, settings: Mapping[str, float]) -> timedelta:
         """The time to read, by the settings of the last snapshot."""
@@ -78,8 +83,11 @@ def _fields(lines: list[str]) -> head.Fields:
 def _lookback(entry: str) -> tuple[str, Lookback]:
     match = _LOOKBACK.fullmatch(entry)
     if not match:
-        raise HeadError(f"expected 'table: time' or 'table: time, setting * time', got: {entry}")
-    table, default, setting, unit = match.groups()
+        raise HeadError(
+            f"expected 'table: [at most] time' or 'table: time, setting * time', got: {entry}"
+        )
+    table, memory, default, setting, unit = match.groups()
+    lookback = Lookback(derived.duration(default), is_memory=memory is not None)
     if setting is None:
-        return table, Lookback(derived.duration(default))
-    return table, Lookback(derived.duration(default), setting, derived.duration(unit))
+        return table, lookback
+    return table, replace(lookback, setting=setting, unit=derived.duration(unit))

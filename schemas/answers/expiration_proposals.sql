@@ -6,7 +6,7 @@
 -- level: admin_api
 -- description: One row {per}.
 -- lookbacks:
---   active_producers: 14 d
+--   active_producers: at most 14 d
 --   producer_id_uses: 14 d
 --   pipeline_progress: 14 d
 -- evidence:

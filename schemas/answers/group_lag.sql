@@ -9,8 +9,8 @@
 -- time: position_known_at
 -- clustering: group_id, topic
 -- lookbacks:
---   replica_offsets: 1 d
---   group_commits: 1 d
+--   replica_offsets: at most 1 d
+--   group_commits: at most 1 d
 --   pipeline_progress: 7 d
 -- columns:
 --   cluster_id STRING: Kafka cluster id, as conf or the broker gives it

@@ -10,7 +10,7 @@
 -- time: ended_at
 -- clustering: ended_at, principal
 -- lookbacks:
---   producer_id_uses: 14 d
+--   producer_id_uses: at most 14 d
 -- columns:
 --   from requests: cluster_id, principal
 --   started_at TIMESTAMP: when the first id was given

@@ -14,7 +14,7 @@
 -- lookbacks:
 --   address_clients: 14 d, plan.address_history_s * 2 s
 --   fetch_sizes: 7 d
---   active_producers: 14 d
+--   active_producers: at most 14 d
 --   producer_id_uses: 14 d
 --   pipeline_progress: 14 d
 -- columns:

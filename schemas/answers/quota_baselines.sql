@@ -9,7 +9,7 @@
 -- time: until
 -- clustering: until, user
 -- lookbacks:
---   quota_usage: 8 d
+--   quota_usage: at most 8 d
 -- columns:
 --   from quota_usage: cluster_id
 --   user STRING: name of the user, a principal without User:

@@ -26,6 +26,7 @@ HEAD = """\
 -- clustering: since
 -- lookbacks:
 --   usage: 36 h
+--   commits: at most 1 d
 --   rates: 7 d, quotas.advice_days * 1 d
 -- expiry: SELECT now()
 --   AS expires_at
@@ -64,6 +65,7 @@ def test_an_answer_is_its_table_its_text_and_its_lookbacks() -> None:
         sql=QUERY,
         lookbacks={
             "usage": Lookback(timedelta(hours=36)),
+            "commits": Lookback(timedelta(days=1), is_memory=True),
             "rates": Lookback(timedelta(days=7), "quotas.advice_days", timedelta(days=1)),
         },
         expiry="SELECT now() AS expires_at",
@@ -101,7 +103,7 @@ WRONG = {
     (
         "usage: 36 h",
         "usage 36 h",
-    ): "expected 'table: time' or 'table: time, setting * time', got: usage 36 h",
+    ): ("expected 'table: [at most] time' or 'table: time, setting * time', got: usage 36 h"),
     (
         "-- lookbacks:\n",
         "-- lookbacks: usage: 1 h\n",

@@ -29,9 +29,8 @@ class Derivation:
 class Answer:
     """One answer.
 
-    Inputs that `lookbacks` does not name are read whole. Each lookback is at least what the text
-    needs, so the rows do not depend on it. `expiry`: SQL for the time from which the rows differ
-    though no input changed; null: never. `derive`: null: the rows of the text are the answer's.
+    Inputs that `lookbacks` does not name are read whole. `expiry`: SQL for the time from which the
+    rows differ though no input changed; null: never. `derive`: null: the rows of the text are the answer's.
     """
 
     table: Table

@@ -1,0 +1,57 @@
+"""Lookbacks of answers are as long as their texts need: no row from before them changes a row."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from quotaflow.pipelines.results.answers.answer import Answer
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.results.answers.source import QUIET
+from quotaflow.schemas.answer_head import Lookback
+
+from ....rows import Row
+from ....schemas.views.filled_views import FILLED
+from ....schemas.views.memory_tables import MemoryTables
+from ..splits import sorted_rows
+
+BY_NAME = {answer.name: answer for answer in ANSWERS}
+LOOKING_BACK = [(answer.name, table) for answer in ANSWERS for table in answer.lookbacks]
+SETTINGS = {
+    row["setting"]: float(row["setting_value"])
+    for row in FILLED["settings"]
+    if row["setting"] in {each.setting for a in ANSWERS for each in a.lookbacks.values()}
+}
+_TICK = timedelta(seconds=1)
+
+
+def with_old_rows(name: str, lookback: Lookback) -> MemoryTables:
+    """Filled tables, of which one has all its rows again from right before this lookback."""
+    tables = MemoryTables()
+    for each, rows in FILLED.items():
+        tables.put(each, rows)
+    earlier = lookback.length(SETTINGS) + QUIET + _TICK
+    tables.append(name, [moved(row, earlier) for row in FILLED[name]])
+    return tables
+
+
+def moved(row: Row, earlier: timedelta) -> Row:
+    """A row with all its times so much earlier."""
+    return {
+        column: value - earlier if isinstance(value, datetime) else value
+        for column, value in row.items()
+    }
+
+
+def rows_of(tables: MemoryTables, answer: Answer) -> list[str]:
+    return sorted_rows(tables.compute(answer).to_pylist())
+
+
+@pytest.mark.parametrize(("name", "table"), LOOKING_BACK)
+def test_rows_from_before_the_lookback_change_an_answer_only_if_it_remembers_no_more(
+    name: str, table: str
+) -> None:
+    answer = BY_NAME[name]
+    tables = with_old_rows(table, answer.lookbacks[table])
+    is_same = rows_of(tables, answer) == rows_of(tables, replace(answer, lookbacks={}))
+    assert is_same is not answer.lookbacks[table].is_memory
