@@ -35,10 +35,11 @@ KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
+_OPTIONAL = ("question", "empty", "history")
 _FIELDS = (
-    *("kind", "grain", "area", "level", "question", "description", "empty", "history", "columns"),
+    *("kind", "grain", "area", "level", "question", "description", "empty", "history"),
+    "columns",
 )
-_OPTIONAL = {"question", "empty", "history"}
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 
 

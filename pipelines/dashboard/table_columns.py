@@ -30,6 +30,7 @@ _BOOLEANS = _names("is_accused is_done is_open")
 _TIMES = _names("""
     event_time expires_at first_breach last_seen last_trigger newest_event_time requested_time
 """)
+_LISTS = _names("evidence")
 _VALUE = "{{ @ }}"
 Json = dict[str, Any]
 
@@ -71,6 +72,8 @@ def _shown(field: str) -> Json:
         return _kind("datetime", "datetime", "right", dateTimeFormat="YYYY-MM-DD HH:mm:ss")
     if field in _BOOLEANS:
         return _kind("boolean", "boolean", "left")
+    if field in _LISTS:
+        return _kind("complex", "json", "left")
     return _kind("string", "string", "left")
 
 

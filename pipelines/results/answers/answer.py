@@ -30,7 +30,8 @@ class Answer:
     """One answer.
 
     Inputs that `lookbacks` does not name are read whole. `expiry`: SQL for the time from which the
-    rows differ though no input changed; null: never. `derive`: null: the rows of the text are the answer's.
+    rows differ though no input changed; null: never. `derive`: null: the rows of the text are the
+    answer's.
     """
 
     table: Table

@@ -189,6 +189,7 @@ def test_a_table_has_the_keys_that_databricks_saves() -> None:
 KINDS_OF_COLUMNS = {
     **{"int32": "integer", "int64": "integer", "double": "float", "bool": "boolean"},
     **{"string": "string", "timestamp[us, tz=UTC]": "datetime"},
+    "list<l: struct<signal: string, value: double, unit: string>>": "complex",
 }
 
 
