@@ -61,8 +61,8 @@ def test_tables_that_answer_questions_are_listed_and_others_only_with_all(
 ) -> None:
     rows = table_command("tables", "--json").rows
     described: dict[str, Table | View] = {**TABLES, **views.load()}
-    asked = {name for name, each in described.items() if each.question}
-    assert {row["name"] for row in rows} == asked
+    answering = {name for name, each in described.items() if each.question}
+    assert {row["name"] for row in rows} == answering
     assert all(row["question"].endswith("?") for row in rows)
     assert {row["area"] for row in rows} == {area.title for area in AREAS}
     labels = [row["question"].partition(". ")[0] for row in rows]
