@@ -213,6 +213,11 @@ def config(second: float, key: str, value: str | None, **others: Any) -> Row:
     return row("configs", second, given)
 
 
+def broker_config(key: str, value: str | None, second: float = 0, **others: Any) -> Row:
+    """A config of broker 1."""
+    return config(second, key, value, **{"entity_type": "broker", "entity_name": "1"} | others)
+
+
 def quota(second: float, key: str, quota: float | None, **others: Any) -> Row:
     """A client quota as a snapshot saw it; gone without a quota."""
     nobody = {f"is_default_{part}": False for part in ("user", "client_id", "ip")}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, QuotaEntity
+from quotaflow.udfs.rules.quota import LEVELS, QuotaEntity
 
 from .kafka_programs import compiled
-from .rules.quota import effective
+from .rules.quota import effective, entity
 
 UNLIMITED = float(2**63 - 1)
 
@@ -19,19 +19,6 @@ UNLIMITED = float(2**63 - 1)
 USERS = st.sampled_from(["alice", "bob", "CN=a b,O=ü*%", "<default>", "default"])
 CLIENT_IDS = st.sampled_from(["orders", "clicks", "a:b*", "<default>", "?"])
 CLIENTS = st.tuples(USERS, CLIENT_IDS | st.just(""))
-
-
-def entity(level: tuple[str, str], user: str, client_id: str) -> QuotaEntity:
-    """An entity of a level, of these names where it has any."""
-    of_user, of_client_id = level
-    return QuotaEntity(
-        user=user if of_user == NAMED else None,
-        is_default_user=of_user == DEFAULT,
-        client_id=client_id if of_client_id == NAMED else None,
-        is_default_client_id=of_client_id == DEFAULT,
-    )
-
-
 ENTITIES = st.builds(entity, st.sampled_from(LEVELS), USERS, CLIENT_IDS)
 QUOTAS = st.none() | st.sampled_from([0.0, 1.0, 0.5, 1e12]) | st.floats(0, 1e9)
 

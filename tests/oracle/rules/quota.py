@@ -10,6 +10,17 @@ from dataclasses import dataclass
 from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED, QuotaEntity
 
 
+def entity(level: tuple[str, str], user: str, client_id: str) -> QuotaEntity:
+    """An entity of a level, of these names where it has any."""
+    of_user, of_client_id = level
+    return QuotaEntity(
+        user=user if of_user == NAMED else None,
+        is_default_user=of_user == DEFAULT,
+        client_id=client_id if of_client_id == NAMED else None,
+        is_default_client_id=of_client_id == DEFAULT,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class EffectiveQuota:
     """An effective quota: its level (1 to 8), its value, and the bucket it is counted on.
@@ -34,14 +45,7 @@ def effective(
     for level, (of_user, of_client_id) in enumerate(LEVELS, 1):
         if not client_id and of_client_id != ANY:
             continue
-        quota = quotas.get(
-            QuotaEntity(
-                user=user if of_user == NAMED else None,
-                is_default_user=of_user == DEFAULT,
-                client_id=client_id if of_client_id == NAMED else None,
-                is_default_client_id=of_client_id == DEFAULT,
-            )
-        )
+        quota = quotas.get(entity((of_user, of_client_id), user, client_id))
         if quota is not None:
             return EffectiveQuota(
                 level,

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -28,9 +27,9 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import Database
 
+from ...rows import Row
 from ...rule_rows import database as rules
 
-Row = dict[str, Any]
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
 _LOADED: dict[str, pa.Table] = {}
 """The rows of each table of the database of queries."""
@@ -38,6 +37,17 @@ _MADE: set[str] = set()
 """Views of that database."""
 _LAST: dict[str, tuple[list[pa.Table], pa.Table]] = {}
 """What each answer was computed from last, and its rows."""
+
+
+def answers_for(tables: list[str]) -> set[str]:
+    """The answers among tables that a query reads, and those that these are computed from."""
+    needed = set(tables) & _ANSWERS.keys()
+    left = list(needed)
+    while left:
+        new = _ANSWERS.keys() & set(_ANSWERS[left.pop()].inputs) - needed
+        needed |= new
+        left += new
+    return needed
 
 
 @dataclass(frozen=True)
@@ -84,12 +94,7 @@ class MemoryTables:
         return _MemorySource(self, self._answers(others, now), now).compute(answer).rows
 
     def _answers(self, tables: list[str], now: datetime) -> dict[str, pa.Table]:
-        needed = set(tables) & _ANSWERS.keys()
-        left = list(needed)
-        while left:
-            new = _ANSWERS.keys() & set(_ANSWERS[left.pop()].inputs) - needed
-            needed |= new
-            left += new
+        needed = answers_for(tables)
         computed: dict[str, pa.Table] = {}
         source = _MemorySource(self, computed, now)
         for name in _in_order():

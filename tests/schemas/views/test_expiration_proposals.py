@@ -1,6 +1,6 @@
 """When producer ids expire earlier, and for whom they must not."""
 
-from ...rows import Row, active, config
+from ...rows import Row, active, broker_config
 from .limit_rows import cluster, heap, settings
 from .view_tables import Picked, Tables, assert_shown, signals, view
 
@@ -8,7 +8,7 @@ from .view_tables import Picked, Tables, assert_shown, signals, view
 def _expiring(*more: Row, pauses: bool = True, **settings_of: object) -> Tables:
     """With `pauses`, snapshots show two writes of one id."""
     again = [active(400, 1)] if pauses else []
-    stored = [config(0, *pair, entity_type="broker", entity_name="1") for pair in EXPIRES]
+    stored = [broker_config(*pair) for pair in EXPIRES]
     return cluster(
         address_clients=[],
         active_producers=[*heap(2_000), *again, *more],

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from ...cases import cases
-from ...rows import LONG_AGO, Row, active, at, config, counted, row, use
-from .view_tables import Tables, picked, view
+from ...cases import cases, grouped
+from ...rows import LONG_AGO, Row, active, at, broker_config, counted, row, use
+from .view_tables import Tables, assert_outcomes, assert_shown, picked, view
 
 DAY_S = 86_400
 ALICE, BOB = {"principal": "User:alice"}, {"principal": "User:bob"}
@@ -57,60 +57,70 @@ def fleet(hosts: int, each: int, apart_s: float, **others: object) -> list[Row]:
     ]
 
 
-@cases(
-    ("made", "cause"),
-    ("a producer for every batch", lives(20, 0.2), "producer_per_batch"),
-    ("Java numbers its producers", lives(40, 0.2, 2, "producer-*"), "producer_per_batch"),
-    ("a probe that sends one record and goes", lives(20, 10.0, 1), "producer_per_batch"),
-    ("dies before it writes", lives(12, 0.5, 0), "restart_loop"),
-    ("works for a while, then dies", lives(12, 20.0, 500), "restart_loop"),
-    (
-        "new transactional ids per checkpoint",
-        lives(30, 1.0, 0, "producer-sink-*", transactional_id="sink-0-*"),
-        "transactional_id_churn",
-    ),
-    (
-        "on many task managers",
-        fleet(6, 20, 1.0, transactional_id="sink-*"),
-        "transactional_id_churn",
-    ),
-    ("a deploy on thirty hosts", fleet(30, 1, 0.0), "deploy_burst"),
-    (
-        "each host starts a dozen transactional producers at once",
-        fleet(6, 12, 0.1, transactional_id="tx-*", used_s=60.0),
-        "deploy_burst",
-    ),
-    ("producers begun when first needed", lives(12, 2.5, 600, "orders-*"), "deploy_burst"),
-    (
-        "transactional ones too, which go on",
-        lives(12, 2.5, 600, "tx-*", transactional_id="t-*", used_s=100.0),
-        "deploy_burst",
-    ),
-    ("a client id for each, on one host", lives(3_000, 0.1, 4, "*"), "producer_churn"),
-    (
-        "names that have no number, and much work in between",
-        [
+CAUSES = {
+    "producer_per_batch": {
+        "a producer for every batch": lives(20, 0.2),
+        "Java numbers its producers": lives(40, 0.2, 2, "producer-*"),
+        "a probe that sends one record and goes": lives(20, 10.0, 1),
+    },
+    "restart_loop": {
+        "dies before it writes": lives(12, 0.5, 0),
+        "works for a while, then dies": lives(12, 20.0, 500),
+    },
+    "transactional_id_churn": {
+        "new transactional ids per checkpoint": lives(
+            30, 1.0, 0, "producer-sink-*", transactional_id="sink-0-*"
+        ),
+        "on many task managers": fleet(6, 20, 1.0, transactional_id="sink-*"),
+    },
+    "deploy_burst": {
+        "a deploy on thirty hosts": fleet(30, 1, 0.0),
+        "each host starts a dozen transactional producers at once": fleet(
+            6, 12, 0.1, transactional_id="tx-*", used_s=60.0
+        ),
+        "producers begun when first needed": lives(12, 2.5, 600, "orders-*"),
+        "transactional ones too, which go on": lives(
+            12, 2.5, 600, "tx-*", transactional_id="t-*", used_s=100.0
+        ),
+    },
+    "producer_churn": {
+        "a client id for each, on one host": lives(3_000, 0.1, 4, "*"),
+        "names that have no number, and much work in between": [
             row | {"client_id": name, "client_pattern": name}
             for n, row in enumerate(lives(300, 0.5, 40))
             for name in [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}"]
         ],
-        "producer_churn",
-    ),
-    (
-        "more than a deploy brings to one host",
-        fleet(30, 1, 0.0) + lives(150, 0.2, 9, first_id=900_000),
-        "unknown",
-    ),
-    ("a deploy of six minutes", fleet(12, 40, 9.0, produce_requests=9), "unknown"),
-    ("ids faster than processes restart, unused", lives(20, 0.05, 0), "unknown"),
-    ("neither a batch each nor a life's work", lives(20, 1.0, 10), "unknown"),
-    ("a dozen slow producers on a host", lives(12, 2.5, 2, "slow-*"), "unknown"),
-)
-def test_a_burst_has_a_cause(made: list[Row], cause: str) -> None:
-    (burst,) = view("producer_id_bursts", uses(made))
-    assert (burst["cause"], burst["ids"]) == (cause, sum(row["allocations"] for row in made))
+    },
+    "unknown": {
+        "more than a deploy brings to one host": (
+            fleet(30, 1, 0.0) + lives(150, 0.2, 9, first_id=900_000)
+        ),
+        "a deploy of six minutes": fleet(12, 40, 9.0, produce_requests=9),
+        "ids faster than processes restart, unused": lives(20, 0.05, 0),
+        "neither a batch each nor a life's work": lives(20, 1.0, 10),
+        "a dozen slow producers on a host": lives(12, 2.5, 2, "slow-*"),
+    },
+}
+NO_BURSTS = {
+    "nine ids": lives(9),
+    "fifty, each half a minute after the last": lives(50, 31.0),
+    "one transactional id begun fifty times: the same producer id": [
+        row | {"producer_id": 7} for row in lives(50, produce_requests=0)
+    ],
+    "ids that were named and not given": [
+        row | {"allocations": 0} for row in lives(50, produce_requests=0)
+    ],
+    "fifty principals": [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))],
+}
+
+
+def test_a_burst_has_a_cause() -> None:
     accused = {"transactional_id_churn", "producer_per_batch", "producer_churn", "restart_loop"}
-    assert burst["is_accused"] == (cause in accused)
+    shown = {
+        case: (uses(made), [(cause, sum(row["allocations"] for row in made), cause in accused)])
+        for case, made, cause in grouped(CAUSES)
+    } | {case: (uses(made), []) for case, made in NO_BURSTS.items()}
+    assert_shown(shown, "producer_id_bursts", "cause", "ids", "is_accused")
 
 
 def exhausted(
@@ -128,21 +138,23 @@ def exhausted(
     return made
 
 
-@cases(
-    ("made", "expected"),
-    ("END_TXN gives the next", exhausted(12), ("epoch_exhaustion", 12, 12)),
-    ("INIT_PRODUCER_ID does", exhausted(12, allocations=1), ("epoch_exhaustion", 12, 12)),
-    ("the old ids have epochs left", exhausted(12, 12, allocations=1), ("restart_loop", 12, 0)),
-    (
-        "a quarter has epochs left",
-        exhausted(12) + exhausted(4, 12, allocations=1, first_id=900),
-        ("restart_loop", 16, 12),
-    ),
-)
-def test_epochs_that_are_used_up(made: list[Row], expected: tuple[str, int, int]) -> None:
-    (burst,) = view("producer_id_bursts", uses(made))
-    assert (burst["cause"], burst["ids"], burst["exhausted_ids"]) == expected
-    assert burst["is_accused"] == (burst["cause"] != "epoch_exhaustion")
+EPOCHS = {
+    ("epoch_exhaustion", 12, 12, False): {
+        "END_TXN gives the next": uses(exhausted(12)),
+        "INIT_PRODUCER_ID does": uses(exhausted(12, allocations=1)),
+    },
+    ("restart_loop", 12, 0, True): {
+        "the old ids have epochs left": uses(exhausted(12, 12, allocations=1))
+    },
+    ("restart_loop", 16, 12, True): {
+        "a quarter has": uses(exhausted(12), exhausted(4, 12, allocations=1, first_id=900))
+    },
+}
+
+
+def test_epochs_that_are_used_up() -> None:
+    columns = ("cause", "ids", "exhausted_ids", "is_accused")
+    assert_outcomes(EPOCHS, "producer_id_bursts", *columns)
 
 
 def test_an_id_that_replaces_one_whose_epochs_are_used_up() -> None:
@@ -155,24 +167,6 @@ def test_an_id_that_replaces_one_whose_epochs_are_used_up() -> None:
         ),
         *names,
     ) == [(0, None, False), (1, 0, True), (90, None, None), (91, None, None)]
-
-
-@cases(
-    "made",
-    ("nine ids", lives(9)),
-    ("fifty, each half a minute after the last", lives(50, 31.0)),
-    (
-        "one transactional id begun fifty times: the same producer id",
-        [row | {"producer_id": 7} for row in lives(50, produce_requests=0)],
-    ),
-    (
-        "ids that were named and not given",
-        [row | {"allocations": 0} for row in lives(50, produce_requests=0)],
-    ),
-    ("fifty principals", [row | {"principal": f"User:u{i}"} for i, row in enumerate(lives(50))]),
-)
-def test_what_is_no_burst(made: list[Row]) -> None:
-    assert view("producer_id_bursts", uses(made)) == []
 
 
 def test_bursts_of_a_principal_are_told_apart() -> None:
@@ -233,7 +227,7 @@ def test_an_id_belongs_to_whom_it_was_given_to_last() -> None:
     assert (first["principal"], first["last_used_at"]) == ("User:alice", at(20))
 
 
-EXPIRES = config(0, "producer.id.expiration.ms", "600000", entity_type="broker", entity_name="1")
+EXPIRES = broker_config("producer.id.expiration.ms", "600000")
 
 
 @cases(

@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import pytest
-
-from ...cases import cases
 from ...rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
-from .view_tables import Picked, Tables, picked, view
+from .view_tables import Picked, Tables, assert_outcomes, in_table, picked, view
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
 LOOP = fault(0, "redirect_loop", 5, broker_id=1, preferred_read_replica=2)
@@ -23,61 +20,53 @@ def read(name: str, content: Tables, *columns: str) -> Picked:
     return picked(view(name, content), *columns)
 
 
-@cases(
-    ("faults", "expected"),
-    (
-        "the leader holds what the follower deleted",
-        [fault(0, "offset_too_small", answers_leader_has=1)],
-        ("align_log_starts", 2),
-    ),
-    (
-        "deleted everywhere",
-        [fault(0, "offset_too_small", answers_leader_has=0)],
-        ("extend_retention", 2),
-    ),
-    (
-        "nobody knows what the leader holds",
-        [fault(0, "offset_too_small", answers_leader_has=None)],
-        (None, None),
-    ),
-    (
-        "it does not reset",
-        [
-            fault(0, "offset_too_small", 9, answers_leader_has=0),
-            fault(0, "out_of_range_spin", 9, broker_id=3),
-        ],
-        ("update_client", 3),
-    ),
-    ("it does not go where it is sent", [LOOP], ("update_client", 1)),
-    (
-        "it goes, and is refused",
-        [LOOP, fault(0, "unavailable_offset", 4)],
-        ("check_replication", 2),
-    ),
-    ("past the end", [fault(0, "offset_too_large")], ("check_offsets", 2)),
-    (
-        "the worse of two followers",
-        [fault(0, "unavailable_offset"), fault(60, "unavailable_offset", 9, broker_id=3)],
-        ("check_replication", 3),
-    ),
-    ("some times too early", [fault(0, "uncommitted_offset", 9)], (None, None)),
-    (
-        "often too early",
-        [fault(60 * n, "uncommitted_offset", 5) for n in range(2)],
-        ("check_replication", 2),
-    ),
-    (
-        "not told of a new leader",
-        [fault(60 * n, "not_leader_or_follower", 5) for n in range(2)],
-        ("refresh_metadata", 2),
-    ),
-    ("another error", [fault(0, "kafka_storage_error", 99)], (None, None)),
+ADVICE = in_table(
+    "fetch_faults",
+    {
+        ("align_log_starts", 2): {
+            "the leader holds what the follower deleted": [
+                fault(0, "offset_too_small", answers_leader_has=1)
+            ]
+        },
+        ("extend_retention", 2): {
+            "deleted everywhere": [fault(0, "offset_too_small", answers_leader_has=0)]
+        },
+        ("update_client", 3): {
+            "it does not reset": [
+                fault(0, "offset_too_small", 9, answers_leader_has=0),
+                fault(0, "out_of_range_spin", 9, broker_id=3),
+            ]
+        },
+        ("update_client", 1): {"it does not go where it is sent": [LOOP]},
+        ("check_replication", 2): {
+            "it goes, and is refused": [LOOP, fault(0, "unavailable_offset", 4)],
+            "often too early": [fault(60 * n, "uncommitted_offset", 5) for n in range(2)],
+        },
+        ("check_replication", 3): {
+            "the worse of two followers": [
+                fault(0, "unavailable_offset"),
+                fault(60, "unavailable_offset", 9, broker_id=3),
+            ]
+        },
+        ("check_offsets", 2): {"past the end": [fault(0, "offset_too_large")]},
+        ("refresh_metadata", 2): {
+            "not told of a new leader": [
+                fault(60 * n, "not_leader_or_follower", 5) for n in range(2)
+            ]
+        },
+        (None, None): {
+            "nobody knows what the leader holds": [
+                fault(0, "offset_too_small", answers_leader_has=None)
+            ],
+            "some times too early": [fault(0, "uncommitted_offset", 9)],
+            "another error": [fault(0, "kafka_storage_error", 99)],
+        },
+    },
 )
-def test_advice_goes_by_the_worst(
-    faults: list[Row], expected: tuple[str | None, int | None]
-) -> None:
-    content = {"fetch_faults": faults}
-    assert read("read_problems", content, "advice", "broker_id") == [expected]
+
+
+def test_advice_goes_by_the_worst() -> None:
+    assert_outcomes(ADVICE, "read_problems", "advice", "broker_id")
 
 
 COUNTS = {
@@ -119,23 +108,23 @@ def test_a_client_has_one_row_for_a_topic() -> None:
     assert actual == tuple(COUNTS.values())
 
 
-@pytest.mark.parametrize(
-    ("version", "advice"),
-    [
-        ("3.3.2", "update_client"),
-        ("3.4.0", "check_replication"),
-        ("7.3.1-ccs", "update_client"),
-        ("7.4.0-ce", "check_replication"),
-        ("x", "check_replication"),
-    ],
-)
-def test_old_java_clients_stay_on_a_lagging_follower(version: str, advice: str) -> None:
-    content = {
-        "fetch_faults": [fault(0, "uncommitted_offset", client_software_version=version)],
-        "preferred_replicas": lagging(1, 2, 3, 4),
+VERSIONS = {
+    "update_client": ("3.3.2", "7.3.1-ccs"),
+    "check_replication": ("3.4.0", "7.4.0-ce", "x"),
+}
+
+
+def test_old_java_clients_stay_on_a_lagging_follower() -> None:
+    outcomes = {
+        (advice, 2, True): {
+            version: [fault(0, "uncommitted_offset", client_software_version=version)]
+            for version in versions
+        }
+        for advice, versions in VERSIONS.items()
     }
+    given = in_table("fetch_faults", outcomes, preferred_replicas=lagging(1, 2, 3, 4))
     names = ("advice", "broker_id", "stays_on_lagging_follower")
-    assert read("read_problems", content, *names) == [(advice, 2, True)]
+    assert_outcomes(given, "read_problems", *names)
 
 
 def test_the_least_of_several_versions_is_least_by_number() -> None:
@@ -147,89 +136,89 @@ def test_the_least_of_several_versions_is_least_by_number() -> None:
     assert read("read_problems", content, "client_software_version") == [("2.9.0",)]
 
 
-@cases(
-    ("choices", "expected"),
-    ("four minutes, each worse", lagging(1, 2, 3, 4), [(1, 4)]),
-    ("and another", lagging(1, 2, 3, 4, 9, 9), [(2, 9)]),
-    ("it holds in between", lagging(1, 2, 3, 3, 4, 5), []),
-    ("not for long", lagging(1, 2, 3), []),
-    ("a minute is missing", lagging(1, 2) + lagging(3, 4, start=3), []),
-    ("nobody knows", lagging(None, None, None, None, None), []),
-    ("nothing was read", lagging(1, 2, 3, 4, fetches=0, redirects=1), []),
-    (
-        "one client in two racks",
-        [*lagging(1, 2, 3, 4), *lagging(1, 2, 3, 4, client_rack="az-c")],
-        [(1, 4)],
-    ),
+LAGGING = in_table(
+    "preferred_replicas",
+    {
+        (1, 4): {
+            "four minutes, each worse": lagging(1, 2, 3, 4),
+            "one client in two racks": (
+                lagging(1, 2, 3, 4) + lagging(1, 2, 3, 4, client_rack="az-c")
+            ),
+        },
+        (2, 9): {"and another": lagging(1, 2, 3, 4, 9, 9)},
+        (): {
+            "it holds in between": lagging(1, 2, 3, 3, 4, 5),
+            "not for long": lagging(1, 2, 3),
+            "a minute is missing": lagging(1, 2) + lagging(3, 4, start=3),
+            "nobody knows": lagging(None, None, None, None, None),
+            "nothing was read": lagging(1, 2, 3, 4, fetches=0, redirects=1),
+        },
+    },
 )
-def test_who_stays_on_a_follower_that_lags_ever_more(
-    choices: list[Row], expected: list[Any]
-) -> None:
-    content = {"preferred_replicas": choices}
-    assert read("lagging_reads", content, "lagging_minutes", "max_hw_lag") == expected
+RESETS = in_table(
+    "offset_lookups",
+    {
+        ("offset_too_small", 5, 3): {
+            "in the same minute": [lookup(0, "earliest", 3)],
+            "in the next minute": [lookup(60, "earliest", 3)],
+            "by duration": [lookup(0, "by_timestamp", 3)],
+        },
+        (): {
+            "too late": [lookup(120, "earliest", 3)],
+            "before": [lookup(-60, "earliest", 3)],
+            "in vain": [lookup(0, "earliest", 3, error_code=6)],
+            "by somebody else": [lookup(0, "earliest", 3, client_id="other")],
+            "of another partition": [lookup(0, "earliest", 3, partition=1)],
+            "by a follower": [lookup(0, "earliest", 3, replica_id=3)],
+            "of an epoch's end": [lookup(0, "epoch_end", 3)],
+        },
+    },
+    fetch_faults=[fault(0, "offset_too_small")],
+)
 
 
-@cases(
-    ("lookup_s", "others", "expected"),
-    ("in the same minute", 0, {}, [("offset_too_small", 5, 3)]),
-    ("in the next minute", 60, {}, [("offset_too_small", 5, 3)]),
-    ("too late", 120, {}, []),
-    ("before", -60, {}, []),
-    ("in vain", 0, {"error_code": 6}, []),
-    ("by somebody else", 0, {"client_id": "other"}, []),
-    ("of another partition", 0, {"partition": 1}, []),
-    ("by a follower", 0, {"replica_id": 3}, []),
-    ("by duration", 0, {"position": "by_timestamp"}, [("offset_too_small", 5, 3)]),
-    ("of an epoch's end", 0, {"position": "epoch_end"}, []),
-)
-def test_a_reset_follows_what_was_out_of_range(
-    lookup_s: float, others: Row, expected: list[Any]
-) -> None:
-    content = {
-        "fetch_faults": [fault(0, "offset_too_small")],
-        "offset_lookups": [lookup(lookup_s, "earliest", 3) | others],
-    }
-    names = ("fault", "refused_offset", "reset_offset")
-    assert read("offset_resets", content, *names) == expected
+def test_who_stays_on_a_follower_that_lags_ever_more() -> None:
+    assert_outcomes(LAGGING, "lagging_reads", "lagging_minutes", "max_hw_lag")
+
+
+def test_a_reset_follows_what_was_out_of_range() -> None:
+    assert_outcomes(RESETS, "offset_resets", "fault", "refused_offset", "reset_offset")
 
 
 STARTS = ("broker_id", "other_broker_id", "missing_offsets", "since", "readers")
 
 
-@cases(
-    ("offsets", "expected"),
-    ("ten minutes", [replica_minute(0, 1, 7), replica_minute(600, 2, 3)], [(1, 2, 4, at(0), 1)]),
-    ("nine minutes", [replica_minute(0, 1, 7), replica_minute(540, 2, 3)], []),
-    ("it came after", [replica_minute(0, 1, 7), replica_minute(600, 2, 7)], []),
-    ("untold since", [replica_minute(600, 1, 7), replica_minute(0, 2, 3)], []),
-    (
-        "the newest starts, since the first difference",
-        [
-            replica_minute(0, 1, 7),
-            replica_minute(300, 1, 9),
-            replica_minute(600, 2, 3),
-            replica_minute(700, 1, 12),
-        ],
-        [(1, 2, 9, at(0), 1)],
-    ),
-    (
-        "against the one that starts first",
-        [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(600, 3, 5)],
-        [(1, 2, 4, at(0), 1)],
-    ),
-    ("of two partitions", [replica_minute(0, 1, 7), replica_minute(600, 2, 3, partition=1)], []),
-    (
-        "long ago",
-        [replica_minute(0, 1, 7), replica_minute(600, 2, 3), replica_minute(90_000, 5, 1)],
-        [],
-    ),
+def log_starts(*minutes: tuple[int, int, int]) -> list[Row]:
+    """Where a replica's log starts: the second, the broker and the offset."""
+    return [replica_minute(*minute) for minute in minutes]
+
+
+APART = in_table(
+    "replica_offsets",
+    {
+        (1, 2, 4, at(0), 1): {
+            "ten minutes": log_starts((0, 1, 7), (600, 2, 3)),
+            "against the one that starts first": log_starts((0, 1, 7), (600, 2, 3), (600, 3, 5)),
+        },
+        (1, 2, 9, at(0), 1): {
+            "the newest starts, since the first difference": log_starts(
+                (0, 1, 7), (300, 1, 9), (600, 2, 3), (700, 1, 12)
+            )
+        },
+        (): {
+            "nine minutes": log_starts((0, 1, 7), (540, 2, 3)),
+            "it came after": log_starts((0, 1, 7), (600, 2, 7)),
+            "untold since": log_starts((600, 1, 7), (0, 2, 3)),
+            "of two partitions": [*log_starts((0, 1, 7)), replica_minute(600, 2, 3, partition=1)],
+            "long ago": log_starts((0, 1, 7), (600, 2, 3), (90_000, 5, 1)),
+        },
+    },
+    preferred_replicas=[choice(0, 8), choice(60, 8), choice(0, 8, broker_id=9)],
 )
-def test_log_starts_that_stay_apart(offsets: list[Row], expected: list[Any]) -> None:
-    content = {
-        "replica_offsets": offsets,
-        "preferred_replicas": [choice(0, 8), choice(60, 8), choice(0, 8, broker_id=9)],
-    }
-    assert read("log_start_divergence", content, *STARTS) == expected
+
+
+def test_log_starts_that_stay_apart() -> None:
+    assert_outcomes(APART, "log_start_divergence", *STARTS)
 
 
 def test_names_of_clients_are_kept_as_they_are() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...cases import cases
-from ...rows import Row, config, moved, read_remotely, row, setting
+from ...rows import Row, broker_config, config, moved, read_remotely, row, setting
 from .group_rows import member
 from .group_snapshot_rows import ended, snapshots
 from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
@@ -58,10 +58,6 @@ def test_what_limits_reads_and_what_they_cost(minutes: list[Row], limiter: str |
 
 def topic_config(key: str, value: str) -> Row:
     return config(0, key, value, entity_type="topic", entity_name="orders")
-
-
-def broker_config(key: str, value: str) -> Row:
-    return config(0, key, value, entity_type="broker", entity_name="1")
 
 
 # The end was at offset 50 at 10 s: what lies there is read in the minute that ends at 7200 s.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...rows import Row, at, config, counted, setting
+from ...rows import Row, at, broker_config, config, counted, setting
 from .view_tables import Picked, Tables, assert_shown
 
 NOW = 3_600
@@ -117,7 +117,7 @@ def listing(second: float, value: str | None = "0:1", **others: Any) -> Row:
 
 
 def rate(second: float, source: str = "DYNAMIC_BROKER_CONFIG") -> Row:
-    return config(second, RATE, "1000", entity_type="broker", entity_name="1", config_source=source)
+    return broker_config(RATE, "1000", second, config_source=source)
 
 
 def throttle(*configs: Row, snapshots: list[Row] | None = None, **others: list[Row]) -> Tables:

@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from ...cases import cases, grouped
-from ...rows import HOSTILE, Row, altered, at, config, reassigned, replicated, setting, throttled
+from ...rows import (
+    HOSTILE,
+    Row,
+    altered,
+    at,
+    broker_config,
+    reassigned,
+    replicated,
+    setting,
+    throttled,
+)
 from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table, picked, view
 
 MIB = 2**20
@@ -108,10 +118,6 @@ def test_what_is_left_over() -> None:
         tables = {"replication_throttles": throttles, "settings": conf, "replication_traffic": NOW}
         cases[case] = (tables, [*expected])
     assert_shown(cases, CHECKS, "finding", "age_s", "set_by")
-
-
-def broker_config(key: str, value: str) -> Row:
-    return config(0, key, value, entity_type="broker", entity_name="1")
 
 
 @cases(

@@ -27,7 +27,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import ANSWER_STATE
 
 from ...rows import Row
-from .memory_tables import MemoryTables
+from .memory_tables import MemoryTables, answers_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,12 +134,7 @@ def in_table(
 
 def make_answers(warehouse: Warehouse, sql: str) -> None:
     """Compute the answers that a query reads, from the tables as they are. None may fail."""
-    needed = {name for name in views.dependencies(sql)[0] if name in _ANSWERS}
-    left = list(needed)
-    while left:
-        new = _ANSWERS.keys() & set(_ANSWERS[left.pop()].inputs) - needed
-        needed |= new
-        left += new
+    needed = answers_for(views.dependencies(sql)[0])
     problems: list[str] = []
     due = [answer for answer in ANSWERS if answer.name in needed]
     refresh(warehouse.conf, no_session, datetime.now(UTC), problems.append, due)

@@ -12,8 +12,8 @@ from quotaflow.schemas import events
 
 from ...cases import cases
 from ...record_batches import RECORD_TIME, parsed
+from ...rows import Row
 
-Row = dict[str, Any]
 SEVEN = {"broker_id": "7"}
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from ....delta_tables import NOON
+from ....rows import Row
 
-Row = dict[str, Any]
 CLIENT = {"principal": "User:bob", "client_id": "app", "client_address": "10.0.0.1"}
 
 

@@ -15,16 +15,11 @@ from ....cases import cases, grouped
 from ....examples import EXPENSIVE
 from ....rows import LIMITERS, Row, at
 from ....rule_rows import Rows, compute, compute_in_parts
+from .replica_rows import BEFORE, seen
 
 RESULT = result_of("fetch_sizes")
-BEFORE = -600
 MIB = 1024 * 1024
 QUOTA_BYTES_PER_S = 900.0
-
-
-def seen(second: float, **others: Any) -> Row:
-    """What a snapshot saw."""
-    return {"event_time": at(second), "is_removed": False} | others
 
 
 def answered(size: int, partition: int = 0, limit: int | None = 1_000, **others: Any) -> Row:
