@@ -109,10 +109,8 @@ class Capture:
         )
         apply.finish(self.journal.ledger)
         rows: Any = None
-        tables = Reader(self.warehouse)
-        ledger = self.journal.ledger
-        trust = TrustedLedger(ledger)
-        yield exclusive_section.ExclusiveSection("c1", apply, ledger, rows, tables, trust)
+        tables, trust = Reader(self.warehouse), TrustedLedger(self.journal.ledger)
+        yield exclusive_section.ExclusiveSection("c1", apply, trust, rows, tables, rows)
 
     def __call__(
         self, *words: str, records: tuple[Any, ...] = (), ends: bool = True, code: int = 0
