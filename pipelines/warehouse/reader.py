@@ -1,6 +1,5 @@
 """Reads Delta tables and views of a folder or an object store without a JVM, by SQL of DuckDB."""
 
-import json
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError,
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas import ddl
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -100,11 +100,10 @@ class Reader:
         with engine_errors(table):
             return str(self._database.table(table).metadata().id)
 
-    def types(self, table: str) -> dict[str, Any]:
-        """The type of each column of the live table, in Delta's JSON schema."""
+    def types(self, table: str) -> dict[str, str]:
+        """The type of each column of the live table, as `ddl.live_types`."""
         with engine_errors(table):
-            schema = json.loads(self._database.table(table).schema().to_json())
-        return {column["name"]: column["type"] for column in schema["fields"]}
+            return ddl.live_types(self._database.table(table))
 
     def columns(self, name: str) -> list[str]:
         """Columns of a table or view: the declared ones that the live table has, in their order."""
