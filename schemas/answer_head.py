@@ -8,8 +8,8 @@
 
 An answer reads so much of a table before its newest row; tables that are not named it reads whole.
 After the comma is a setting, and what one of it is: it counts where a snapshot stored it. No row
-before a lookback changes the answer, but for `at most`: there the text takes all that it reads, as
-the longest pause of a producer, and the lookback says how long that is remembered.
+before a lookback changes the answer, except for `at most`: there the text takes all that it reads,
+as the longest pause of a producer, and the lookback says how long that is remembered.
 `expiry` is SQL for the time from which the rows differ though no input changed. A proposal is an
 answer with a head of its own (`schemas/proposal_head.py`).
 """

@@ -48,7 +48,7 @@ def _files(folder: Traversable) -> Iterator[Traversable]:
 
 @cache
 def _read(sql: str) -> frozenset[str]:
-    """What stands after FROM or JOIN in the query of a view, WITH clauses among it."""
+    """The words after FROM and JOIN in the query of a view: tables, views and its WITH clauses."""
     return frozenset(_READ.findall(sql))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.config import (
     FeedbackSection,
@@ -12,7 +12,9 @@ from quotaflow.pipelines.config import (
 )
 from quotaflow.pipelines.errors import FeedbackError
 from quotaflow.pipelines.feedback.writing import stop_file
-from quotaflow.pipelines.kafka.cluster_state import Send, is_write
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.kafka.cluster_state import Send
 
 REFUSED = "feedback.may_write is false, nothing is written to brokers: another conf does that"
 
@@ -42,8 +44,11 @@ class WriteConf:
         if stop is not None:
             raise FeedbackError(stop)
 
-    def guarded(self, send: Send) -> Send:
+    def guarded(self, send: "Send") -> "Send":
         """`send` with a check of the permission before each request that alters the cluster."""
+        from quotaflow.pipelines.kafka.cluster_state import (  # noqa: PLC0415  a plan has no client
+            is_write,
+        )
 
         def checked(request: Any, broker_id: int | None) -> Any:
             if is_write(request):
