@@ -4,7 +4,7 @@ In braces of a template stand:
 
 - `{topic}`: a cell as a name.
 - `{rate_per_s:1}`: a number with so many decimals; `{bytes:size}`: one in a form of `_FORMS`.
-- `{usage:unit}`: a signal with its unit, which `with_signals` has as `usage_unit`.
+- `{usage:unit}`: a signal with its unit, which `with_signals` has beside it.
 - `{hosts|host}`, `{answers|batch was|batches were}`: a whole number with its noun.
 - `{UNIT}`: a phrase. The first of its cases that is true of the row is its text.
 
