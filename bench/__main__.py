@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("decode", "parse", "results", "snapshots", "load", "observe")
+BENCHMARKS = ("decode", "parse", "results", "snapshots", "month", "load", "observe")
 
 
 def main() -> int:
