@@ -357,5 +357,7 @@ def test_raises_stay_within_capacity_and_budget() -> None:
         case: ({"settings": [everybody, *conf], "quota_usage": usage}, expected)
         for case, (conf, usage, expected) in BUDGETS.items()
     }
-    cases["what a plan raised before takes its part"][0]["config_changes"] = [RAISED_BEFORE]
+    of_bob = [quota(0, "producer_byte_rate", 400.0, user="bob")]
+    raised = {"config_changes": [RAISED_BEFORE], "client_quotas": of_bob}
+    cases["what a plan raised before takes its part"][0].update(raised)
     assert_shown(cases, "quota_proposals ORDER BY entity_name", "entity_name", "blocked_reason")
