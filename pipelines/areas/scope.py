@@ -22,7 +22,7 @@ from quotaflow.udfs.rules.principal_name import bare
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.subject import Subject
     from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse.reader import Reader
+    from quotaflow.pipelines.warehouse.reader import Reader
 
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
