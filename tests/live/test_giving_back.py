@@ -25,6 +25,7 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..command_line import in_options
+from .readers import await_so
 from .test_feedback import BYTES, apply, current, give_back, rows
 
 EVE, ZOE, PAYMENTS = (ConfigEntity("", "user", f"giving-back-{n}") for n in ("eve", "zoe", "pay"))
@@ -45,6 +46,13 @@ def values(cluster: LocalCluster, conf: Conf, *entities: ConfigEntity) -> list[s
     with current(conf) as read:
         on_cluster = [replace(entity, cluster_id=cluster.cluster_id) for entity in entities]
         return [read(entity).get(BYTES) for entity in on_cluster]
+
+
+def await_values(
+    cluster: LocalCluster, conf: Conf, entities: Sequence[ConfigEntity], expected: list[str | None]
+) -> None:
+    """Wait until they have these values: brokers learn of an alteration one after the other."""
+    await_so(lambda: values(cluster, conf, *entities) == expected)
 
 
 @pytest.mark.shows("leases what it writes, and gives it back")
@@ -71,20 +79,20 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
     err = capsys.readouterr().err
     assert f"refused: user {PAYMENTS.entity_name} in cluster" in err
     assert "does not verify" in err
-    assert values(cluster, conf, EVE, ZOE, PAYMENTS) == [None, None, "5000000"]
+    await_values(cluster, conf, [EVE, ZOE, PAYMENTS], [None, None, "5000000"])
 
     written(cluster, conf, EVE, ZOE)
     with Warehouse(conf.warehouse).lock():
         # As while `run --every` has the lock.
         assert execute(["restore", "--all", "--yes", *words]) == 0
     assert "restored by the leases of the cluster" in capsys.readouterr().err
-    assert values(cluster, conf, EVE, ZOE) == [None, None]
+    await_values(cluster, conf, [EVE, ZOE], [None, None])
 
     written(cluster, conf, EVE, ZOE)
     shutil.rmtree(conf.warehouse.folder)
     assert execute(["restore", "--panic", *words]) == 3
     assert execute(["restore", "--panic", "--yes", *words]) == 0
-    assert values(cluster, conf, EVE, ZOE) == [None, None]
+    await_values(cluster, conf, [EVE, ZOE], [None, None])
     assert not conf.warehouse.folder.exists()
     with cluster.admin() as admin:
         assert set_quota(str(PAYMENTS.entity_name), BYTES, None)(admin).error_code == 0
@@ -117,7 +125,7 @@ def test_records_that_no_quotaflow_wrote_do_not_stop_a_panic(
     assert execute(["restore", "--panic", *words]) == 3
     assert execute(["restore", "--panic", "--yes", *words]) == 0
     assert "Traceback" not in capsys.readouterr().err
-    assert values(cluster, conf, EVE) == [None]
+    await_values(cluster, conf, [EVE], [None])
     # The tables get the records of it, and nothing is in doubt.
     with exclusive_section.acquired(context.from_conf(conf).writes, print) as section:
         assert (section.ledger.owned, section.trust.refused) == ({}, ())
@@ -138,7 +146,7 @@ def test_two_deployments_do_not_share_a_config_and_one_takes_over_what_the_other
     assert [each.owned.value for each in adopted] == ["2000000"]
     adopt_run.adopt(context.from_conf(other), print, name)
     give_back(other)
-    assert values(cluster, conf, EVE) == [None]
+    await_values(cluster, conf, [EVE], [None])
 
 
 def test_without_the_topic_of_leases_apply_says_how_to_create_it(conf: Conf) -> None:
