@@ -122,7 +122,7 @@ def test_a_frozen_plan_is_not_applied_where_the_cluster_has_moved(operator: Oper
         error_text = operator.run("apply", plan_id, "--yes", code=1).err
         set_quota(admin, USERS[1], None)
     assert "feedback-mal" in error_text
-    assert "it is 5000000 now, and was planned on not set" in error_text
+    assert "no result lowers the quota of a user: it is 5000000 now" in error_text
     assert "nothing of plan" in error_text
     assert operator.quotas() == [{}] * 3
 
