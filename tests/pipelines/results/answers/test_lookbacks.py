@@ -28,10 +28,10 @@ _TICK = timedelta(seconds=1)
 def with_old_rows(name: str, lookback: Lookback) -> MemoryTables:
     """Filled tables, of which one has all its rows again from right before this lookback."""
     tables = MemoryTables()
-    for each, rows in FILLED.items():
-        tables.put(each, rows)
     earlier = lookback.length(SETTINGS) + QUIET + _TICK
-    tables.append(name, [moved(row, earlier) for row in FILLED[name]])
+    for each, rows in FILLED.items():
+        old = [moved(row, earlier) for row in rows] if each == name else []
+        tables.put(each, [*rows, *old])
     return tables
 
 
