@@ -34,6 +34,7 @@ PACKED = {
     ".css",
     ".js",
 }
+NAMED = {"crontab", "kafka_properties.txt"}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_it_holds_every_file_of_the_tree_and_nothing_else(wheel: ZipFile) -> Non
         f"quotaflow/{path.relative_to(ROOT).as_posix()}"
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
-        if (path.suffix in PACKED or path.name == "crontab") and "__pycache__" not in path.parts
+        if (path.suffix in PACKED or path.name in NAMED) and "__pycache__" not in path.parts
     }
     packed = {name for name in wheel.namelist() if not name.startswith(f"{info(wheel)}/")}
     assert sorted(in_tree - packed) == [], "in the tree, and not in the wheel"
