@@ -21,9 +21,10 @@ Node = dict[str, Any]
 
 _MICROSECOND = timedelta(microseconds=1)
 _DATE, _DAY = "event_date", timedelta(days=1)
+_CLOCK = ("now", "get_current_timestamp", "today", "current_date")
 # What else a constant may be made by: no function that gives another value at each call.
 _CONSTANT = {
-    *("now", "get_current_timestamp", "today", "current_date", "+", "-", "*", "trunc"),
+    *(*_CLOCK, "+", "-", "*", "trunc"),
     *(f"to_{unit}" for unit in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")),
     *("date_trunc", "make_timestamp", "make_timestamptz", "epoch_ms", "to_timestamp"),
 }
@@ -96,7 +97,9 @@ def _of_select(
             prefixes: set[tuple[str, ...]] = {(alias,), ()} if len(tables) == 1 else {(alias,)}
             every = Bounds()
             for condition in conditions:
-                every = every.within(_bounds(condition, times[name], prefixes, evaluate))
+                each = _bounds(condition, times[name], prefixes, evaluate)
+                # Until the query runs, the clock goes on, and new rows may come.
+                every = every.within(Bounds(each.start) if _asks_the_clock(condition) else each)
             yield name, every
 
 
@@ -112,8 +115,10 @@ def _tables(source: Node) -> Iterator[Node]:
 
 
 def _joins_by_condition(source: Node) -> bool:
+    """Whether a row is joined by its own values, and not by its place or as the nearest one."""
     is_outer_or_inner = source.get("join_type") in {"INNER", "LEFT", "RIGHT", "OUTER"}
-    return source["type"] == "JOIN" and is_outer_or_inner and source["ref_type"] != "POSITIONAL"
+    is_by_rows = source.get("ref_type") in {"POSITIONAL", "ASOF"}
+    return source["type"] == "JOIN" and is_outer_or_inner and not is_by_rows
 
 
 def _name(table: Node) -> str:
@@ -192,6 +197,14 @@ class _Constants:
             return time_of(us)
         except duckdb.Error:
             return None
+
+
+def _asks_the_clock(node: Any) -> bool:
+    if isinstance(node, list):
+        return any(map(_asks_the_clock, node))
+    if not isinstance(node, dict):
+        return False
+    return node.get("function_name") in _CLOCK or any(map(_asks_the_clock, node.values()))
 
 
 def _is_constant(node: Any) -> bool:

@@ -73,6 +73,11 @@ def test_a_condition_bounds_its_table(condition: str, expected: Bounds) -> None:
         "SELECT 1 FROM traffic, requests AS r WHERE event_time >= '2026-01-02'",
         "SELECT 1 FROM traffic, (SELECT 1 AS x) WHERE event_time >= '2026-01-02'",
         "SELECT 1 FROM traffic POSITIONAL JOIN requests r WHERE traffic.event_time > '2026-01-02'",
+        # It takes another row where the nearest one is not there.
+        "SELECT 1 FROM traffic ASOF JOIN requests r ON traffic.event_time >= r.event_time "
+        "WHERE r.event_time < '2026-01-02'",
+        # Rows may come between the look at the text and the query.
+        "SELECT 1 FROM traffic WHERE event_time <= now()",
         # requests has no date of its own: this one is that of the query around it.
         "SELECT (SELECT 1 FROM requests WHERE event_date > '2026-01-02') FROM traffic",
         "SELECT 1 FROM traffic_by_hour WHERE hour >= '2026-01-02'",
