@@ -73,7 +73,7 @@ class LocalDatabase:
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
     _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
 
     def is_made(self, table: str) -> bool:
@@ -136,7 +136,7 @@ class LocalDatabase:
                 cursor.execute(f'CREATE TEMP VIEW "{name}" AS {text}').fetchall()
         clock = _Clock(cursor, self.timeout_s)
         self._clocks.add(clock)
-        if self._stopped.is_set():
+        if self.stopped.is_set():
             raise QueryError("stopped")
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
@@ -145,7 +145,7 @@ class LocalDatabase:
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin."""
-        self._stopped.set()
+        self.stopped.set()
         for clock in list(self._clocks):
             clock.stop()
 

@@ -48,6 +48,10 @@ class Reader:
         default_factory=threading.Lock, init=False, repr=False, compare=False
     )
 
+    _stopped: threading.Event = field(
+        default_factory=threading.Event, init=False, repr=False, compare=False
+    )
+
     def __post_init__(self) -> None:
         if self.warehouse.conf.catalog_schema:
             raise ConfigError(
@@ -80,11 +84,15 @@ class Reader:
             self.empty,
             since,
             first.opened if first else {},
+            stopped=self._stopped,
         )
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
-        for database in [self._database, *self._databases.values()]:
+        self._stopped.set()
+        with self._opening:
+            opened = list(self._databases.values())
+        for database in opened:
             database.stop()
 
     def is_made(self, table: str) -> bool:

@@ -127,6 +127,12 @@ def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> No
         answered(reader, "SELECT 1 AS n")
 
 
+def test_a_reader_that_was_stopped_asks_nothing_of_another_time(reader: Reader) -> None:
+    reader.stop()
+    with pytest.raises(QueryError, match="stopped"):
+        reader.query("SELECT 1 FROM client_answers", Since(NOON, NOON))
+
+
 def test_a_query_that_needs_too_much_memory_is_an_error(reader: Reader) -> None:
     small = limited(reader.warehouse, query_memory_mb=256)
     with pytest.raises(QueryError, match=r"(?i)memory"):
