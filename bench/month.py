@@ -29,6 +29,7 @@ from rich.table import Table
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
 from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import EVENTS, TABLES
@@ -160,8 +161,10 @@ def measure(folder: Path, scratch: Path) -> Iterator[dict[str, object]]:
 def newest_event(folder: Path) -> datetime:
     """The newest event_time of requests, by the log of the table."""
     reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
-    last_us = reader.extent("requests").last_event_time_us
-    return datetime.fromtimestamp((last_us or 0) / 1e6, UTC)
+    newest = time_of(reader.extent("requests").last_event_time_us)
+    if newest is None:
+        raise SystemExit(f"{folder} has no requests: run make demo first")
+    return newest
 
 
 def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, object]:
