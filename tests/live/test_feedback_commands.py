@@ -50,7 +50,7 @@ class Operator:
         advised_quotas.fill(conf, cluster.cluster_id, USERS)
 
     def execute(self, *words: str) -> str:
-        """What a command says, with whatever exit code."""
+        """What a command prints, with any exit code."""
         execute([*words, "--conf", str(self.file)])
         return self.run.capsys.readouterr().err
 

@@ -51,7 +51,7 @@ def test_what_becomes_of_records_that_are_not_read(
     ("this very topic", {"cluster_id": "c", "topic": "logs", "topic_id": "id1"}, "ok"),
     ("made again", {"cluster_id": "c", "topic": "logs", "topic_id": "id0"}, "bad"),
     ("of another cluster", {"cluster_id": "other", "topic": "logs", "topic_id": "id1"}, "bad"),
-    ("nothing tells", None, "bad"),
+    ("no known age", None, "bad"),
 )
 def test_a_checkpoint_belongs_to_the_topic_or_not(
     stored: dict[str, str] | None, state: str

@@ -204,7 +204,7 @@ def throttle(second: float, value: float, **others: Any) -> Row:
         ],
         [("i1", "PRODUCE", 50, 80, 2, 3)],
     ),
-    ("only the client tells", [throttle(5, 0)], [("i1", "PRODUCE", 0, None, None, None)]),
+    ("only the client reports it", [throttle(5, 0)], [("i1", "PRODUCE", 0, None, None, None)]),
     (
         "only the broker tells, and only of throttling",
         [request(1, "FETCH", throttle_time_ms=9.0), request(1, "PRODUCE")],

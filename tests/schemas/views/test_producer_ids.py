@@ -232,7 +232,7 @@ EXPIRES = broker_config("producer.id.expiration.ms", "600000")
 
 @cases(
     ("active_rows", "state", "leaders", "partitions"),
-    ("no leader ever held it", [], "allocated", None, None),
+    ("no leader ever had it", [], "allocated", None, None),
     ("it wrote lately", [active(400, 1, wrote_s=390)], "active", [1], ["t-0"]),
     ("it wrote earlier", [active(400, 1, wrote_s=50)], "idle", [1], ["t-0"]),
     ("so long ago that it expired", [active(900, 1, wrote_s=50)], "expired", [1], ["t-0"]),

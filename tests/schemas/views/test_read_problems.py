@@ -50,7 +50,7 @@ ADVICE = in_table(
         },
         ("check_offsets", 2): {"past the end": [fault(0, "offset_too_large")]},
         ("refresh_metadata", 2): {
-            "not told of a new leader": [
+            "with old metadata of the leader": [
                 fault(60 * n, "not_leader_or_follower", 5) for n in range(2)
             ]
         },

@@ -72,7 +72,7 @@ LISTS: dict[tuple[str | None, str | None], dict[str, list[Row]]] = {
     },
     ("1:1", None): {"the other was there before": [by_us(1, "0:1", operation="APPEND")]},
     ("0:1,1:1", "set_by_other"): {
-        "others set the list anew": [by_us(1, "0:1,1:1"), by_admin(2, "0:1,1:1")],
+        "others set the list again": [by_us(1, "0:1,1:1"), by_admin(2, "0:1,1:1")],
         "a part of an entry is none": [by_us(1, "10:1,1:11")],
     },
 }

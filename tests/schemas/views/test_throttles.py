@@ -32,7 +32,7 @@ CHECKS = "throttle_checks ORDER BY finding, topic, side, broker_id"
 
 WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
     (): {
-        "a move that is held back: nothing is wrong": [throttled(60)],
+        "a move that its throttle slows: nothing is wrong": [throttled(60)],
         "it was taken away in its last minute": [
             throttled(60, is_configured=False, reason="list_without_rate")
         ],
@@ -49,7 +49,7 @@ WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
         ]
     },
     ("rate_below_1_mb", None, 1, 2): {
-        "too low for brokers to measure, told once": [
+        "too low for brokers to measure, listed once": [
             throttled(60, rate=999_999.0),
             throttled(60, rate=999_999.0, partition=1),
         ]
