@@ -3,8 +3,7 @@
 `python bench/month.py [--json] [--warehouse FOLDER] [--days N] [--minutes N] [--files N]`, after
 `make demo`. The month has the demo's rows again every `--minutes` minutes (30: some 4 lines/s), one
 file a table and day. The day has also `--files` files of requests, as a live job at 10,000 lines/s
-leaves them in eight hours. CPU seconds, wall time and memory of a process per command; memory below
-that of this process is not seen.
+leaves them in eight hours. CPU seconds and wall time of a process per command.
 """
 
 import argparse
@@ -168,7 +167,7 @@ def newest_event(folder: Path) -> datetime:
 
 
 def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, object]:
-    """CPU seconds, wall seconds and peak memory of a process, and whether it succeeded."""
+    """CPU seconds and wall seconds of a process, and its exit code."""
     started = time.monotonic()
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -178,7 +177,6 @@ def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, objec
     return {
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
         "wall_s": round(time.monotonic() - started, 2),
-        "mb": usage.ru_maxrss // 1024,
         "exit": process.returncode,
     }
 
