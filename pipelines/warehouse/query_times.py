@@ -99,7 +99,7 @@ def _of_select(
             for condition in conditions:
                 each = _bounds(condition, times[name], prefixes, evaluate)
                 # Until the query runs, the clock goes on, and new rows may come.
-                every = every.within(Bounds(each.start) if _asks_the_clock(condition) else each)
+                every = every.within(Bounds(each.start) if _reads_the_clock(condition) else each)
             yield name, every
 
 
@@ -199,12 +199,12 @@ class _Constants:
             return None
 
 
-def _asks_the_clock(node: Any) -> bool:
+def _reads_the_clock(node: Any) -> bool:
     if isinstance(node, list):
-        return any(map(_asks_the_clock, node))
+        return any(map(_reads_the_clock, node))
     if not isinstance(node, dict):
         return False
-    return node.get("function_name") in _CLOCK or any(map(_asks_the_clock, node.values()))
+    return node.get("function_name") in _CLOCK or any(map(_reads_the_clock, node.values()))
 
 
 def _is_constant(node: Any) -> bool:
