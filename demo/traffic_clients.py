@@ -200,7 +200,7 @@ def new_producer_per_batch(
         seen.add(producer.log)
 
     at_work: deque[RecordProducer] = deque()
-    for _ in stage.paced(producers):
+    for _ in stage.spaced(producers):
         producer = RecordProducer(stage, user, client_id, **{"linger.ms": 5})
         partition = random.randrange(partitions)
         for _ in range(_BATCH_RECORDS):

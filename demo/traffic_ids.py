@@ -24,7 +24,7 @@ def restart_loop(
     """A process that dies once it has its producer id, and restarts at once."""
     after.result()
     ids = set[int | None]()
-    for _ in stage.paced(round(RESTARTS_PER_S * stage.duration_s)):
+    for _ in stage.spaced(round(RESTARTS_PER_S * stage.duration_s)):
         with RawProducer(stage.cluster, user, client_id) as producer:
             ids.add(producer.init())
     return _report(user, client_id, ids)
@@ -39,7 +39,7 @@ def new_transactional_ids(
     """
     after.result()
     ids = set[int | None]()
-    for checkpoint in stage.paced(round(CHECKPOINTS_PER_S * stage.duration_s)):
+    for checkpoint in stage.spaced(round(CHECKPOINTS_PER_S * stage.duration_s)):
         for subtask in range(SUBTASKS):
             name = f"{client_id}-{subtask}-{checkpoint}"
             ids.add(at_its_coordinator(stage.cluster, user, client_id, name))

@@ -30,3 +30,15 @@ class Stage:
             if self.stop.wait(max(0.0, due_s - time.monotonic())):
                 return
             yield n
+
+    def spaced(self, total: int) -> Iterator[int]:
+        """0, 1, ... total - 1, as far apart as `paced` spreads them, also after one that is late.
+
+        A process that restarts does not hurry to make up for lost time.
+        """
+        due_s = 0.0
+        for n in range(total):
+            if self.stop.wait(max(0.0, due_s - time.monotonic())):
+                return
+            due_s = time.monotonic() + self.duration_s / total
+            yield n

@@ -187,7 +187,14 @@ def test_records_sent_are_what_the_producer_pushed(filled: Path, run: Run, clien
         )[0]["records"]
         for counted in ("send", "retry")
     )
-    assert sent - retried == sum(run.client(client_id).records_acked.values())
+    (coverage,) = query(
+        filled,
+        "SELECT coalesce(bool_and(state = 'terminated' AND missing_pushes = 0), false) AS complete "
+        f"FROM client_coverage WHERE client_id = '{client_id}'",
+    )
+    acked = sum(run.client(client_id).records_acked.values())
+    # What Java counted for a push that gets no answer comes with no later one.
+    assert sent - retried == acked or (not coverage["complete"] and sent - retried < acked)
 
 
 def test_bytes_sent_are_those_of_the_brokers_log(filled: Path) -> None:

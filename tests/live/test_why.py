@@ -10,7 +10,8 @@ from ..command_line import Command, in_options
 
 OF_DAVE = (
     "User:dave as rdk-exports-dave: ",
-    "were throttled, ",
+    "charged to producer_byte_rate ",
+    " throttled, ",
     "most likely by its producer_byte_rate.",
     f"user dave may use {DAVE_QUOTA_BYTES_PER_S:,} bytes/s of producer_byte_rate",
     "--entity-type users --entity-name dave --add-config producer_byte_rate=",
