@@ -1,81 +1,21 @@
-"""The rate of a replication throttle: each decision, and hours of load under it."""
+"""The rate of a replication throttle: what no advice does, and hours of load under it."""
 
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import throttle_rate
-from quotaflow.udfs.rules.throttle_rate import RateAdvice, RatePolicy
+from quotaflow.udfs.rules.throttle_rate import RatePolicy
 
-from ...cases import cases
 from .throttle_rate import CurrentRate, Demand, advise
 
 MB = 1e6
 BOUNDS = RatePolicy()
-LONG_S = 10_000.0
-
-
-def demand(capacity: float | None = 100.0, other: float = 40.0, floor: float = 5.0) -> Demand:
-    return Demand(None if capacity is None else capacity * MB, other * MB, floor * MB)
-
-
-def current(rate: float, rate_age_s: float = LONG_S) -> CurrentRate:
-    return CurrentRate(rate * MB, rate_age_s)
-
-
-@cases(
-    ("given_", "at", "rate", "reason"),
-    ("to begin with: nine tenths of the rest", demand(), None, 54, "headroom"),
-    ("as much as is needed", demand(other=96, floor=3.8), None, 3.8, "floor"),
-    ("little is written", demand(other=98, floor=0), None, 1.8, "headroom"),
-    ("never under 1 MB/s", demand(other=98.95, floor=0), None, 1, "floor"),
-    ("nobody knows the capacity", demand(None), None, None, "capacity_unknown"),
-    ("too much", demand(other=98, floor=3), current(5), None, "floor_exceeds_capacity"),
-    ("8 % are not worth a change", demand(), current(50), 50, "unchanged"),
-    ("a step that fits", demand(), current(40), 54, "headroom"),
-    ("twice at most", demand(), current(10), 20, "step_bound"),
-    ("half at least", demand(other=90), current(40), 20, "step_bound"),
-    ("down to what is left", demand(other=90), current(12), 9, "headroom"),
-    ("changed a minute ago", demand(), current(20, 60), 20, "cooldown"),
-    ("no cooldown for what falls behind", demand(floor=30), current(20, 60), 54, "floor"),
-    ("twice what must pass, to come nearer", demand(floor=10), current(5), 20, "floor"),
-)
-def test_each_decision(
-    given_: Demand, at: CurrentRate | None, rate: float | None, reason: str
-) -> None:
-    advice = advise(given_, at, BOUNDS)
-    assert advice.reason == reason
-    assert advice.rate == (None if rate is None else pytest.approx(rate * MB))
-
-
-@cases(
-    ("rate", "floor", "expected"),
-    ("half", 40, 5, RateAdvice(20 * MB, "clients_degraded")),
-    ("not under the floor", 40, 30, RateAdvice(30 * MB, "clients_degraded")),
-    ("at the floor already", 5, 5, RateAdvice(5 * MB, "unchanged")),
-    ("what falls behind only keeps up", 20, 30, RateAdvice(30 * MB, "floor")),
-    (
-        "more than is left: no rate helps, and both are said",
-        40,
-        70,
-        RateAdvice(None, "floor_exceeds_capacity_and_clients_degraded"),
-    ),
-)
-def test_clients_come_first_even_when_it_was_just_changed(
-    rate: float, floor: float, expected: RateAdvice
-) -> None:
-    suffering = replace(demand(floor=floor), are_clients_healthy=False)
-    assert advise(suffering, CurrentRate(rate * MB, 1.0), BOUNDS) == expected
-
-
-def test_what_no_rate_helps_is_said_where_there_is_none_too() -> None:
-    suffering = replace(demand(floor=70), are_clients_healthy=False)
-    assert advise(suffering, None, BOUNDS).reason == "floor_exceeds_capacity_and_clients_degraded"
 
 
 RATES = st.floats(0, 1e9)
