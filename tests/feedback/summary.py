@@ -1,6 +1,7 @@
 """What the loop does to each plant: the tables of docs/feedback.md."""
 
 import random
+from collections.abc import Iterable
 from statistics import median
 
 from quotaflow.pipelines.feedback.configs.change import APPLY
@@ -15,14 +16,14 @@ CROWD_HEAD = ("offenders", "steady: limited", "writes a day", "flapping: limited
 _DAYS = 2
 
 
-def lines() -> list[str]:
+def lines(plants: Iterable[str]) -> list[str]:
     """What happens to one offender, in Markdown."""
-    return _markdown(HEAD, [_row(plant) for plant in PLANTS])
+    return _markdown(HEAD, [_row(plant) for plant in plants])
 
 
-def crowd_lines() -> list[str]:
+def crowd_lines(crowds: Iterable[int]) -> list[str]:
     """What happens to many at once over two days: share of time limited, and writes in a day."""
-    rows = [(str(n), *_crowd("steady", n), *_crowd("flapping", n)) for n in CROWDS]
+    rows = [(str(n), *_crowd("steady", n), *_crowd("flapping", n)) for n in crowds]
     return _markdown(CROWD_HEAD, rows)
 
 
