@@ -11,7 +11,6 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reference import __main__ as reference
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.view import View
 
 from .pages import PAGES, ROOT, functions_of, text_of
 
@@ -60,38 +59,33 @@ def named_after(table: str) -> list[str]:
     return [path for path in FILES if module.fullmatch(path)]
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_a_table_is_declared_under_its_name_in_one_file(table: str) -> None:
-    declaration = re.compile(rf'^{table.upper()} = Table\(\n    name="{table}",', re.M)
+def test_a_table_is_declared_under_its_name_in_one_file() -> None:
     modules = [path for path in FILES if re.fullmatch(r"schemas/tables/\w+\.py", path)]
-    declared = [path for path in modules if declaration.search(text_of(path))]
-    heads = [path for path in FILES if re.fullmatch(rf"{DECLARING}/{table}\.sql", path)]
-    assert len([*declared, *heads]) == 1
+    declaration = re.compile(r'^([A-Z_\d]+) = Table\(\n    name="(\w+)",', re.M)
+    declared = [pair for path in modules for pair in declaration.findall(text_of(path))]
+    assert [pair for pair in declared if pair[0] != pair[1].upper()] == []
+    heads = [Path(path).stem for path in FILES if re.fullmatch(rf"{DECLARING}/\w+\.sql", path)]
+    # A result that fills the table of another one is none.
+    tables = [table for table in heads if table in TABLES]
+    assert sorted([*(table for _, table in declared), *tables]) == sorted(TABLES)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_the_module_that_fills_a_table_has_its_name_or_is_listed(table: str) -> None:
-    by_name = named_after(table)
-    if table in FILLED_ELSEWHERE:
-        assert by_name == [], "a module has its name now: take it off FILLED_ELSEWHERE"
-    else:
-        assert len(by_name) == 1
-    (path,) = by_name or [FILLED_ELSEWHERE[table]]
-    if not re.match(DECLARING, path):
-        names = re.search(rf"\b({table}|{table.upper()})\b", text_of(path))
-        assert names, f"{path} does not name {table}"
+def test_the_module_that_fills_a_table_has_its_name_or_is_listed() -> None:
+    by_name = {table: named_after(table) for table in TABLES}
+    listed = {table: len(paths) for table, paths in by_name.items() if len(paths) != 1}
+    assert listed == dict.fromkeys(FILLED_ELSEWHERE, 0), "the list has those without one alone"
+    for table, paths in by_name.items():
+        (path,) = paths or [FILLED_ELSEWHERE[table]]
+        if not re.match(DECLARING, path):
+            names = re.search(rf"\b({table}|{table.upper()})\b", text_of(path))
+            assert names, f"{path} does not name {table}"
 
 
-def test_only_tables_are_listed_as_filled_elsewhere() -> None:
-    assert FILLED_ELSEWHERE.keys() <= TABLES.keys()
-
-
-@pytest.mark.parametrize("view", views.load().values(), ids=lambda view: view.name)
-def test_a_view_is_one_file_of_its_name_in_the_folder_of_its_kind(view: View) -> None:
-    files = [path for path in FILES if path.endswith(f"/{view.name}.sql")]
-    folder = {"mart": r"marts/\w+"}.get(view.kind, view.kind)
-    assert len(files) == 1
-    assert re.fullmatch(rf"schemas/views/{folder}/{view.name}\.sql", files[0])
+def test_a_view_is_one_file_of_its_name_in_the_folder_of_its_kind() -> None:
+    for view in views.load().values():
+        (file,) = (path for path in FILES if path.endswith(f"/{view.name}.sql"))
+        folder = {"mart": r"marts/\w+"}.get(view.kind, view.kind)
+        assert re.fullmatch(rf"schemas/views/{folder}/{view.name}\.sql", file)
 
 
 def expanded(path: str) -> list[str]:
@@ -139,16 +133,16 @@ def exists(path: str) -> bool:
     return any(file.fullmatch(path) for path in FILES)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_paths_that_a_page_names_exist(name: str) -> None:
-    named = {path for text in paths_in(PAGES[name]) - NOT_OURS for path in expanded(text)}
-    assert sorted(path for path in named if not exists(path)) == []
+def test_paths_that_pages_name_exist() -> None:
+    texts = {text: name for name, page in PAGES.items() for text in paths_in(page) - NOT_OURS}
+    named = {path: name for text, name in texts.items() for path in expanded(text)}
+    assert {path: name for path, name in named.items() if not exists(path)} == {}
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_tests_that_a_page_names_exist(name: str) -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGES[name])
-    assert sorted(f"{file}::{test}" for file, test in named if test not in functions_of(file)) == []
+def test_tests_that_pages_name_exist() -> None:
+    for name, page in PAGES.items():
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+        assert [(file, test) for file, test in named if test not in functions_of(file)] == [], name
 
 
 @pytest.mark.parametrize("name", PAGES)

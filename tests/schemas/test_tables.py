@@ -13,7 +13,6 @@ from quotaflow.schemas.tables.catalog import ANSWERS, RESULTS, TABLES
 
 from ..cases import cases
 
-each_table = pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 INDEXED_COLUMNS = 32
 
 
@@ -26,47 +25,36 @@ def test_the_catalog_has_the_tables_of_every_module() -> None:
     assert not declared & in_heads
 
 
-@each_table
-def test_names_are_unique_lower_snake_case(table: Table) -> None:
-    names = table.column_names
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in [table.name, *names])
+def test_names_are_unique_lower_snake_case() -> None:
+    for table in TABLES.values():
+        names = table.column_names
+        assert len(set(names)) == len(names), table.name
+        assert [n for n in (table.name, *names) if not re.fullmatch(r"[a-z][a-z0-9_]*", n)] == []
 
 
-@each_table
-def test_key_time_and_layout_name_columns(table: Table) -> None:
-    named = {*table.key, table.time, *table.clustering, *table.partitioning}
-    assert named <= set(table.column_names)
+def test_key_time_and_layout_name_columns() -> None:
+    for table in TABLES.values():
+        named = {*table.key, table.time, *table.clustering, *table.partitioning}
+        assert named <= set(table.column_names), table.name
+        assert bool(table.clustering) != bool(table.partitioning), table.name
 
 
-@each_table
-def test_a_table_is_clustered_or_partitioned(table: Table) -> None:
-    assert bool(table.clustering) != bool(table.partitioning)
+def test_every_table_knows_its_cluster_and_says_what_it_is() -> None:
+    for table in TABLES.values():
+        assert "cluster_id" in table.column_names, table.name
+        assert all([table.comment, *(column.comment for column in table.columns)]), table.name
 
 
-@each_table
-def test_every_table_knows_its_cluster_and_says_what_it_is(table: Table) -> None:
-    assert "cluster_id" in table.column_names
-    assert table.comment
-    assert all(column.comment for column in table.columns)
+def test_statistics_exist_where_files_are_skipped_by_them() -> None:
+    for table in TABLES.values():
+        leaves = [name for column in table.columns for name in [column.name] * _leaves(column.type)]
+        assert {table.time, *table.clustering} <= set(leaves[:INDEXED_COLUMNS]), table.name
 
 
-@each_table
-def test_statistics_exist_where_files_are_skipped_by_them(table: Table) -> None:
-    leaves = [name for column in table.columns for name in [column.name] * _leaves(column.type)]
-    assert {table.time, *table.clustering} <= set(leaves[:INDEXED_COLUMNS])
-
-
-@each_table
-def test_every_type_has_a_name_in_sql(table: Table) -> None:
-    assert all(sql_type(column.type) for column in table.columns)
-
-
-@each_table
-def test_times_are_utc_and_booleans_read_as_such(table: Table) -> None:
-    for column in table.columns:
-        if pa.types.is_timestamp(column.type):
-            assert column.type.tz == "UTC"
+def test_every_type_has_a_name_in_sql_and_times_are_utc() -> None:
+    for column in (column for table in TABLES.values() for column in table.columns):
+        assert sql_type(column.type), column
+        assert not pa.types.is_timestamp(column.type) or column.type.tz == "UTC", column
 
 
 @cases(

@@ -61,11 +61,17 @@ NO_QUERIES = (
 )
 
 
-@pytest.mark.parametrize("sql", NO_QUERIES)
-def test_what_does_more_than_to_read_tables_is_refused(sql: str) -> None:
-    with pytest.raises((ConfigError, QueryError)) as raised:
+def refusal(sql: str) -> str | None:
+    try:
         checked(sql, DECLARED)
-    assert "\n" not in str(raised.value)
+    except (ConfigError, QueryError) as error:
+        return str(error)
+    return None
+
+
+def test_what_does_more_than_to_read_tables_is_refused_in_one_line() -> None:
+    refusals = {sql: refusal(sql) for sql in NO_QUERIES}
+    assert {sql: text for sql, text in refusals.items() if text is None or "\n" in text} == {}
 
 
 @pytest.mark.parametrize(
