@@ -41,12 +41,6 @@ _T = TypeVar("_T")
 _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
 _MAX_TEMP_GIB = 20
-_TYPES = {
-    **{"string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR"},
-    **{"binary": "BLOB", "large_binary": "BLOB", "binary_view": "BLOB", "bool": "BOOLEAN"},
-    **{"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"},
-    **{"float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE"},
-}
 MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
 CREATE MACRO unix_millis(t) AS CAST(floor(epoch_us(t) / 1e3) AS BIGINT);
@@ -196,7 +190,7 @@ class LocalDatabase:
         With bounds, of the files that may have rows of these times, for one cursor.
         """
         if not self.is_made(name):
-            return f"SELECT * FROM {self._empty(name, TABLES[name].arrow)}"
+            return f"SELECT * FROM {files_sql(Files((), TABLES[name].arrow))}"
         table = self.table(name)
         try:
             check_readable(name, table.metadata().configuration)
@@ -211,17 +205,10 @@ class LocalDatabase:
                 f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
             )
         schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
-        empty = self._empty(name, schema)
         chosen = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
         is_stored = chosen.store and paths
-        rows = self._objects(name, chosen, cursor) if is_stored else files_sql(empty, chosen)
-        # Times keep the type of the files, so that conditions on them skip row groups.
-        columns = ", ".join(
-            f'CAST("{column.name}" AS TIMESTAMPTZ) AS "{column.name}"'
-            if pa.types.is_timestamp(column.type)
-            else f'"{column.name}"'
-            for column in schema
-        )
+        rows = self._objects(name, chosen, cursor) if is_stored else files_sql(chosen)
+        columns = ", ".join(_quoted(column.name) for column in schema)
         return f"SELECT {columns} FROM {rows}"
 
     def _objects(self, name: str, files: Files, cursor: duckdb.DuckDBPyConnection | None) -> str:
@@ -244,34 +231,9 @@ class LocalDatabase:
             cursor.register(relation, rows)
         return cursor
 
-    def _empty(self, name: str, schema: pa.Schema) -> str:
-        """Make a table of these columns without rows; returns its name in SQL."""
-        empty = f'"columns of {name}"'
-        # By their types: to take them from Arrow would import pandas.
-        listed = ", ".join(f"{_quoted(c.name)} {_type(c.type)}" for c in schema)
-        self._connection.cursor().execute(
-            f"CREATE TABLE IF NOT EXISTS {empty} ({listed})"
-        ).fetchall()
-        return empty
-
 
 def _is_below(path: str, root: str) -> bool:
     return path.startswith(f"{root}/") and ".." not in path.split("/")
-
-
-def _type(kind: pa.DataType) -> str:
-    """A type of a Delta table as DuckDB names it."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"{_type(kind.value_type)}[]"
-    if pa.types.is_map(kind):
-        return f"MAP({_type(kind.key_type)}, {_type(kind.item_type)})"
-    if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{_quoted(each.name)} {_type(each.type)}' for each in kind)})"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision}, {kind.scale})"
-    return _TYPES[str(kind)]
 
 
 def _quoted(name: str) -> str:

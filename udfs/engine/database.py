@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 DEFAULT_MEMORY_MB = 512
 _BATCH_ROWS = 65_536
+_TYPES = {
+    **{"string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR"},
+    **{"binary": "BLOB", "large_binary": "BLOB", "binary_view": "BLOB", "bool": "BOOLEAN"},
+    **{"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"},
+    **{"float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +145,59 @@ class Database:
         if relation.store is not None and relation.paths:
             self.connection.register(f"objects of {name}", dataset(relation))
             return _plain_times(f'"objects of {name}"', relation.schema)
-        empty = f"columns of {name}"
-        # Of no batches: empty_table imports pandas.
-        self.connection.register(empty, pa.Table.from_batches([], relation.schema))
-        return _plain_times(files_sql(f'"{empty}"', relation), relation.schema)
+        return _plain_times(files_sql(relation), relation.schema)
 
 
-def files_sql(empty: str, files: Files) -> str:
-    """The rows of files as a FROM clause. `empty` is a relation with the columns, without rows."""
+def files_sql(files: Files) -> str:
+    """The rows of files as a FROM clause, in the columns of their schema.
+
+    The columns are given, so to bind the clause opens no file. To run it opens those files that
+    may have rows by conditions on columns in their paths.
+    """
+    types = {field.name: sql_type(field.type) for field in files.schema}
     if not files.paths:
-        return empty
-    dates = "hive_partitioning = true, hive_types = {'event_date': DATE}"
-    hive = dates if files.is_dated else "hive_partitioning = false"
-    paths = ", ".join(f"'{path.replace(chr(39), chr(39) * 2)}'" for path in files.paths)
-    read = f"SELECT * FROM read_parquet([{paths}], union_by_name = true, {hive})"
-    # The empty relation gives columns that the files lack.
-    return f"(SELECT * FROM {empty} UNION ALL BY NAME {read})"
+        columns = ", ".join(
+            f"CAST(NULL AS {kind}) AS {_name(name)}" for name, kind in types.items()
+        )
+        return f"(SELECT {columns} WHERE false)"
+    in_paths = {name: types.pop(name) for name in _columns_in(files) if name in types}
+    columns = ", ".join(
+        f"{_text(name)}: {{name: {_text(name)}, type: {_text(kind)}, default_value: NULL}}"
+        for name, kind in types.items()
+    )
+    dates = ", ".join(f"{_text(name)}: {kind}" for name, kind in in_paths.items())
+    hive = f"true, hive_types = {{{dates}}}" if in_paths else "false"
+    paths = ", ".join(map(_text, files.paths))
+    return f"read_parquet([{paths}], schema = MAP {{{columns}}}, hive_partitioning = {hive})"
+
+
+def _columns_in(files: Files) -> list[str]:
+    """The columns that are in the folders of files: the day, and in some tables others."""
+    folders = reversed(files.paths[0].split("/")[:-1]) if files.is_dated else ()
+    return [folder.partition("=")[0] for folder in takewhile(lambda each: "=" in each, folders)]
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """A type of a Delta table as DuckDB names it."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"{sql_type(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"MAP({sql_type(kind.key_type)}, {sql_type(kind.item_type)})"
+    if pa.types.is_struct(kind):
+        return f"STRUCT({', '.join(f'{_name(each.name)} {sql_type(each.type)}' for each in kind)})"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    return _TYPES[str(kind)]
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def dataset(files: Files) -> "Dataset":
@@ -165,9 +209,7 @@ def dataset(files: Files) -> "Dataset":
 
     if files.store is None:
         raise AssertionError("files on disk are read by DuckDB itself")
-    # Columns that are in paths: the day, and in some tables others.
-    below = files.paths[0].removeprefix(files.store.uri)
-    in_paths = pa.schema([field for field in files.schema if f"/{field.name}=" in below])
+    in_paths = pa.schema([field for field in files.schema if field.name in _columns_in(files)])
     return ds.dataset(
         [key_of(path) for path in files.paths],
         schema=files.schema,

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from quotaflow.schemas.table import DATE, INT, LONG, STRING, TIMESTAMP
-from quotaflow.udfs.engine.database import Selection, opened
+from quotaflow.udfs.engine.connections import connect
+from quotaflow.udfs.engine.database import Selection, files_sql, opened
 from quotaflow.udfs.engine.rule import Batches, Files, Relation, Rule, Walk
 
 from ...delta_tables import NOON
@@ -67,6 +68,35 @@ def test_the_date_of_a_partition_comes_from_the_path(tmp_path: Path) -> None:
     rule = Rule("r", "SELECT event_date FROM facts", pa.schema([("event_date", DATE)]))
     files = Files((str(folder / "a.parquet"),), schema, is_dated=True)
     assert computed(rule, files) == [{"event_date": date(2026, 11, 21)}]
+
+
+def test_files_outside_of_the_condition_on_their_day_are_not_opened(tmp_path: Path) -> None:
+    days = [tmp_path / f"event_date=2026-11-{day}" / "a.parquet" for day in (20, 21)]
+    for file in days:
+        file.parent.mkdir()
+    pq.write_table(rows(1), days[1])
+    days[0].write_bytes(b"no Parquet file")
+    schema = pa.schema([*FACTS, ("event_date", DATE)])
+    relation = files_sql(Files(tuple(map(str, days)), schema, is_dated=True))
+    with connect(threads=1) as connection:
+        connection.execute(f"CREATE VIEW facts AS SELECT * FROM {relation}")
+        read = "SELECT n FROM facts WHERE event_date = DATE '2026-11-21'"
+        assert connection.execute(read).fetchall() == [(1,)]
+        with pytest.raises(duckdb.Error, match="No magic bytes"):
+            connection.execute("SELECT n FROM facts").fetchall()
+
+
+def test_columns_of_a_partition_and_of_files_have_the_declared_types(tmp_path: Path) -> None:
+    file = tmp_path / "x=1" / "event_date=2026-11-21" / "kind=12" / "a.parquet"
+    file.parent.mkdir(parents=True)
+    narrow = pa.schema([("n", pa.int16())])
+    pq.write_table(pa.Table.from_pylist([{"n": 1}], schema=narrow), file)
+    schema = pa.schema([("kind", STRING), ("event_date", DATE), ("n", LONG)])
+    with connect(threads=1) as connection:
+        relation = files_sql(Files((str(file),), schema, is_dated=True))
+        got = connection.sql(f"SELECT kind, event_date, n FROM {relation}").to_arrow_table()
+    assert got.schema == schema
+    assert got.to_pylist() == [{"kind": "12", "event_date": date(2026, 11, 21), "n": 1}]
 
 
 def test_a_relation_without_files_is_empty() -> None:
