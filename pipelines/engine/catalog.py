@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.engine.computation import CARRIED
-from quotaflow.pipelines.engine.folder import OUTPUT_SQL, pieces
+from quotaflow.pipelines.engine.computation import CARRIED, Computation
+from quotaflow.pipelines.engine.folder import OUTPUT_SQL, in_order, piece
 from quotaflow.pipelines.engine.relations import named_in, reads, time_read
 from quotaflow.pipelines.engine.schedule import TaskPlan
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, within_any
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, within_any
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import INT, TIMESTAMP
 from quotaflow.schemas.tables.catalog import TABLES
@@ -60,7 +60,10 @@ class CatalogTasks:
         named = set[str]().union(*(named_in(plan.parts) for plan in plans))
         columns = [name for name in TABLES[facts].column_names if name in named]
         schema = pa.schema([TABLES[facts].arrow.field(name) for name in columns])
-        tasks = [Task(self._lookups(plan, named), pieces(plan)) for plan in plans]
+        tasks = [
+            Task(self._lookups(plan, named), list(map(piece, in_order(plan.parts))))
+            for plan in plans
+        ]
         if all(part.computation.reads_all_facts for plan in plans for part in plan.parts):
             numbers = self.spark.range(0, len(tasks), 1, len(tasks))
             return numbers.mapInArrow(
@@ -73,7 +76,9 @@ class CatalogTasks:
     def _facts(self, plans: Sequence[TaskPlan], facts: str, columns: list[str]) -> "DataFrame":
         """Facts with the number of each task that reads them; those of a task in one partition."""
         read = [time_read(plan.parts) for plan in plans]
-        rows = self.warehouse.read(self.spark, facts).where(within_any(read, "event_time"))
+        rows = self.warehouse.read(self.spark, facts).where(
+            f"{within_any(read, 'event_time')} AND ({_of_any(plans)})"
+        )
         rows = rows.select(*columns)
         if len(plans) == 1:
             return rows.coalesce(1).withColumn(TASK, F.lit(0))
@@ -109,3 +114,19 @@ class CatalogTasks:
             schema = pa.schema([table.arrow.field(column) for column in columns])
             self._whole[key] = rows.select(*columns).toArrow().cast(schema)
         return self._whole[key]
+
+
+def _of_any(plans: Sequence[TaskPlan]) -> str:
+    """SQL of Spark for the facts that some part reads: few rules look far back, at few facts."""
+    return any_of(
+        dict.fromkeys(
+            f"{time_read([part]).condition('event_time')} AND ({_in_spark(part.computation)})"
+            for plan in plans
+            for part in plan.parts
+        )
+    )
+
+
+def _in_spark(computation: Computation) -> str:
+    """The facts that a rule reads; all of them if Spark reads a text in the condition otherwise."""
+    return "true" if "\\" in computation.relevant else computation.relevant

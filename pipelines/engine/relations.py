@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.engine.rule import Files, Relation
+from quotaflow.udfs.engine.rule import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FolderRelations:
             if any(file.may_have(each.start, each.end) for each in ranges)
         ]
 
-    def for_parts(self, parts: Iterable[Part]) -> Mapping[str, Relation]:
+    def for_parts(self, parts: Iterable[Part]) -> Mapping[str, Files]:
         """The relations that one task reads for these parts."""
         paths: dict[str, tuple[str, set[str]]] = {}
         for part in parts:

@@ -31,11 +31,13 @@ _TYPES = {
 class Selection:
     """What a rule reads of a relation: SQL for its rows, and the relation made of these.
 
-    `last_of`: only the last row of each of these columns' values, by event_time.
+    `last_of`: only the last row of each of these columns' values, by event_time. `files` are those
+    of the relation that may have such rows; None: all that the database has.
     """
 
     where: str = "true"
     last_of: tuple[str, ...] = ()
+    files: Files | None = None
 
 
 @dataclass(slots=True)
@@ -129,16 +131,16 @@ class Database:
         self._add_view(name, _plain_times(f'"{relation}"', rows.schema))
 
     def _selected(self, name: str, selection: Selection) -> str:
-        sql = f"{self._source(name)} WHERE {selection.where}"
+        sql = f"{self._source(name, selection.files)} WHERE {selection.where}"
         if not selection.last_of:
             return sql
         key = ", ".join(f'"{column}"' for column in selection.last_of)
         return f"{sql} QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY event_time DESC) = 1"
 
-    def _source(self, name: str) -> str:
-        relation = self.relations[name]
+    def _source(self, name: str, files: Files | None = None) -> str:
         if name in self._kept:
             return f'SELECT * FROM "kept {name}"'
+        relation = files or self.relations[name]
         if isinstance(relation, pa.Table):
             self.connection.register(f"rows of {name}", relation)
             return _plain_times(f'"rows of {name}"', relation.schema)
