@@ -53,7 +53,7 @@ def upkeep(
     rows of minutes and hours (upkeep.minutes_after_days, upkeep.hours_after_days). Rows that a
     query has not read stay, and are reported; removed rows are counted in pipeline_progress. Files
     are deleted a week after the last table version that needs them (upkeep.vacuum_after_h). Run it
-    once a day. Needs a JDK, as run does.
+    once a day. Needs a JDK only for tables in a catalog.
 
     Example: quotaflow upkeep --dry-run
 

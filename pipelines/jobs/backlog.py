@@ -2,17 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F
 
 from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import checkpoints, identity
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +23,7 @@ class Backlog:
     read: int | None
 
 
-def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Backlog]:
+def backlogs(open_session: OpenSession, warehouse: Warehouse, table: str) -> list[Backlog]:
     """The queries that are behind on a table. A query that never started will read it as it is."""
     readers = [job.name for job in JOBS.values() if job.reads == table]
     checkpoint_of = {name: warehouse.checkpoint(name) for name in readers}
@@ -38,7 +32,7 @@ def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Ba
     }
     if not checkpoint_of:
         return []
-    version_times = _version_times(spark, warehouse, table)
+    version_times = _version_times(open_session, warehouse, table)
     behind = []
     for name, folder in checkpoint_of.items():
         done = checkpoints.committed(folder)
@@ -51,15 +45,19 @@ def backlogs(spark: "SparkSession", warehouse: Warehouse, table: str) -> list[Ba
     return behind
 
 
-def _version_times(spark: "SparkSession", warehouse: Warehouse, table: str) -> dict[int, datetime]:
+def _version_times(
+    open_session: OpenSession, warehouse: Warehouse, table: str
+) -> dict[int, datetime]:
     """When each version in the table's log was committed."""
-    if warehouse.conf.is_store:
-        commits = warehouse.place.open(table).history()
-        times_ms = {each["version"]: each["timestamp"] for each in commits}
-    else:
-        history = spark.sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
+    if warehouse.conf.catalog_schema:
+        from pyspark.sql import functions as F  # noqa: PLC0415  tables of a folder need no Spark
+
+        history = open_session().sql(f"DESCRIBE HISTORY {warehouse.target(table)}")
         rows = history.select("version", F.unix_millis("timestamp").alias("at_ms")).collect()
         times_ms = {row["version"]: row["at_ms"] for row in rows}
+    else:
+        commits = warehouse.place.open(table).history()
+        times_ms = {each["version"]: each["timestamp"] for each in commits}
     return {number: datetime.fromtimestamp(ms / 1e3, UTC) for number, ms in times_ms.items()}
 
 

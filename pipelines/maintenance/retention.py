@@ -7,31 +7,28 @@ them. If a query has not read such rows, all stay until it has.
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from quotaflow.pipelines.feedback.configs.change import RENEW
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
+from quotaflow.pipelines.maintenance.stored_tables import StoredTables
 from quotaflow.pipelines.snapshots import changes
-from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
+from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.python_times import rows_of
-from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.time_ranges import as_in_delta, in_spark
-from quotaflow.schemas.table import Table
+from quotaflow.pipelines.warehouse.time_ranges import in_spark
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.table import LONG, STRING, Table
 from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 REMOVED = "removed"
 # With a wrong clock a row may stay in the future: then its record time decides.
 _CLOCK_SLACK = timedelta(days=1)
+_COUNTS = pa.schema({"cluster_id": STRING, "row_count": LONG})
 
 
 def cutoff(now: datetime, days: int) -> datetime:
@@ -59,14 +56,14 @@ def is_old(table: Table, before: datetime) -> str:
 class Old:
     """Rows of a table to remove: the SQL condition, their number by cluster, and rows that stay.
 
-    `stay` are rows that match `where` and are kept; None if there are none.
+    `stay` is the query for rows that match `where` and are kept; None if there are none.
     """
 
     table: Table
     before: datetime
     where: str
     rows: dict[str | None, int]
-    stay: "DataFrame | None" = None
+    stay: str | None = None
 
     @property
     def total(self) -> int:
@@ -74,62 +71,62 @@ class Old:
         return sum(self.rows.values())
 
 
-def find(spark: "SparkSession", batch: Batch, table: Table, before: datetime) -> Old:
+def find(tables: StoredTables, table: Table, before: datetime) -> Old:
     """Find the rows of a table that are too old."""
-    rows = batch.warehouse.read(spark, table.name)
     if table == CONFIG_CHANGES:
-        before = min(before, _needed_since(rows) or before)
-    where = is_old(table, before)
+        before = min(before, _needed_since(tables) or before)
+    where, stay, kept = is_old(table, before), None, dict[str | None, int]()
     if "is_removed" in table.column_names:
-        source = f"rows_of_{table.name}"
-        rows.createOrReplaceTempView(source)
-        newest = changes.newest_rows(table, source, where)
-        stay = spark.sql(newest).where("NOT is_removed")
-        kept = rows_by_cluster(stay)
-        counted = {
-            cluster_id: n - kept.get(cluster_id, 0)
-            for cluster_id, n in rows_by_cluster(rows.where(where)).items()
-        }
-        return Old(table, before, where, counted, stay)
+        newest = changes.newest_rows(table, "stored", where)
+        stay = f"SELECT * FROM ({newest}) AS newest WHERE NOT is_removed"
+        kept = _by_cluster(tables, table, stay)
     if table == PIPELINE_PROGRESS:
-        where = f"{where} AND NOT ({_newest_of_queries(rows)})"
-    return Old(table, before, where, rows_by_cluster(rows.where(where)))
+        where = f"{where} AND NOT ({_newest_of_queries(tables)})"
+    matched = _by_cluster(tables, table, f"SELECT * FROM stored WHERE {where}")
+    rows = {cluster_id: n - kept.get(cluster_id, 0) for cluster_id, n in matched.items()}
+    return Old(table, before, where, rows, stay)
 
 
-def _needed_since(records: "DataFrame") -> datetime | None:
+def _by_cluster(tables: StoredTables, table: Table, rows: str) -> dict[str | None, int]:
+    """The number of rows by cluster; under None if they have no cluster_id."""
+    cluster_id = "cluster_id" if "cluster_id" in table.column_names else "NULL"
+    sql = (
+        f"SELECT {cluster_id} AS cluster_id, count(*) AS row_count FROM ({rows}) AS each GROUP BY 1"
+    )
+    counts = tables.rows(table, sql, _COUNTS).to_pylist()
+    return {row["cluster_id"]: row["row_count"] for row in counts}
+
+
+def _needed_since(tables: StoredTables) -> datetime | None:
     """The oldest record the ledger needs: a renewed lease depends on its first write."""
-    written = rows_of(records.where(F.col("operation") != RENEW).toArrow())
+    sql = f"SELECT * FROM stored WHERE operation <> {literal(RENEW)}"
+    written = rows_of(tables.rows(CONFIG_CHANGES, sql, CONFIG_CHANGES.arrow))
     return Ledger.from_records(map(journal.to_record, written)).needed_since
 
 
 def reason_to_wait(
-    spark: "SparkSession", batch: Batch, old: Old, behind: list[Backlog]
+    tables: StoredTables, warehouse: Warehouse, old: Old, behind: list[Backlog]
 ) -> str | None:
     """Why old rows must stay for now: a query has not read them, or a result needs them."""
-    name = old.table.name
+    rows = f"SELECT count(*) AS row_count FROM stored WHERE {old.where}"
+    schema = pa.schema([_COUNTS.field("row_count")])
     for query in behind:
         if query.read is None or query.since is None:
             return f"{query.job} has not read all of it: run that first"
-        read = batch.warehouse.read(spark, name, query.read).where(old.where)
-        if read.count() != batch.warehouse.read(spark, name).where(old.where).count():
+        read = tables.rows(old.table, rows, schema, query.read)
+        if read != tables.rows(old.table, rows, schema):
             return f"{query.job} has not read what is too old: run that first"
-    return next(iter(backlog.not_computed(batch.warehouse, name, old.before)), None)
+    return next(iter(backlog.not_computed(warehouse, old.table.name, old.before)), None)
 
 
-def remove(spark: "SparkSession", batch: Batch, old: Old) -> None:
+def remove(tables: StoredTables, open_session: OpenSession, batch: Batch, old: Old) -> None:
     """Remove old rows. They are counted first, so that a crash cannot leave rows uncounted."""
-    _report(spark, batch, old)
-    batch.warehouse.keep_since(spark, old.table.name, old.before)
-    if old.stay is not None:
-        batch.replace(old.stay, old.table, old.where)
-    elif batch.warehouse.conf.is_store:
-        empty = old.table.arrow.empty_table()
-        batch.replace_rows(lambda: spark, empty, old.table, Replaced(None, as_in_delta(old.where)))
-    else:
-        spark.sql(f"DELETE FROM {batch.warehouse.target(old.table.name)} WHERE {old.where}")
+    _report(open_session, batch, old)
+    batch.warehouse.keep_since(open_session, old.table.name, old.before)
+    tables.remove(batch, old.table, old.where, old.stay)
 
 
-def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
+def _report(open_session: OpenSession, batch: Batch, old: Old) -> None:
     fixed = {
         "event_time": old.before,
         "job": batch.job,
@@ -146,13 +143,15 @@ def _report(spark: "SparkSession", batch: Batch, old: Old) -> None:
         if n
     ]
     records = pa.Table.from_pylist(rows, schema=PIPELINE_PROGRESS.arrow)
-    batch.append_rows(lambda: spark, records, PIPELINE_PROGRESS)
+    batch.append_rows(open_session, records, PIPELINE_PROGRESS)
 
 
-def _newest_of_queries(progress: "DataFrame") -> str:
+def _newest_of_queries(tables: StoredTables) -> str:
     """SQL for the newest batch of each query, which shows that a checkpoint was lost."""
-    newest = progress.groupBy("query_id").agg(F.max("batch_id").alias("batch_id")).collect()
+    sql = "SELECT query_id, max(batch_id) AS batch_id FROM stored GROUP BY query_id"
+    schema = pa.schema([PIPELINE_PROGRESS.arrow.field(name) for name in ("query_id", "batch_id")])
+    newest = tables.rows(PIPELINE_PROGRESS, sql, schema).to_pylist()
     conditions = [
-        f"query_id = {literal(r['query_id'])} AND batch_id = {r['batch_id']}" for r in newest
+        f"query_id = {literal(row['query_id'])} AND batch_id = {row['batch_id']}" for row in newest
     ]
     return " OR ".join(conditions) or "false"

@@ -10,26 +10,22 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.jobs import backlog
 from quotaflow.pipelines.jobs.backlog import Backlog
 from quotaflow.pipelines.maintenance import retention, roll_up
-from quotaflow.pipelines.maintenance.compaction import Compactor, compactor
 from quotaflow.pipelines.maintenance.roll_up import RollUp
+from quotaflow.pipelines.maintenance.stored_tables import StoredTables, stored_tables
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.warehouse.warehouse import Detail, Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Detail, OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
 from quotaflow.udfs.counted import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 JOB = "upkeep"
 Report = Callable[[str], None]
@@ -69,18 +65,17 @@ def run_upkeep(
     """
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
-        spark = session.get(session.short_lived(conf.spark), report)
+        open_session = session.opener(session.short_lived(conf.spark), report)
+        tables = stored_tables(warehouse, open_session, conf.results.task_memory_mb)
         chosen = [
             table
             for name, table in TABLES.items()
-            if (not names or name in names)
-            and name not in skipped
-            and warehouse.exists(spark, name)
+            if (not names or name in names) and name not in skipped and tables.exists(table)
         ]
         if not dry and chosen:
             needed = {PIPELINE_PROGRESS.name, *(table.name for table in chosen)}
-            warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
-        upkeep = Upkeep(spark, conf, warehouse, now, report, dry)
+            warehouse.ensure(open_session, [t for name, t in TABLES.items() if name in needed])
+        upkeep = Upkeep(tables, open_session, conf, warehouse, now, report, dry)
         # One after the other: each appends to pipeline_progress, which is the last table.
         pending = [upkeep.without_old_rows(table) for table in chosen]
         if TABLES["quota_usage"] in chosen:
@@ -95,7 +90,8 @@ def run_upkeep(
 class Upkeep:
     """Maintains the tables of one warehouse at one time."""
 
-    spark: "SparkSession"
+    tables: StoredTables
+    open_session: OpenSession
     conf: Conf
     warehouse: Warehouse
     now: datetime
@@ -104,29 +100,29 @@ class Upkeep:
 
     def without_old_rows(self, table: Table) -> "PendingTable":
         """Remove rows past the table's retention, unless a query has not read them."""
-        detail = self.warehouse.detail(self.spark, table.name)
-        behind = backlog.backlogs(self.spark, self.warehouse, table.name)
+        detail = self._detail(table)
+        behind = backlog.backlogs(self.open_session, self.warehouse, table.name)
         pending = PendingTable(table, detail, self._disk_bytes(table), behind)
         days = self.conf.upkeep.days(table.name)
         if days is None:
             return pending
         batch = Batch(self.warehouse, JOB, JOB, time.time_ns() // 1_000_000, f"/{table.name}")
-        old = retention.find(self.spark, batch, table, retention.cutoff(self.now, days))
+        old = retention.find(self.tables, table, retention.cutoff(self.now, days))
         if not old.total:
             return pending
-        wait = retention.reason_to_wait(self.spark, batch, old, behind)
+        wait = retention.reason_to_wait(self.tables, self.warehouse, old, behind)
         if wait:
             rows = counted(old.total, "row is too old and stays", "rows are too old and stay")
             return replace(pending, note=f"{rows}: {wait}")
         if not self.dry:
             rows = counted(old.total, "row")
             self.report(f"{table.name}: removing {rows} from before {old.before.date()}")
-            retention.remove(self.spark, batch, old)
+            retention.remove(self.tables, self.open_session, batch, old)
         return replace(pending, rows_removed=old.total)
 
     def roll_up(self) -> None:
         """Roll up old windows of `quota_usage`, before its new files are compacted."""
-        rolling = RollUp(lambda: self.spark, self.conf, self.warehouse, self.report)
+        rolling = RollUp(self.open_session, self.conf, self.warehouse, self.report)
         due = rolling.due(self.now)
         if self.dry:
             for old in due:
@@ -162,7 +158,9 @@ class Upkeep:
     def _compacted(self, pending: "PendingTable") -> UpkeepOutcome | None:
         try:
             note = "; ".join(filter(None, (pending.note, self._optimized(pending)))) or None
-            after = None if self.dry else self.warehouse.detail(self.spark, pending.table.name)
+            after = (
+                None if self.dry else self.warehouse.detail(self.open_session, pending.table.name)
+            )
         except self._failures as error:
             self.report(f"{pending.table.name}: {failures.one_line(error)}")
             return None
@@ -179,34 +177,33 @@ class Upkeep:
         )
 
     def _optimized(self, pending: "PendingTable") -> str | None:
-        """Run OPTIMIZE and VACUUM; returns why one of them was skipped."""
+        """Join files and delete unused ones; returns why one of them was skipped."""
         # Not ZORDER BY, which writes every file of the table again each time. Rows arrive in order
         # of time, so readers skip as many files without it.
         # Today's partition is still being replaced: compacting it now is in vain.
         if not self.dry and pending.detail.files > 1:
-            self._compactor.compact(pending.table, self.now.astimezone(UTC).date())
+            self.tables.compact(pending.table, self.now.astimezone(UTC).date())
         for query in pending.behind:
             if query.since is None or query.since < self.now - self._vacuum_after:
                 since = f" since {query.since:%Y-%m-%d}" if query.since else ""
                 return f"no file deleted: {query.job} has not read version {query.version}{since}"
         if pending.disk_bytes == pending.detail.size_bytes and not pending.rows_removed:
             return None
-        # A VACUUM adds to the table's log even if it finds nothing.
+        # To vacuum adds to the table's log even if it finds nothing.
         hours = self.conf.upkeep.vacuum_after_h
-        files = self._compactor.unused(pending.table, hours)
+        files = self.tables.unused(pending.table, hours)
         if self.dry:
             return f"{counted(files, 'file')} to delete" if files else None
         if files:
-            self._compactor.vacuum(pending.table, hours)
+            self.tables.vacuum(pending.table, hours)
         return None
-
-    @property
-    def _compactor(self) -> Compactor:
-        return compactor(self.spark, self.warehouse)
 
     def _report_note(self, outcome: UpkeepOutcome) -> None:
         if outcome.note:
             self.report(f"{outcome.name}: {outcome.note}")
+
+    def _detail(self, table: Table) -> Detail:
+        return self.warehouse.detail(self.open_session, table.name)
 
     def _disk_bytes(self, table: Table) -> int | None:
         if self.conf.warehouse.catalog_schema:
@@ -215,7 +212,8 @@ class Upkeep:
 
     @property
     def _failures(self) -> tuple[type[Exception], ...]:
-        return (JobError, *spark_errors())
+        of_spark = spark_errors() if self.conf.warehouse.catalog_schema else ()
+        return (JobError, *of_spark)
 
     @property
     def _vacuum_after(self) -> timedelta:

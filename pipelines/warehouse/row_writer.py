@@ -12,9 +12,9 @@ at the same time write a folder's table by one of the two:
 
 In an object store delta-rs makes all commits (`place.py`).
 
-`Warehouse.ensure` and upkeep use both in tables of either kind, one after the other. They run under
-the warehouse's lock, before queries start or without any. A table with a feature that delta-rs does
-not know is written by Spark alone.
+`Warehouse.ensure` uses both in tables of either kind, one after the other, and upkeep delta-rs.
+They run under the warehouse's lock, before queries start or without any. A table with a feature
+that delta-rs does not know is written by Spark alone.
 
 A commit outlives its process from the moment it is made. Neither writer forces files to disk, so a
 power cut can lose commits of the last seconds.

@@ -166,12 +166,12 @@ class Warehouse:
             return bool(spark.catalog.tableExists(self.target(table)))
         return self.place.is_made(table)
 
-    def detail(self, spark: "SparkSession", table: str) -> Detail:
+    def detail(self, open_session: OpenSession, table: str) -> Detail:
         """Number and size of the files of the table's newest version."""
-        if self.conf.is_store:
+        if not self.conf.catalog_schema:
             files: Any = self.place.open(table).get_add_actions(flatten=True)
             return Detail(files.num_rows, sum(files["size_bytes"].to_pylist()))
-        row = spark.sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
+        row = open_session().sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
         return Detail(row["numFiles"], row["sizeInBytes"])
 
     def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
@@ -186,9 +186,9 @@ class Warehouse:
         text = self.properties(spark, table).get(ddl.KEPT_SINCE)
         return None if text is None else datetime.fromisoformat(text)
 
-    def keep_since(self, spark: "SparkSession", table: str, time: datetime) -> None:
+    def keep_since(self, open_session: OpenSession, table: str, time: datetime) -> None:
         """Record that rows before this time are removed."""
-        self.set_property(lambda: spark, table, ddl.KEPT_SINCE, time.isoformat())
+        self.set_property(open_session, table, ddl.KEPT_SINCE, time.isoformat())
 
     def set_property(self, open_session: OpenSession, table: str, key: str, value: str) -> None:
         """Set a property of an existing table."""

@@ -106,7 +106,7 @@ def test_what_was_computed_from_facts_that_are_gone_stays(
     place = Place(spark, tmp_path)
     place.stream(*(produced(hour) for hour in HOURS))
     spark.sql(f"DELETE FROM {place.warehouse.target('requests')} WHERE event_time < '2026-11-21'")
-    place.warehouse.keep_since(spark, "requests", MIDNIGHT)
+    place.warehouse.keep_since(lambda: spark, "requests", MIDNIGHT)
     place.spoil()
     place.messages.clear()
     place.rebuild(-30, None)
