@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from quotaflow.schemas import derived, head, proposal_head
+from quotaflow.schemas import derived, head, programs, proposal_head
 from quotaflow.schemas.head import HeadError
 from quotaflow.schemas.table import Table
 
@@ -66,7 +66,7 @@ def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
         fields = proposal_head.fields(lines) if is_proposal else _fields(lines)
         return AnswerHead(
             derived.table(name, fields, described),
-            sql,
+            programs.expanded(sql),
             dict(map(_lookback, head.entries("lookbacks", fields.get("lookbacks", [""])))),
             head.text(fields.get("expiry", [])) or None,
         )

@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quotaflow.schemas import head
+from quotaflow.schemas import head, programs
 from quotaflow.schemas.areas import BY_NAME
 from quotaflow.schemas.head import HeadError
 from quotaflow.schemas.levels import IN_WORDS, LEVELS
@@ -97,7 +97,7 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
             empty=head.text(fields.get("empty", [])),
             history=_history(fields.get("history", []), described),
             columns=head.columns(fields["columns"], described, _column),
-            sql=head.without_comments(sql),
+            sql=programs.expanded(head.without_comments(sql)),
         )
     except HeadError as error:
         raise HeadError(f"view {name}: {error}") from None

@@ -1,5 +1,6 @@
 """Translates SQL between Spark and DuckDB. Views are written once, in Spark's SQL."""
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
     """
     # Without copies: nobody else has the tree.
     tree = _parsed(sql).transform(_with_floored_millis, copy=False)
+    tree = tree.transform(_with_groups, copy=False)
     if within:
         _rename(tree, within)
     return tree.sql(dialect="duckdb", pretty=True, copy=False)
@@ -62,6 +64,15 @@ def _with_floored_millis(node: "Expr") -> "Expr":
     micros = exp.UnixMicros(this=node.this.copy())
     floor = exp.Floor(this=exp.Div(this=micros, expression=exp.Literal.number("1e3")))
     return exp.Cast(this=floor, to=exp.DataType.build("BIGINT"))
+
+
+def _with_groups(node: "Expr") -> "Expr":
+    """regexp_replace with DuckDB's names of groups: Spark writes $1 for what is \\1 there."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if isinstance(node, exp.RegexpReplace) and (text := node.args["replacement"]).is_string:
+        node.set("replacement", exp.Literal.string(re.sub(r"\$([0-9])", r"\\\1", text.name)))
+    return node
 
 
 @cache

@@ -29,7 +29,8 @@
 --   hosts BIGINT: addresses of those clients
 --   sources BIGINT: programs and hosts that took them (see source)
 --   source STRING: program and host that took most of them: client ids that differ only in numbers
---     or random parts are one program
+--     or random parts are one program, and so are ten of a host that come once each and differ only
+--     behind their last separator
 --   source_address STRING: address of this host; for producer_churn the host that took most ids
 --     under any name
 --   source_ids BIGINT: ids that this source took
@@ -89,16 +90,45 @@ numbered AS (
     FROM spaced
     CROSS JOIN thresholds
 ),
+-- A name that comes once in a burst says nothing: of many such, what they have in common does.
+singled AS (
+    SELECT
+        *,
+        regexp_replace(coalesce(client_pattern, ''), '[^-_./:]*$', '') AS stem,
+        count(*) OVER (
+            PARTITION BY cluster_id, principal, burst, client_address, client_pattern
+        ) = 1 AS is_single
+    FROM numbered
+),
+programs AS (
+    SELECT
+        singled.*,
+        CASE
+            WHEN is_single AND sum(CASE WHEN is_single THEN 1 ELSE 0 END) OVER (
+                PARTITION BY cluster_id, principal, burst, client_address, stem
+            ) >= least_ids
+                THEN concat(stem, '*')
+            ELSE coalesce(client_pattern, '')
+        END AS program
+    FROM singled
+    CROSS JOIN thresholds
+),
+sourced AS (
+    SELECT
+        *,
+        concat(program, ' at ', coalesce(client_address, '?')) AS program_at
+    FROM programs
+),
 gaps AS (
     SELECT
         *,
         CAST(
             at_ms - lag(at_ms) OVER (
-                PARTITION BY cluster_id, principal, burst, source ORDER BY at_ms, producer_id
+                PARTITION BY cluster_id, principal, burst, program_at ORDER BY at_ms, producer_id
             ) AS DOUBLE
         ) AS gap_ms,
-        max(at_ms) OVER (PARTITION BY cluster_id, principal, burst, source) AS source_end_ms
-    FROM numbered
+        max(at_ms) OVER (PARTITION BY cluster_id, principal, burst, program_at) AS source_end_ms
+    FROM sourced
 ),
 bursts AS (
     SELECT
@@ -111,7 +141,7 @@ bursts AS (
         count(DISTINCT concat(coalesce(client_id, ''), ' at ', coalesce(client_address, '?')))
             AS clients,
         count(DISTINCT client_address) AS hosts,
-        count(DISTINCT source) AS sources
+        count(DISTINCT program_at) AS sources
     FROM gaps
     GROUP BY cluster_id, principal, burst
 ),
@@ -120,9 +150,9 @@ by_source AS (
         cluster_id,
         principal,
         burst,
-        source,
+        program_at AS source,
         max(client_address) AS source_address,
-        max(coalesce(client_pattern, '')) AS source_pattern,
+        max(program) AS source_pattern,
         count(*) AS source_ids,
         count(DISTINCT coalesce(client_id, '')) AS source_clients,
         count(CASE WHEN is_new_transactional_id THEN 1 END) AS new_transactional_ids,
@@ -131,10 +161,10 @@ by_source AS (
         max(at_ms) - min(at_ms) AS source_duration_ms,
         median(gap_ms) AS median_gap_ms,
         row_number() OVER (
-            PARTITION BY cluster_id, principal, burst ORDER BY count(*) DESC, source
+            PARTITION BY cluster_id, principal, burst ORDER BY count(*) DESC, program_at
         ) AS nth
     FROM gaps
-    GROUP BY cluster_id, principal, burst, source
+    GROUP BY cluster_id, principal, burst, program_at
 ),
 by_host AS (
     SELECT
@@ -150,12 +180,22 @@ by_host AS (
     FROM gaps
     GROUP BY cluster_id, principal, burst, client_address
 ),
+sources_of_names AS (
+    SELECT DISTINCT
+        cluster_id,
+        principal,
+        burst,
+        coalesce(client_pattern, '') AS client_pattern,
+        coalesce(client_address, '?') AS client_address,
+        program_at
+    FROM gaps
+),
 produced AS (
     SELECT
         bursts.cluster_id,
         bursts.principal,
         bursts.burst,
-        concat(coalesce(client_pattern, ''), ' at ', coalesce(client_address, '?')) AS source,
+        of_names.program_at AS source,
         sum(produce_requests) AS requests
     FROM bursts
     INNER JOIN producer_id_uses AS uses
@@ -164,11 +204,13 @@ produced AS (
             AND uses.produce_requests > 0
             AND unix_millis(uses.last_seen) >= unix_millis(bursts.started_at)
             AND unix_millis(uses.event_time) <= unix_millis(bursts.ended_at)
-    GROUP BY
-        bursts.cluster_id,
-        bursts.principal,
-        bursts.burst,
-        concat(coalesce(client_pattern, ''), ' at ', coalesce(client_address, '?'))
+    LEFT JOIN sources_of_names AS of_names
+        ON bursts.cluster_id = of_names.cluster_id
+            AND bursts.principal = of_names.principal
+            AND bursts.burst = of_names.burst
+            AND coalesce(uses.client_pattern, '') = of_names.client_pattern
+            AND coalesce(uses.client_address, '?') = of_names.client_address
+    GROUP BY bursts.cluster_id, bursts.principal, bursts.burst, of_names.program_at
 ),
 features AS (
     SELECT

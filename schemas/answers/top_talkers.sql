@@ -1,5 +1,5 @@
 -- kind: answer
--- grain: one row per UTC day of the last week, principal and client
+-- grain: one row per UTC day of the last week, principal and program
 -- area: quotas
 -- level: sampled_log
 -- question: Largest clients. Who moves most bytes in a day, and what does that cost?
@@ -16,7 +16,9 @@
 --   day TIMESTAMP: start of the UTC day
 --   talker_rank BIGINT: rank by bytes on that day; 1 moved most
 --   principal STRING: principal, as Kafka prints it
---   client_id STRING: client.id as the client gave it: untrusted text
+--   client_id STRING: client.id as the client gave it: untrusted text; of several ids of one
+--     program what they share, with * for what varies: producer-*
+--   client_ids BIGINT: client ids of the program on that day
 --   is_internal BOOLEAN: a program of brokers or of this pipeline
 --     (protected_principals.is_internal)
 --   produced_bytes BIGINT: record bytes produced
@@ -36,12 +38,17 @@ WITH newest AS (
     FROM traffic_by_hour
     GROUP BY cluster_id
 ),
+moved AS (
+    SELECT *, program_of(client_id) AS client_pattern FROM traffic_by_hour
+),
 days AS (
     SELECT
         moved.cluster_id,
         date_trunc('DAY', hour) AS day,
         principal,
-        client_id,
+        CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END
+            AS client_id,
+        count(DISTINCT client_id) AS client_ids,
         sum(CASE WHEN direction = 'produced' THEN bytes ELSE 0 END) AS produced_bytes,
         sum(CASE WHEN direction = 'consumed' THEN bytes ELSE 0 END) AS consumed_bytes,
         sum(bytes) AS bytes,
@@ -50,11 +57,11 @@ days AS (
         count(DISTINCT topic) AS topics,
         sum(cost) AS cost,
         max(currency) AS currency
-    FROM traffic_by_hour AS moved
+    FROM moved
     INNER JOIN newest ON moved.cluster_id = newest.cluster_id
     -- Seven whole days and the newest one.
     WHERE unix_millis(hour) >= unix_millis(date_trunc('DAY', newest_hour)) - 604800000
-    GROUP BY moved.cluster_id, date_trunc('DAY', hour), principal, client_id
+    GROUP BY moved.cluster_id, date_trunc('DAY', hour), principal, client_pattern
 )
 
 SELECT
@@ -63,6 +70,7 @@ SELECT
     rank() OVER (PARTITION BY days.cluster_id, day ORDER BY bytes DESC) AS talker_rank,
     days.principal,
     client_id,
+    client_ids,
     coalesce(protected.is_internal, false) AS is_internal,
     produced_bytes,
     consumed_bytes,

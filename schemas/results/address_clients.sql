@@ -40,27 +40,41 @@ WITH each AS (
     SELECT
         *,
         floored(event_time, 60) AS minute,
-        program_of(client_id) AS client_pattern,
         api = 'INIT_PRODUCER_ID' AND producer_id >= 0 AND coalesce(error_code, 0) = 0 AS is_given,
         CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(
             [p.bytes FOR p IN partitions IF p.bytes > 0 AND coalesce(p.error_code, 0) = 0]
         ) END AS bytes
     FROM requests
 ),
-by_connection AS (
-    -- A row is a client on a connection in a minute. A broker refuses a follower's fetch by
+by_client AS (
+    -- A row is a client id on a connection in a minute. A broker refuses a follower's fetch by
     -- partition, and not as a whole: bytes show that it is one.
     SELECT
-        cluster_id, minute, client_address, principal, client_pattern, broker_id, connection_id,
+        cluster_id, minute, client_address, principal, client_id, broker_id, connection_id,
         CASE WHEN api = 'FETCH' AND bytes > 0 THEN replica_id END AS replica_id,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen,
         sum(weight_of(weight)) AS requests,
-        list(DISTINCT producer_id ORDER BY producer_id) FILTER (is_given) AS given_ids,
+        list(DISTINCT producer_id) FILTER (is_given) AS given_ids,
         coalesce(sum(weight_of(weight)) FILTER (bytes > 0), 0) AS data_requests,
         coalesce(sum(bytes * weight_of(weight)), 0) AS data_bytes,
         max(weight_of(weight)) AS max_weight
     FROM each
+    GROUP BY ALL
+),
+by_connection AS (
+    -- A row is a program on a connection in a minute. Its name is made once for a client id.
+    SELECT
+        cluster_id, minute, client_address, principal, program_of(client_id) AS client_pattern,
+        broker_id, connection_id, replica_id,
+        min(first_seen) AS first_seen,
+        max(last_seen) AS last_seen,
+        sum(requests) AS requests,
+        list_sort(list_distinct(flatten(list(given_ids)))) AS given_ids,
+        sum(data_requests) AS data_requests,
+        sum(data_bytes) AS data_bytes,
+        max(max_weight) AS max_weight
+    FROM by_client
     GROUP BY ALL
 ),
 judged AS (

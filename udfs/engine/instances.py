@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import duckdb
 
+from quotaflow.schemas import programs
 from quotaflow.udfs.engine.connections import connect
 
 _MAX_USES = 100
@@ -100,4 +101,5 @@ def _close_idle() -> None:
 
 @cache
 def _macros() -> str:
-    return files("quotaflow.udfs.engine").joinpath("macros.sql").read_text(encoding="utf-8")
+    text = files("quotaflow.udfs.engine").joinpath("macros.sql").read_text(encoding="utf-8")
+    return f"{text}\n{programs.MACRO}"

@@ -43,8 +43,3 @@ CREATE MACRO distinct_of(l) AS list_filter(l, lambda x, i: list_position(l, x) =
 -- older than it, so it is valid for all time before too.
 CREATE MACRO since_of(t, first_snapshot) AS
     CASE WHEN t = first_snapshot THEN make_timestamp(0) ELSE t END;
-
--- What client ids of one program share: producer-1 and producer-2 are both producer-*. Numbers
--- vary, and hexadecimal text of eight characters and more, as in UUIDs and in names of pods.
-CREATE MACRO program_of(client_id) AS
-    regexp_replace(left(client_id, 200), '(?i)\b[0-9a-f]{8,}\b|\d+', '*', 'g');

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from uuid import UUID
+
+from quotaflow.pipelines.results.declared import result_of
 
 from ...cases import cases, grouped
-from ...rows import LONG_AGO, Row, active, at, broker_config, counted, row, use
+from ...rows import LONG_AGO, Row, active, at, broker_config, counted, request, row, use
+from ...rule_rows import compute
 from .view_tables import Tables, assert_outcomes, assert_shown, picked, view
 
 DAY_S = 86_400
@@ -150,6 +154,57 @@ EPOCHS = {
         "a quarter has": uses(exhausted(12), exhausted(4, 12, allocations=1, first_id=900))
     },
 }
+
+
+WORDLESS = [
+    "".join("bcdfghjklmnprstvz"[(n * k + k) % 17] for k in (1, 3, 5, 7, 11, 13, 2, 6))
+    for n in range(1, 17)
+]
+"""Random names without a figure, which nothing tells from words."""
+
+
+def named_once(prefix: str, produce_requests: int, apart_s: float = 10.0) -> list[Row]:
+    """A producer after another, each under a name that never comes again."""
+    made = []
+    for n, tail in enumerate(WORDLESS):
+        name, second = f"{prefix}{tail}", n * apart_s
+        owner = {"client_id": name, "client_pattern": name, "client_address": "10.0.0.7"}
+        transactional_id = None if produce_requests else name
+        made.append(use(second, 1_000 + n, transactional_id=transactional_id, **owner))
+        if produce_requests:
+            work = {"requests": produce_requests, "produce_requests": produce_requests}
+            made.append(use(second, None, **owner, **work))
+    return made
+
+
+@cases(
+    ("life", "cause", "source"),
+    ("new transactional ids", named_once("pay-", 0), "transactional_id_churn", "pay-* at 10.0.0.7"),
+    ("without a common part", named_once("", 0), "transactional_id_churn", "* at 10.0.0.7"),
+    ("that work for a while", named_once("pay.", 500, 1.0), "deploy_burst", "pay.* at 10.0.0.7"),
+)
+def test_names_that_never_come_again_are_judged_together(
+    life: list[Row], cause: str, source: str
+) -> None:
+    (burst,) = view("producer_id_bursts", uses(life))
+    assert picked([burst], "cause", "source", "sources") == [(cause, source, 1)]
+
+
+def test_a_uuid_in_a_transactional_id_is_one_program() -> None:
+    """Sixty new ids of one host, each for a transactional.id with a UUID of its own."""
+    made = []
+    for n in range(60):
+        tx = f"pay-{UUID(int=n * 7919**9, version=4)}"
+        name = f"producer-{tx}"
+        answer = request(
+            10.0 * n, "INIT_PRODUCER_ID", producer_id=n, client_id=name, transactional_id=tx
+        )
+        made.append(answer | {"client_address": "10.0.0.7", "principal": "User:alice"})
+    stored = compute(result_of("producer_id_uses"), requests=made)
+    (burst,) = view("producer_id_bursts", {"producer_id_uses": stored})
+    assert picked([burst], "cause", "is_accused", "source") == [
+        ("transactional_id_churn", True, "producer-pay-* at 10.0.0.7")
+    ]
 
 
 def test_epochs_that_are_used_up() -> None:

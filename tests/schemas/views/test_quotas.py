@@ -98,3 +98,16 @@ def test_throttled_time_is_summed_by_the_quota_that_did_it() -> None:
         ("request_percentage", 4, 20, 60.0, 2),
         (None, 2, 10, 30.0, 1),
     ]
+
+
+def test_throttled_instances_of_a_program_are_one_row() -> None:
+    names = ["producer-1", "producer-2", "producer-3", "billing", None]
+    content = [
+        used(0, BYTES, 1.0, client_id=name, throttled_by=BYTES, **THROTTLES) for name in names
+    ]
+    actual = view("throttled_clients ORDER BY client_id NULLS LAST", {"quota_usage": content})
+    assert picked(actual, "client_id", "client_ids", "throttled_requests") == [
+        ("billing", 1, 2),
+        ("producer-*", 3, 6),
+        (None, 0, 2),
+    ]

@@ -119,6 +119,17 @@ def test_top_talkers_are_ranked_by_day() -> None:
     ]
 
 
+def test_a_program_of_many_client_ids_is_one_talker() -> None:
+    pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
+    traffic = [moved(n, 10, client_id=pod) for n, pod in enumerate(pods)]
+    traffic += [moved(4, 20, client_id="alone-7")]
+    rows = view("top_talkers ORDER BY talker_rank", {"traffic": traffic})
+    assert picked(rows, "client_id", "client_ids", "produced_bytes") == [
+        ("orders-*", 3, 30),
+        ("alone-7", 1, 20),
+    ]
+
+
 def test_prices_and_racks_of_conf_are_settings() -> None:
     prices = ["prices.currency=EUR", "prices.cross_rack_per_gib=0.02"]
     conf = config.load(overrides=[*prices, "racks.10.1.0.0/16=az-b"])

@@ -1,5 +1,5 @@
 -- kind: mart
--- grain: one row per hour, client, kind of request and quota that throttled it
+-- grain: one row per hour, principal, program, kind of request and quota that throttled it
 -- area: quotas
 -- level: sampled_log
 -- question: Throttled clients. Who was throttled, by which quota, and for how long?
@@ -7,7 +7,10 @@
 -- columns:
 --   from quota_usage: cluster_id
 --   hour: start of the hour
---   from quota_usage: principal, client_id
+--   from quota_usage: principal
+--   client_id: client.id, as the client gave it; of several ids of one program what they share, with *
+--     for what varies: producer-*
+--   client_ids: client ids of the program that were throttled
 --   quota_type: kind of the requests: producer_byte_rate is PRODUCE, consumer_byte_rate FETCH
 --     and SHARE_FETCH, controller_mutation_rate changes of topics, request_percentage all others that brokers charge
 --   throttled_by: quota that likely throttled them; null: no known quota can have
@@ -18,11 +21,16 @@
 --   last_window: start of the last window with throttled requests
 --   broker_count: brokers that throttled
 --   share_requests: those of request_count that are SHARE_FETCH of share groups
+WITH throttled AS (
+    SELECT *, program_of(client_id) AS client_pattern FROM quota_usage WHERE throttled_requests > 0
+)
+
 SELECT
     cluster_id,
     date_trunc('hour', event_time) AS hour,
     principal,
-    client_id,
+    CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END AS client_id,
+    count(DISTINCT client_id) AS client_ids,
     quota_type,
     throttled_by,
     sum(throttled_requests) AS throttled_requests,
@@ -32,6 +40,11 @@ SELECT
     max(event_time) AS last_window,
     count(DISTINCT broker_id) AS broker_count,
     sum(share_requests) AS share_requests
-FROM quota_usage
-WHERE throttled_requests > 0
-GROUP BY 1, 2, 3, 4, 5, 6
+FROM throttled
+GROUP BY
+    cluster_id,
+    date_trunc('hour', event_time),
+    principal,
+    client_pattern,
+    quota_type,
+    throttled_by
