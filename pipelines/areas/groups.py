@@ -34,7 +34,8 @@ SELECT
     topic,
     max(group_type) AS group_type,
     sum(lag) AS lag,
-    max(lag_s) AS lag_s,
+    CASE WHEN count(CASE WHEN lag > 0 AND lag_s IS NULL THEN 1 END) = 0 THEN max(lag_s) END
+        AS lag_s,
     sum(records_in_per_s) AS records_in_per_s,
     sum(records_out_per_s) AS records_out_per_s,
     max(caught_up_in_s) AS caught_up_in_s,
@@ -66,7 +67,7 @@ FALLS_BEHIND = RowProblem(
     subjects="groups that fall behind",
     subject=("group_id", "topic"),
     table="why_groups_lag",
-    question=CAUSES.where("rank = 1 AND trend = 'growing'"),
+    question=CAUSES.where("rank = 1 AND trend IN ('growing', 'blocked')"),
     summary=lambda rows: _summary("fall behind", rows),
 )
 BEHIND = RowProblem(
@@ -79,7 +80,13 @@ BEHIND = RowProblem(
     summary=lambda rows: _summary("are behind", rows),
 )
 PROBLEMS = (FALLS_BEHIND, BEHIND)
-_BY_TREND = {"growing": FALLS_BEHIND, "steady": BEHIND, "went_back": BEHIND, "unknown": BEHIND}
+_BY_TREND = {
+    "growing": FALLS_BEHIND,
+    "blocked": FALLS_BEHIND,
+    "steady": BEHIND,
+    "went_back": BEHIND,
+    "unknown": BEHIND,
+}
 
 
 def findings(scope: Scope) -> Iterator[Finding]:

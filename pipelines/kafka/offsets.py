@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafka.admin import OffsetSpec
@@ -22,8 +23,18 @@ _PARTITIONS_PER_REQUEST = 2_000
 _NO_REPLICA = -1
 _TOPIC_NAMES_VERSION = 8
 """The newest version of OffsetFetch that takes topic names, and no epoch of a member."""
-_LOCAL_START_VERSION, _TIERED_VERSION = 8, 9
 _REMOTE_WAIT_MS = 30_000
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+"""Isolation levels of ListOffsets and FETCH."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Which:
+    """Which offset ListOffsets is asked for, and the first version that has it."""
+
+    spec: OffsetSpec
+    min_version: int
+    isolation_level: int = READ_UNCOMMITTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,41 +98,10 @@ def share_offsets(
     return in_chunks(group_ids, _GROUPS_PER_REQUEST, ask)
 
 
-def log_ends(
-    state: ClusterState, leader_id: int, partitions: Iterable[Partition]
-) -> Iterator[ClusterAnswer]:
-    """The high watermark of each partition, from its leader: what consumers may read up to."""
-    return _offsets(state, leader_id, partitions, OffsetSpec.LATEST, 1)
-
-
-def log_starts(
-    state: ClusterState, leader_id: int, partitions: Iterable[Partition]
-) -> Iterator[ClusterAnswer]:
-    """The first offset of each partition, remote storage included."""
-    return _offsets(state, leader_id, partitions, OffsetSpec.EARLIEST, 1)
-
-
-def local_log_starts(
-    state: ClusterState, leader_id: int, partitions: Iterable[Partition]
-) -> Iterator[ClusterAnswer]:
-    """The first offset of each partition on the disk of its leader (KIP-405)."""
-    return _offsets(state, leader_id, partitions, OffsetSpec.EARLIEST_LOCAL, _LOCAL_START_VERSION)
-
-
-def last_tiered(
-    state: ClusterState, leader_id: int, partitions: Iterable[Partition]
-) -> Iterator[ClusterAnswer]:
-    """The last offset of each partition in remote storage (KIP-1005); -1 where it has none."""
-    return _offsets(state, leader_id, partitions, OffsetSpec.LATEST_TIERED, _TIERED_VERSION)
-
-
 def _offsets(
-    state: ClusterState,
-    leader_id: int,
-    partitions: Iterable[Partition],
-    which: OffsetSpec,
-    min_version: int,
+    which: _Which, state: ClusterState, leader_id: int, partitions: Iterable[Partition]
 ) -> Iterator[ClusterAnswer]:
+    """This offset of each partition, from its leader."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
 
     def ask(chunk: list[Partition]) -> Iterator[ClusterAnswer]:
@@ -129,7 +109,7 @@ def _offsets(
             of_topic(
                 name=name,
                 partitions=[
-                    of_topic.ListOffsetsPartition(partition_index=index, timestamp=int(which))
+                    of_topic.ListOffsetsPartition(partition_index=index, timestamp=int(which.spec))
                     for index in indexes
                 ],
             )
@@ -137,10 +117,10 @@ def _offsets(
         ]
         request = ListOffsetsRequest(
             replica_id=_NO_REPLICA,
-            isolation_level=0,
+            isolation_level=which.isolation_level,
             topics=topics,
             timeout_ms=_REMOTE_WAIT_MS,
-            min_version=min_version,
+            min_version=which.min_version,
         )
         for topic in state.ask(request, leader_id).topics:
             for each in topic.partitions:
@@ -148,6 +128,18 @@ def _offsets(
                 yield ClusterAnswer(subject, each.offset, error_name(each.error_code))
 
     return in_chunks(partitions, _PARTITIONS_PER_REQUEST, ask)
+
+
+log_ends = partial(_offsets, _Which(OffsetSpec.LATEST, 1))
+"""The high watermark: what consumers may read up to."""
+last_stable = partial(_offsets, _Which(OffsetSpec.LATEST, 2, READ_COMMITTED))
+"""The last stable offset (KIP-98): what consumers of committed records may read up to."""
+log_starts = partial(_offsets, _Which(OffsetSpec.EARLIEST, 1))
+"""The first offset, remote storage included."""
+local_log_starts = partial(_offsets, _Which(OffsetSpec.EARLIEST_LOCAL, 8))
+"""The first offset on the disk of the leader (KIP-405)."""
+last_tiered = partial(_offsets, _Which(OffsetSpec.LATEST_TIERED, 9))
+"""The last offset in remote storage (KIP-1005); -1 where there is none."""
 
 
 def _lag(partition: Any) -> int | None:

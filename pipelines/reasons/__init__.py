@@ -63,8 +63,12 @@ telemetry_step = partial(worded, ("clients_without_telemetry", "reason"))
 """What a row of clients_without_telemetry says, and what makes the client push."""
 rebalance_trigger = partial(worded, ("rebalances", "trigger"))
 """What caused a row of rebalances. What clients name is no proof of who is guilty."""
-lag_step = partial(worded, ("why_groups_lag", "cause"))
-"""What to do about a row of why_groups_lag."""
+
+
+def lag_step(row: Row) -> str:
+    """What to do about a row of why_groups_lag."""
+    known = {"open_partition": None, "start_offset": None} | dict(with_signals(row))
+    return worded(("why_groups_lag", "cause"), known)
 
 
 def _of_topic(place: Place, row: Row) -> str:

@@ -114,13 +114,14 @@ def worded(place: Place, row: Row) -> str:
 
 
 def with_signals(row: Row) -> Row:
-    """A proposal with the value of each signal of its evidence, and its unit, as more columns.
+    """A row with the value of each signal of its evidence, and its unit, as more columns.
 
     A signal may have the name of a principal, so it never takes the place of what is there.
     """
     evidence = [*reversed(row.get("evidence") or ())]
     values = {each["signal"]: each["value"] for each in evidence}
-    return {**{f"{each['signal']}_unit": each["unit"] for each in evidence}, **values, **row}
+    units = {f"{each['signal']}_unit": each.get("unit") for each in evidence}
+    return {**units, **values, **row}
 
 
 def cut(text: object) -> str:

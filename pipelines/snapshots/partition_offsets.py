@@ -12,6 +12,7 @@ from quotaflow.pipelines.snapshots.topology import Topology
 _NEEDED = {"log_start_offset": offsets.log_starts, "log_end_offset": offsets.log_ends}
 # Brokers before Kafka 3.9 do not answer them all, and the rest of a row is right without them.
 _OPTIONAL = {
+    "last_stable_offset": offsets.last_stable,
     "local_log_start_offset": offsets.local_log_starts,
     "last_tiered_offset": offsets.last_tiered,
 }

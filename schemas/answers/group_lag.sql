@@ -1,16 +1,20 @@
 -- kind: answer
--- grain: one row per group and partition that it has an offset in: how far it is behind, and
---   whether it catches up
+-- grain: one row per group and partition that it has an offset in, or a member: how far it is
+--   behind, and whether it catches up
 -- area: groups
 -- level: admin_api
 -- question: Lag. How far is each group behind, and does it catch up?
--- description: At rest the lag is what Kafka's own tools print.
+-- description: Lag counts what the group can still read. So it is less than what Kafka's own tools
+--   print where records were deleted before the group read them, where an open transaction is in the
+--   way of read_committed, and where the marker of a transaction ends the partition.
 -- key: cluster_id, group_id, topic, partition
 -- time: position_known_at
 -- clustering: group_id, topic
 -- lookbacks:
 --   replica_offsets: at most 1 d
 --   group_commits: at most 1 d
+--   fetch_sizes: at most 1 h
+--   active_producers: at most 14 d
 --   pipeline_progress: 7 d
 -- columns:
 --   cluster_id STRING: Kafka cluster id, as conf or the broker gives it
@@ -20,16 +24,25 @@
 --   topic STRING: name of the topic
 --   partition INT: number of the partition
 --   position BIGINT: committed offset: the next one to read. Of a share group its start offset:
---     records after it may be done
---   position_known_at TIMESTAMP: last time at which the group was there
+--     records after it may be done; null: the group never committed there
+--   position_known_at TIMESTAMP: last time at which the group was there, or at which a snapshot
+--     found no position
 --   end_offset BIGINT: high watermark of the partition: the offset after the last record that
 --     consumers may read; null: not known
 --   end_known_at TIMESTAMP: last time at which the partition ended there
---   lag BIGINT: records left to read: end_offset less position; of a share group what its
---     coordinator says (KIP-1226)
+--   lag BIGINT: records that the group can still read: from position, or from the log start where
+--     that is later, to end_offset or to what blocks it; of a share group what its coordinator says
+--     (KIP-1226)
 --   lag_unknown_reason STRING: why lag is null: end_unknown, end_outdated (it is from before the
 --     position), beyond_end (the group committed an offset that the partition does not have),
---     not_reported (a share group, and the broker says no lag)
+--     never_committed, control_records (what is left may be markers of transactions alone, which no
+--     consumer gets), not_reported (a share group, and the broker says no lag)
+--   is_lag_upper_bound BOOLEAN: whether some of these offsets may have no record for the group: the
+--     topic is compacted, or has transactions
+--   blocked_records BIGINT: offsets after the open transaction that stops a group that reads
+--     committed records alone; 0: none does; null: not known
+--   deleted_records BIGINT: offsets from position to the log start: deleted before the group read
+--     them; null: not known
 --   lag_s DOUBLE: seconds from when the first record left was written to end_known_at. It is
 --     interpolated between the times at which the end is known
 --   lag_s_unknown_reason STRING: why lag_s is null: lag_unknown, share_group (its lag has no first
@@ -39,8 +52,9 @@
 --     two times at which the end is known; null: it is known once
 --   records_out_per_s DOUBLE: how many offsets the position moved on in a second, in the same way;
 --     null: it is known once, or went back
---   trend STRING: caught_up (lag is 0); went_back (the group set its position to an earlier
---     offset); growing or shrinking, where the two rates differ by more than 5 %; steady; unknown
+--   trend STRING: blocked (it has read all up to an open transaction); caught_up (lag is 0);
+--     went_back (the group set its position to an earlier offset); growing or shrinking, where the
+--     two rates differ by more than 5 %; steady; unknown
 --   caught_up_in_s DOUBLE: seconds until lag is 0 at these rates; null unless it shrinks
 --   members INT: members that are assigned the partition, by the last snapshot
 --   member_id STRING: the member; null: none, or several
@@ -58,7 +72,73 @@ WITH newest AS (
         ) AS place
     FROM group_positions
 ),
-positions AS (
+unread AS (
+    -- Members that have a partition, and no position in it: the group never committed there.
+    SELECT
+        assigned.cluster_id,
+        assigned.group_id,
+        assigned.group_type,
+        assigned.topic,
+        assigned.partition,
+        max(assigned.looked_at) AS known_at
+    FROM (
+        SELECT
+            members.cluster_id,
+            members.group_id,
+            members.valid_from,
+            current_groups.group_type,
+            taken.last_taken AS looked_at,
+            members.assigned.topic AS topic,
+            members.assigned.partition AS partition
+        FROM (
+            SELECT
+                cluster_id, group_id, valid_from, explode(assigned_partitions) AS assigned
+            FROM current_group_assignments
+        ) AS members
+        INNER JOIN (
+            SELECT cluster_id, max(last_taken) AS last_taken
+            FROM snapshot_times
+            WHERE table_name = 'group_offsets'
+            GROUP BY cluster_id
+        ) AS taken ON members.cluster_id = taken.cluster_id
+        LEFT JOIN current_groups
+            ON members.cluster_id = current_groups.cluster_id
+            AND members.group_id = current_groups.group_id
+    ) AS assigned
+    LEFT ANTI JOIN newest
+        ON assigned.cluster_id = newest.cluster_id
+        AND assigned.group_id = newest.group_id
+        AND assigned.topic = newest.topic
+        AND assigned.partition = newest.partition
+    WHERE
+        assigned.topic IS NOT NULL
+        AND coalesce(assigned.group_type, 'classic') <> 'share'
+        -- A member commits by and by: one that is new has had no time to.
+        AND unix_micros(assigned.valid_from) <= unix_micros(assigned.looked_at) - 60000000
+    GROUP BY
+        assigned.cluster_id,
+        assigned.group_id,
+        assigned.group_type,
+        assigned.topic,
+        assigned.partition
+),
+isolation AS (
+    SELECT
+        readers.cluster_id,
+        readers.group_id,
+        sum(sizes.fetches) AS fetches,
+        sum(sizes.committed_fetches) AS committed_fetches
+    FROM (
+        SELECT DISTINCT cluster_id, group_id, principal, client_id FROM group_commits
+    ) AS readers
+    INNER JOIN fetch_sizes AS sizes
+        ON readers.cluster_id = sizes.cluster_id
+        AND readers.principal IS NOT DISTINCT FROM sizes.principal
+        AND readers.client_id IS NOT DISTINCT FROM sizes.client_id
+    WHERE sizes.replica_id IS NULL
+    GROUP BY readers.cluster_id, readers.group_id
+),
+known_positions AS (
     SELECT
         cluster_id,
         group_id,
@@ -70,6 +150,55 @@ positions AS (
         reported_lag
     FROM newest
     WHERE place = 1
+    UNION ALL
+    SELECT
+        cluster_id,
+        group_id,
+        group_type,
+        topic,
+        partition,
+        known_at,
+        CAST(NULL AS BIGINT) AS position,
+        CAST(NULL AS BIGINT) AS reported_lag
+    FROM unread
+),
+placed AS (
+    -- Where the group reads on: what was deleted before it came there is left out.
+    SELECT
+        known.*,
+        CASE
+            WHEN known.position IS NOT NULL
+                THEN greatest(known.position, coalesce(readable.log_start_offset, known.position))
+        END AS first_offset,
+        readable.log_start_offset,
+        readable.log_end_offset,
+        readable.last_stable_offset,
+        readable.other_writers,
+        isolation.fetches,
+        isolation.committed_fetches
+    FROM known_positions AS known
+    LEFT JOIN readable_partitions AS readable
+        ON known.cluster_id = readable.cluster_id
+        AND known.topic = readable.topic
+        AND known.partition = readable.partition
+    LEFT JOIN isolation
+        ON known.cluster_id = isolation.cluster_id AND known.group_id = isolation.group_id
+),
+positions AS (
+    SELECT
+        *,
+        -- Where no request log shows the isolation level, a group that is exactly there waits there.
+        coalesce(
+            last_stable_offset < log_end_offset
+            AND coalesce(group_type, 'classic') <> 'share'
+            AND CASE
+                WHEN committed_fetches = fetches THEN first_offset <= last_stable_offset
+                WHEN committed_fetches = 0 THEN FALSE
+                ELSE first_offset = last_stable_offset
+            END,
+            FALSE
+        ) AS is_blocked
+    FROM placed
 ),
 last_ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -102,14 +231,18 @@ crossings AS (
         positions.topic,
         positions.partition,
         max(
-            CASE WHEN known.end_offset <= positions.position THEN unix_micros(known.known_at) END
+            CASE
+                WHEN known.end_offset <= positions.first_offset THEN unix_micros(known.known_at)
+            END
         ) AS read_until_us,
-        max(CASE WHEN known.end_offset <= positions.position THEN known.end_offset END)
+        max(CASE WHEN known.end_offset <= positions.first_offset THEN known.end_offset END)
             AS read_until_offset,
         min(
-            CASE WHEN known.end_offset > positions.position THEN unix_micros(known.known_at) END
+            CASE
+                WHEN known.end_offset > positions.first_offset THEN unix_micros(known.known_at)
+            END
         ) AS unread_from_us,
-        min(CASE WHEN known.end_offset > positions.position THEN known.end_offset END)
+        min(CASE WHEN known.end_offset > positions.first_offset THEN known.end_offset END)
             AS unread_from_offset
     FROM positions
     INNER JOIN partition_ends AS known
@@ -117,6 +250,36 @@ crossings AS (
         AND positions.topic = known.topic
         AND positions.partition = known.partition
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
+),
+markers AS (
+    -- Markers that may have been written since the first unread offset was.
+    SELECT
+        crossings.cluster_id,
+        crossings.group_id,
+        crossings.topic,
+        crossings.partition,
+        count(*) AS markers
+    FROM crossings
+    INNER JOIN current_partition_producers AS producers
+        ON crossings.cluster_id = producers.cluster_id
+        AND crossings.topic = producers.topic
+        AND crossings.partition = producers.partition
+    WHERE
+        producers.last_is_marker
+        AND (
+            producers.last_timestamp IS NULL
+            OR crossings.read_until_us IS NULL
+            OR unix_micros(producers.last_timestamp) >= crossings.read_until_us
+        )
+    GROUP BY crossings.cluster_id, crossings.group_id, crossings.topic, crossings.partition
+),
+compacted AS (
+    SELECT cluster_id, entity_name AS topic
+    FROM current_configs
+    WHERE
+        entity_type = 'topic'
+        AND config_key = 'cleanup.policy'
+        AND config_value LIKE '%compact%'
 ),
 -- Rates over the last ten minutes of what is known, or over the two newest times.
 recent_ends AS (
@@ -194,38 +357,27 @@ out_rates AS (
     FROM recent_positions
     GROUP BY cluster_id, group_id, topic, partition
 ),
-measured AS (
+reached AS (
     SELECT
-        positions.cluster_id,
-        positions.group_id,
-        positions.group_type,
-        positions.topic,
-        positions.partition,
-        positions.position,
-        positions.known_at AS position_known_at,
+        positions.*,
         ends.end_offset,
         ends.end_known_at,
+        ends.end_seen_us,
+        CASE WHEN positions.is_blocked THEN positions.last_stable_offset ELSE ends.end_offset END
+        - positions.first_offset AS unread,
+        -- A snapshot of producers says nothing of what was written after it.
         CASE
-            WHEN positions.group_type = 'share' THEN positions.reported_lag
-            WHEN ends.end_offset >= positions.position THEN ends.end_offset - positions.position
-        END AS lag,
-        CASE
-            WHEN positions.group_type = 'share' AND positions.reported_lag IS NULL
-                THEN 'not_reported'
-            WHEN positions.group_type = 'share' THEN NULL
-            WHEN ends.end_offset IS NULL THEN 'end_unknown'
-            WHEN ends.end_offset < positions.position
-                AND ends.end_seen_us < unix_micros(positions.known_at) THEN 'end_outdated'
-            WHEN ends.end_offset < positions.position THEN 'beyond_end'
-        END AS lag_unknown_reason,
+            WHEN positions.is_blocked OR ends.end_offset = positions.log_end_offset
+                THEN coalesce(markers.markers, 0)
+            ELSE 0
+        END AS markers,
+        coalesce(markers.markers, 0) > 0 OR compacted.topic IS NOT NULL AS has_gaps,
         crossings.read_until_us,
         crossings.read_until_offset,
         crossings.unread_from_us,
         crossings.unread_from_offset,
         in_rates.records_in_per_s,
-        out_rates.offsets_per_s,
-        CASE WHEN out_rates.offsets_per_s >= 0e0 THEN out_rates.offsets_per_s END
-            AS records_out_per_s
+        out_rates.offsets_per_s
     FROM positions
     LEFT JOIN ends
         ON positions.cluster_id = ends.cluster_id
@@ -236,6 +388,13 @@ measured AS (
         AND positions.group_id = crossings.group_id
         AND positions.topic = crossings.topic
         AND positions.partition = crossings.partition
+    LEFT JOIN markers
+        ON positions.cluster_id = markers.cluster_id
+        AND positions.group_id = markers.group_id
+        AND positions.topic = markers.topic
+        AND positions.partition = markers.partition
+    LEFT JOIN compacted
+        ON positions.cluster_id = compacted.cluster_id AND positions.topic = compacted.topic
     LEFT JOIN in_rates
         ON positions.cluster_id = in_rates.cluster_id
         AND positions.topic = in_rates.topic
@@ -246,6 +405,46 @@ measured AS (
         AND positions.topic = out_rates.topic
         AND positions.partition = out_rates.partition
 ),
+measured AS (
+    SELECT
+        cluster_id,
+        group_id,
+        group_type,
+        topic,
+        partition,
+        position,
+        known_at AS position_known_at,
+        end_offset,
+        end_known_at,
+        CASE
+            WHEN group_type = 'share' THEN reported_lag
+            WHEN end_offset < position THEN NULL
+            WHEN unread <= 0 OR (unread = 1 AND markers >= 1 AND other_writers = 0) THEN 0
+            WHEN unread > markers THEN unread
+        END AS lag,
+        CASE
+            WHEN group_type = 'share' AND reported_lag IS NULL THEN 'not_reported'
+            WHEN group_type = 'share' THEN NULL
+            WHEN position IS NULL THEN 'never_committed'
+            WHEN end_offset IS NULL THEN 'end_unknown'
+            WHEN end_offset < position AND end_seen_us < unix_micros(known_at) THEN 'end_outdated'
+            WHEN end_offset < position THEN 'beyond_end'
+            WHEN unread <= 0 OR (unread = 1 AND markers >= 1 AND other_writers = 0) THEN NULL
+            WHEN unread <= markers THEN 'control_records'
+        END AS lag_unknown_reason,
+        has_gaps AS is_lag_upper_bound,
+        CASE WHEN is_blocked THEN end_offset - last_stable_offset ELSE 0 END AS blocked_records,
+        first_offset - position AS deleted_records,
+        first_offset,
+        read_until_us,
+        read_until_offset,
+        unread_from_us,
+        unread_from_offset,
+        records_in_per_s,
+        offsets_per_s,
+        CASE WHEN offsets_per_s >= 0e0 THEN offsets_per_s END AS records_out_per_s
+    FROM reached
+),
 timed AS (
     SELECT
         *,
@@ -255,7 +454,7 @@ timed AS (
             WHEN group_type = 'share' OR read_until_us > unread_from_us + 60000000 THEN NULL
             ELSE (
                 unix_micros(end_known_at) - read_until_us
-                - (unread_from_us - read_until_us) * 1e0 * (position - read_until_offset)
+                - (unread_from_us - read_until_us) * 1e0 * (first_offset - read_until_offset)
                 / (unread_from_offset - read_until_offset)
             ) / 1e6
         END AS lag_s
@@ -265,6 +464,7 @@ judged AS (
     SELECT
         *,
         CASE
+            WHEN lag = 0 AND blocked_records > 0 THEN 'blocked'
             WHEN lag = 0 THEN 'caught_up'
             WHEN offsets_per_s < 0e0 THEN 'went_back'
             WHEN lag IS NULL OR records_in_per_s IS NULL OR records_out_per_s IS NULL THEN 'unknown'
@@ -321,6 +521,9 @@ SELECT
     judged.end_known_at,
     judged.lag,
     judged.lag_unknown_reason,
+    coalesce(judged.lag > 0 AND judged.is_lag_upper_bound, FALSE) AS is_lag_upper_bound,
+    judged.blocked_records,
+    judged.deleted_records,
     judged.lag_s,
     CASE
         WHEN judged.lag_s IS NOT NULL THEN NULL

@@ -4,7 +4,8 @@
 -- level: admin_api
 -- question: Causes of lag. Why does a group lag?
 -- description: Why groups lag: one row {per}, the surest first, where the oldest record left is
---   more than a minute old. Evidence is of the ten minutes before known_at. What clients name is no
+--   more than a minute old, where a transaction has been open in the way for as long, or where
+--   members never committed. Evidence is of the ten minutes before known_at. What clients name is no
 --   proof of who is guilty.
 -- empty: while no group is more than a minute behind
 -- key: cluster_id, group_id, topic, rank
@@ -18,6 +19,7 @@
 --   client_metrics: 1 h
 --   traffic: 1 h
 --   fetch_sizes: 1 h
+--   active_producers: at most 14 d
 --   quota_usage: 1 h
 --   fetch_faults: 1 h
 --   group_members: 1 h
@@ -27,19 +29,21 @@
 --   from group_lag: cluster_id, group_id, group_type, topic
 --   known_at TIMESTAMP: last time at which a position or an end of the cluster is known
 --   lag BIGINT: records left in all partitions where it is known; null: it is known in none
---   lag_s DOUBLE: age of the oldest record left, in seconds; null: not known
+--   lag_s DOUBLE: age of the oldest record left, in seconds; null: it is not known of a partition
 --   records_in_per_s DOUBLE: records written in a second, as in group_lag; null: not known
 --   records_out_per_s DOUBLE: how many offsets the group moved on in a second, 0 if it did not in
 --     the last three minutes; null: not known of every partition
---   trend STRING: growing, shrinking, steady, went_back or unknown, as in group_lag
+--   trend STRING: blocked, growing, shrinking, steady, went_back or unknown, as in group_lag
 --   caught_up_in_s DOUBLE: seconds until lag is 0 at these rates; null: it does not shrink
 --   rank INT: 1 for the surest cause
 --   cause STRING: throttled, fetch_limited, far_replica, out_of_range, rebalancing, not_polling,
---     slow_processing, skewed_partitions, slow_broker, producers_faster, no_members, paused, or
+--     slow_processing, skewed_partitions, slow_broker, producers_faster, no_members, paused,
+--     open_transaction, fenced_instance, not_subscribed, never_committed, stuck_partition, or
 --     unknown
 --   confidence DOUBLE: 0.3 to 0.95, how well the evidence supports it; null: the cause is unknown
---   detail STRING: which quota, limit, broker, partition, state, or trigger of the last rebalance;
---     null: the cause has none, or it is not known
+--   detail STRING: which quota, limit, broker, partition, state, transactional.id,
+--     group.instance.id, or trigger of the last rebalance; null: the cause has none, or it is not
+--     known
 --   evidence ARRAY<STRUCT<signal: STRING, value: DOUBLE>>: the numbers that the cause rests on;
 --     those that are not known are left out. docs/groups.md says what each is
 
@@ -91,6 +95,15 @@ partitions AS (
                 OR farthest.still_since_us < newest.since_us + 420000000 THEN 0e0
             ELSE lags.records_out_per_s
         END AS moves_per_s,
+        CASE
+            WHEN lags.blocked_records > 0
+                THEN (unix_micros(newest.known_at) - unix_micros(readable.open_since)) / 1e6
+        END AS open_s,
+        readable.open_producer_id,
+        readable.open_transactional_id,
+        readable.last_stable_offset,
+        lags.lag_unknown_reason = 'never_committed'
+        AND lags.end_offset > coalesce(readable.log_start_offset, 0) AS has_uncommitted,
         row_number() OVER (
             PARTITION BY lags.cluster_id, lags.group_id, lags.topic
             ORDER BY lags.lag DESC NULLS LAST, lags.partition
@@ -102,6 +115,25 @@ partitions AS (
         AND lags.group_id = farthest.group_id
         AND lags.topic = farthest.topic
         AND lags.partition = farthest.partition
+    LEFT JOIN readable_partitions AS readable
+        ON lags.cluster_id = readable.cluster_id
+        AND lags.topic = readable.topic
+        AND lags.partition = readable.partition
+),
+judged_partitions AS (
+    SELECT
+        *,
+        -- It rests beside others of its member, which goes on with them.
+        coalesce(
+            lag > 0 AND moves_per_s = 0e0 AND member_id IS NOT NULL
+            AND max(
+                CASE
+                    WHEN moves_per_s > 0e0 OR (lag = 0 AND records_in_per_s > 0e0) THEN 1 ELSE 0
+                END
+            ) OVER (PARTITION BY cluster_id, group_id, member_id) = 1,
+            FALSE
+        ) AS is_stuck
+    FROM partitions
 ),
 usual_in AS (
     -- What came before the last ten minutes.
@@ -139,11 +171,16 @@ lagging AS (
         max(partitions.group_type) AS group_type,
         max(partitions.known_at) AS known_at,
         sum(partitions.lag) AS lag,
-        max(partitions.lag_s) AS lag_s,
-        count(*) AS partitions,
+        CASE
+            WHEN count(CASE WHEN partitions.lag > 0 AND partitions.lag_s IS NULL THEN 1 END) = 0
+                THEN max(partitions.lag_s)
+        END AS lag_s,
+        count(partitions.position) AS partitions,
         sum(partitions.records_in_per_s) AS records_in_per_s,
-        CASE WHEN count(partitions.moves_per_s) = count(*) THEN sum(partitions.moves_per_s) END
-            AS records_out_per_s,
+        CASE
+            WHEN count(partitions.moves_per_s) = count(partitions.position)
+                THEN sum(partitions.moves_per_s)
+        END AS records_out_per_s,
         max(CASE WHEN partitions.trend = 'went_back' THEN 1 ELSE 0 END) AS went_back,
         -- An end that was known later than a position past it.
         sum(
@@ -168,9 +205,21 @@ lagging AS (
         max(CASE WHEN partitions.nth = 1 THEN partitions.lag END) AS hot_lag,
         max(CASE WHEN partitions.nth = 1 THEN partitions.records_in_per_s END) AS hot_in_per_s,
         sum(usual_in.per_s) AS usual_in_per_s,
-        CASE WHEN count(usual_out.per_s) = count(*) THEN sum(usual_out.per_s) END
-            AS usual_out_per_s
-    FROM partitions
+        CASE WHEN count(usual_out.per_s) = count(partitions.position) THEN sum(usual_out.per_s) END
+            AS usual_out_per_s,
+        sum(partitions.blocked_records) AS blocked_records,
+        max(partitions.open_s) AS open_s,
+        max_by(partitions.open_producer_id, partitions.open_s) AS open_producer_id,
+        max_by(partitions.open_transactional_id, partitions.open_s) AS open_transactional_id,
+        max_by(partitions.partition, partitions.open_s) AS open_partition,
+        max_by(partitions.last_stable_offset, partitions.open_s) AS open_offset,
+        sum(CASE WHEN partitions.has_uncommitted THEN 1 ELSE 0 END) AS uncommitted_partitions,
+        sum(CASE WHEN partitions.is_stuck THEN partitions.lag ELSE 0 END) AS stuck_lag,
+        max_by(
+            partitions.partition, CASE WHEN partitions.is_stuck THEN partitions.lag END
+        ) AS stuck_partition,
+        sum(CASE WHEN partitions.members > 0 THEN 1 ELSE 0 END) AS assigned_partitions
+    FROM judged_partitions AS partitions
     LEFT JOIN usual_in
         ON partitions.cluster_id = usual_in.cluster_id
         AND partitions.topic = usual_in.topic
@@ -189,6 +238,8 @@ lagging AS (
                 ELSE 0
             END
         ) > 0
+        OR max(partitions.open_s) > 60e0
+        OR sum(CASE WHEN partitions.has_uncommitted THEN 1 ELSE 0 END) > 0
         OR max(
             CASE
                 WHEN partitions.lag > 0
@@ -636,6 +687,37 @@ timed_out AS (
         AND happened.event_time <= newest.known_at
     GROUP BY happened.cluster_id, happened.group_id
 ),
+fenced AS (
+    -- Two that run with one group.instance.id take each other's place (KIP-345).
+    SELECT
+        cluster_id,
+        group_id,
+        sum(fenced_answers) AS fenced_answers,
+        max(claimants) AS instance_claimants,
+        max_by(group_instance_id, fenced_answers) AS group_instance_id
+    FROM (
+        SELECT
+            seen.cluster_id,
+            seen.group_id,
+            seen.group_instance_id,
+            sum(seen.fenced_answers) AS fenced_answers,
+            count(DISTINCT concat(coalesce(seen.member_id, ''), ' ', seen.client_address))
+                AS claimants
+        FROM group_members AS seen
+        INNER JOIN newest ON seen.cluster_id = newest.cluster_id
+        WHERE
+            seen.group_instance_id IS NOT NULL
+            AND unix_micros(seen.event_time) >= newest.since_us
+            AND seen.event_time <= newest.known_at
+        GROUP BY seen.cluster_id, seen.group_id, seen.group_instance_id
+    ) AS by_instance
+    GROUP BY cluster_id, group_id
+),
+described AS (
+    SELECT cluster_id, group_id, count(assigned_partitions) AS members
+    FROM current_group_assignments
+    GROUP BY cluster_id, group_id
+),
 logged AS (
     SELECT DISTINCT cluster_id FROM fetched
 )
@@ -651,6 +733,7 @@ SELECT
     lagging.records_in_per_s,
     lagging.records_out_per_s,
     CASE
+        WHEN lagging.lag = 0 AND lagging.open_s > 60e0 THEN 'blocked'
         WHEN lagging.went_back = 1 THEN 'went_back'
         WHEN lagging.lag IS NULL OR lagging.records_in_per_s IS NULL
             OR lagging.records_out_per_s IS NULL THEN 'unknown'
@@ -738,7 +821,25 @@ SELECT
     telemetry.time_between_polls_ms,
     telemetry.last_poll_s,
     timed_out.poll_timeouts,
-    out_of_range.answers AS out_of_range_answers
+    out_of_range.answers AS out_of_range_answers,
+    lagging.blocked_records,
+    lagging.open_s AS open_transaction_s,
+    lagging.open_producer_id AS producer_id,
+    coalesce(
+        lagging.open_transactional_id,
+        concat('producer id ', CAST(lagging.open_producer_id AS STRING))
+    ) AS transaction_of,
+    lagging.open_partition,
+    lagging.open_offset AS start_offset,
+    lagging.uncommitted_partitions,
+    CASE WHEN described.members >= current_groups.members THEN lagging.assigned_partitions END
+        AS assigned_partitions,
+    fenced.fenced_answers,
+    fenced.instance_claimants,
+    fenced.group_instance_id,
+    lagging.stuck_partition,
+    CASE WHEN lagging.stuck_partition IS NOT NULL THEN lagging.stuck_lag * 1e0 / lagging.lag END
+        AS stuck_lag_share
 FROM lagging
 LEFT JOIN current_groups
     ON lagging.cluster_id = current_groups.cluster_id
@@ -771,3 +872,10 @@ LEFT JOIN out_of_range
     AND lagging.group_id = out_of_range.group_id
     AND lagging.topic = out_of_range.topic
 LEFT JOIN logged ON lagging.cluster_id = logged.cluster_id
+LEFT JOIN fenced
+    ON lagging.cluster_id = fenced.cluster_id AND lagging.group_id = fenced.group_id
+LEFT JOIN described
+    ON lagging.cluster_id = described.cluster_id AND lagging.group_id = described.group_id
+WHERE
+    -- Who keeps its offsets elsewhere never commits, and reads all the same.
+    lagging.partitions > 0 OR coalesce(consumed.consumed_bytes, 0) = 0

@@ -23,6 +23,7 @@
 --   broker_id INT: broker that was fetched from
 --   from fetches: principal, client_id, replica_id
 --   fetches BIGINT: fetches answered
+--   committed_fetches BIGINT: of these, with isolation level read_committed
 --   bytes BIGINT: record bytes they brought
 --   max_response_bytes BIGINT: most record bytes in one answer
 --   response_sizes ARRAY<BIGINT>: answers with records by size: the k-th, from 0, counts those of
@@ -155,7 +156,8 @@ by_answer AS (
     -- A row is a client or follower at a broker in a minute, with what its answers show.
     SELECT
         cluster_id, minute, broker_id, principal, client_id, replica_id,
-        count(*) AS fetches, sum(size) AS bytes, max(size) AS max_response_bytes,
+        count(*) AS fetches, count(*) FILTER (isolation_level = 1) AS committed_fetches,
+        sum(size) AS bytes, max(size) AS max_response_bytes,
         histogram(power) AS powers, histogram(limiter) AS limiters,
         max(max_bytes) AS max_bytes, max(session_partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes, max(max_wait_ms) AS max_wait_ms,
@@ -241,7 +243,8 @@ oversized AS (
 )
 SELECT
     a.cluster_id, CAST(a.minute AS DATE) AS event_date, a.minute AS event_time, a.broker_id,
-    a.principal, a.client_id, a.replica_id, a.fetches, a.bytes, a.max_response_bytes,
+    a.principal, a.client_id, a.replica_id, a.fetches, a.committed_fetches, a.bytes,
+    a.max_response_bytes,
     [coalesce(a.powers[n], 0) FOR n IN range(32)] AS response_sizes,
     coalesce(a.limiters['max_bytes'], 0) AS max_bytes_fetches,
     coalesce(a.limiters['broker_cap'], 0) AS broker_cap_fetches,

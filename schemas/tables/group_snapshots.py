@@ -132,6 +132,12 @@ PARTITION_OFFSETS = Table(
             "high watermark: the offset after the last record that consumers may read",
         ),
         Column(
+            "last_stable_offset",
+            LONG,
+            "what read_committed may read up to: first offset of the oldest open transaction, or "
+            "log_end_offset; null: the broker does not say it",
+        ),
+        Column(
             "local_log_start_offset",
             LONG,
             "first offset on the leader's disk (KIP-405); null: the broker does not say it",

@@ -94,6 +94,11 @@ def given(tokens: list[str]) -> Iterator[str]:
             yield tokens[place + 1]
 
 
+SIGNALS_OF = {
+    "desired_configs": SIGNALS,
+    "why_groups_lag": {name for names in lag_cause.SIGNALS.values() for name in names},
+}
+"""Names of evidence, which sentences read as columns."""
 OF_RULES = {("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN}}
 """Codes that a rule gives, and no SQL."""
 
@@ -164,7 +169,7 @@ def test_evidence_is_columns_of_the_view() -> None:
     for (view, _), wordings in WORDINGS.items():
         described = TABLES[view] if view in TABLES else views.load()[view]
         columns = {column.name for column in described.columns}
-        columns |= SIGNALS if view == "desired_configs" else set()
+        columns |= SIGNALS_OF.get(view, set())
         evidence = {(code, name) for code, each in wordings.items() for name in each.evidence}
         assert {(view, code, name) for code, name in evidence if name not in columns} == set()
 

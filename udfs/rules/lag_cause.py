@@ -9,6 +9,8 @@ one. What is not known supports nothing, so unknown is an answer.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from quotaflow.udfs.rules.lag_evidence import Evidence
+
 THROTTLED = "throttled"
 FETCH_LIMITED = "fetch_limited"
 FAR_REPLICA = "far_replica"
@@ -21,11 +23,17 @@ SLOW_BROKER = "slow_broker"
 PRODUCERS_FASTER = "producers_faster"
 NO_MEMBERS = "no_members"
 PAUSED = "paused"
+OPEN_TRANSACTION = "open_transaction"
+FENCED_INSTANCE = "fenced_instance"
+NOT_SUBSCRIBED = "not_subscribed"
+NEVER_COMMITTED = "never_committed"
+STUCK_PARTITION = "stuck_partition"
 UNKNOWN = "unknown"
 
 CAUSES = (
     *(THROTTLED, FETCH_LIMITED, FAR_REPLICA, OUT_OF_RANGE, REBALANCING, NOT_POLLING),
     *(SLOW_PROCESSING, SKEWED_PARTITIONS, SLOW_BROKER, PRODUCERS_FASTER, NO_MEMBERS, PAUSED),
+    *(OPEN_TRANSACTION, FENCED_INSTANCE, NOT_SUBSCRIBED, NEVER_COMMITTED, STUCK_PARTITION),
 )
 """All but unknown. Of two that are as sure, the first here comes first."""
 
@@ -34,91 +42,13 @@ LEAST_CONFIDENCE = 0.3
 
 _MOST = 0.95
 _FETCH_SIDE = (THROTTLED, FETCH_LIMITED, FAR_REPLICA, SLOW_BROKER)
+_BLOCKS = (OPEN_TRANSACTION, FENCED_INSTANCE, NOT_SUBSCRIBED, STUCK_PARTITION)
+"""What stops a group whatever its application does."""
 _OF_SHARED_CLIENT = 0.85
 _REBALANCING_STATES = {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 _EMPTY_STATES = {"Empty", "Dead"}
 _DEFAULT_LIMITS = {"partition_max_bytes": 1_048_576.0, "max_bytes": 52_428_800.0}
 """Kafka's own values: an answer that ends there is no sign of a small limit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What tables show of a group and a topic, over the last ten minutes. None: not known.
-
-    Shares are from 0 to 1: of a member's time for `_time_share`, of the records left for
-    `_lag_share`. Of several clients and brokers it is the greatest.
-    """
-
-    trend: str | None = None
-    records_in_per_s: float | None = None
-    records_out_per_s: float | None = None
-    """How many offsets the group moves on in a second."""
-    in_ratio: float | None = None
-    """Records written in a second, over what was usual before, within a day."""
-    out_ratio: float | None = None
-    """The same of how fast the group's offsets move on."""
-    stalled_lag_share: float | None = None
-    """In partitions whose offset did not move for three minutes."""
-    unassigned_lag_share: float | None = None
-    """In partitions that no member has, by the last snapshot."""
-    reread_lag_share: float | None = None
-    """Records that the group had read, before it went back to an earlier offset."""
-    beyond_end_partitions: int | None = None
-    """Partitions in which its offset is past the end."""
-    partitions: int | None = None
-    hot_partition: int | None = None
-    """The one with the most lag."""
-    hot_lag_share: float | None = None
-    hot_in_ratio: float | None = None
-    """Records written to it in a second, over the mean of the other partitions."""
-    group_state: str | None = None
-    members: int | None = None
-    heartbeats: int | None = None
-    commits: int | None = None
-    recent_commits: int | None = None
-    """Of the last three minutes."""
-    fetches: int | None = None
-    """Fetches of the group's clients; None: no request log shows any fetch of the cluster."""
-    consumed_bytes: int | None = None
-    """Bytes that they read of the topic; None as fetches."""
-    recent_bytes: int | None = None
-    """Those of the last three minutes."""
-    acquired_records: int | None = None
-    """Records that members of a share group got: brokers log none of their bytes."""
-    groups_of_client: int | None = None
-    """Groups that share a client id and principal with this one: their fetches are not apart."""
-    fetches_per_s: float | None = None
-    """Of one member from one broker."""
-    throttle_time_share: float | None = None
-    throttled_by: str | None = None
-    quota: float | None = None
-    limit_share: float | None = None
-    """Part of the answers with records that ended exactly at one limit."""
-    limited_by: str | None = None
-    limit_bytes: int | None = None
-    broker_time_share: float | None = None
-    broker_id: int | None = None
-    broker_ms: float | None = None
-    """Time of one fetch in that broker, without the wait for records."""
-    other_brokers_ms: float | None = None
-    """The same at the other brokers, for all consumers."""
-    network_time_share: float | None = None
-    network_ms: float | None = None
-    """Time of one fetch between broker and client."""
-    cross_rack_share: float | None = None
-    """Part of the bytes read from another rack; None: racks are not known."""
-    rebalances: int | None = None
-    rebalance_time_share: float | None = None
-    """Part of the time in which members had to stop, since the group was first seen."""
-    rebalance_trigger: str | None = None
-    poll_idle_ratio: float | None = None
-    """Part of its time that the application waits in poll, of the busiest member (telemetry)."""
-    time_between_polls_ms: float | None = None
-    last_poll_s: float | None = None
-    """Since the last poll, of the member that is longest ago (telemetry)."""
-    poll_timeouts: int | None = None
-    """Members that left since they did not poll within max.poll.interval.ms, in an hour."""
-    out_of_range_answers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +93,11 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
     less(SLOW_PROCESSING, 0.5 * _overdue_poll(e))
     # Who reads again what it had read works as fast as it can, and catches up.
     less(SLOW_PROCESSING, _MOST * _ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
+    for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING, NO_MEMBERS, PRODUCERS_FASTER):
+        less(name, max(sure[blocks] for blocks in _BLOCKS))
+    less(STUCK_PARTITION, max(sure[OUT_OF_RANGE], sure[OPEN_TRANSACTION]))
+    less(SKEWED_PARTITIONS, sure[STUCK_PARTITION])
+    less(REBALANCING, 0.9 * sure[FENCED_INSTANCE])
     less(PRODUCERS_FASTER, 0.7 * sure[SKEWED_PARTITIONS])
     less(PAUSED, max(sure[name] for name in (NOT_POLLING, THROTTLED, SLOW_BROKER)))
     less(NO_MEMBERS, 0.9 * sure[REBALANCING])
@@ -316,6 +251,32 @@ def _stalled_share(e: Evidence) -> float:
     return 1.0 if e.consumed_bytes == 0 and not e.commits else e.stalled_lag_share or 0.0
 
 
+def _open_transaction(e: Evidence) -> float:
+    if not e.blocked_records:
+        return 0.0
+    return _MOST * _ramp(e.open_transaction_s, 0, 60)
+
+
+def _fenced_instance(e: Evidence) -> float:
+    sure = _MOST if (e.instance_claimants or 0) > 1 else 0.6
+    return sure * _ramp(e.fenced_answers, 0, 10)
+
+
+def _not_subscribed(e: Evidence) -> float:
+    has_others = bool(e.members) and e.assigned_partitions == 0
+    if not has_others or e.recent_commits or e.group_state in _REBALANCING_STATES:
+        return 0.0
+    return 0.9 * _ramp(_stalled_share(e), 0.5, 0.9)
+
+
+def _never_committed(e: Evidence) -> float:
+    return 0.9 if e.uncommitted_partitions else 0.0
+
+
+def _stuck_partition(e: Evidence) -> float:
+    return 0.9 * _ramp(e.stuck_lag_share, 0.3, 0.8)
+
+
 _SCORES: dict[str, Callable[[Evidence], float]] = {
     THROTTLED: _throttled,
     FETCH_LIMITED: _fetch_limited,
@@ -329,6 +290,11 @@ _SCORES: dict[str, Callable[[Evidence], float]] = {
     PRODUCERS_FASTER: _producers_faster,
     NO_MEMBERS: _no_members,
     PAUSED: _paused,
+    OPEN_TRANSACTION: _open_transaction,
+    FENCED_INSTANCE: _fenced_instance,
+    NOT_SUBSCRIBED: _not_subscribed,
+    NEVER_COMMITTED: _never_committed,
+    STUCK_PARTITION: _stuck_partition,
 }
 
 SIGNALS: dict[str, tuple[str, ...]] = {
@@ -336,15 +302,26 @@ SIGNALS: dict[str, tuple[str, ...]] = {
     FETCH_LIMITED: ("limit_share", "limit_bytes", "fetches_per_s", "poll_idle_ratio"),
     FAR_REPLICA: ("network_time_share", "network_ms", "cross_rack_share"),
     OUT_OF_RANGE: ("out_of_range_answers", "beyond_end_partitions", "reread_lag_share"),
-    REBALANCING: ("rebalance_time_share", "rebalances"),
+    REBALANCING: ("rebalance_time_share", "rebalances", "members"),
     NOT_POLLING: ("last_poll_s", "poll_timeouts", "stalled_lag_share", "consumed_bytes"),
-    SLOW_PROCESSING: ("poll_idle_ratio", "time_between_polls_ms"),
+    SLOW_PROCESSING: (
+        *("poll_idle_ratio", "time_between_polls_ms"),
+        *("fetches", "consumed_bytes", "acquired_records"),
+    ),
     SKEWED_PARTITIONS: ("hot_in_ratio", "hot_lag_share"),
     SLOW_BROKER: ("broker_time_share", "broker_ms", "other_brokers_ms"),
     PRODUCERS_FASTER: ("in_ratio", "out_ratio"),
     NO_MEMBERS: ("unassigned_lag_share", "members"),
     PAUSED: ("last_poll_s", "stalled_lag_share", "recent_bytes"),
-    UNKNOWN: ("stalled_lag_share", "members", "fetches", "poll_idle_ratio"),
+    OPEN_TRANSACTION: (
+        *("open_transaction_s", "blocked_records"),
+        *("producer_id", "open_partition", "start_offset"),
+    ),
+    FENCED_INSTANCE: ("fenced_answers", "instance_claimants"),
+    NOT_SUBSCRIBED: ("members", "assigned_partitions", "unassigned_lag_share"),
+    NEVER_COMMITTED: ("uncommitted_partitions", "members"),
+    STUCK_PARTITION: ("stuck_lag_share", "stuck_partition", "stalled_lag_share"),
+    UNKNOWN: ("partitions", "stalled_lag_share", "members", "fetches", "poll_idle_ratio"),
 }
 """The numbers that each cause rests on."""
 
@@ -355,6 +332,9 @@ _DETAILS = {
     SKEWED_PARTITIONS: "hot_partition",
     SLOW_BROKER: "broker_id",
     NO_MEMBERS: "group_state",
+    OPEN_TRANSACTION: "transaction_of",
+    FENCED_INSTANCE: "group_instance_id",
+    STUCK_PARTITION: "stuck_partition",
 }
 
 

@@ -11,7 +11,8 @@ from quotaflow.pipelines.results.answers.answer import Derivation
 from quotaflow.schemas.table import DOUBLE, LONG, STRING
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lag_cause
-from quotaflow.udfs.rules.lag_cause import Cause, Evidence
+from quotaflow.udfs.rules.lag_cause import Cause
+from quotaflow.udfs.rules.lag_evidence import Evidence
 
 _TABLE = TABLES["why_groups_lag"].arrow
 _TYPES = {float: DOUBLE, int: LONG, str: STRING}
@@ -69,5 +70,8 @@ def _row(row: dict[str, Any], evidence: Evidence, cause: Cause, rank: int) -> di
 DERIVATION = Derivation(
     SCHEMA,
     derived,
-    files("quotaflow.udfs.rules").joinpath("lag_cause.py").read_text(encoding="utf-8"),
+    "".join(
+        files("quotaflow.udfs.rules").joinpath(name).read_text(encoding="utf-8")
+        for name in ("lag_cause.py", "lag_evidence.py")
+    ),
 )

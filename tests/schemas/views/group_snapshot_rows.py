@@ -57,3 +57,15 @@ def logged_commit(second: float, offset: int, **others: Any) -> Row:
     commit = {"group_id": "g", "last_commit_time": at(second), "last_offset": offset, "commits": 1}
     given = PARTITION | dict.fromkeys(("topic_id", "principal", "client_id")) | commit | others
     return row("group_commits", minute_of(second), given)
+
+
+def producer(second: float = 0, *, start: int | None = None, **others: Any) -> Row:
+    """A transactional producer of the partition; start: where its open transaction begins."""
+    given = PARTITION | {"broker_id": 1, "producer_id": 9, "coordinator_epoch": 0} | others
+    return row("active_producers", second, given, current_transaction_start_offset=start)
+
+
+def sized(second: float = 0, **others: Any) -> Row:
+    """A minute of fetches of the client that commits."""
+    given = {"broker_id": 1, "replica_id": None} | others
+    return row("fetch_sizes", second, given, principal=None, client_id=None)

@@ -4,15 +4,28 @@ from typing import Any
 
 import pytest
 
-from ...rows import Row
-from .group_snapshot_rows import assigned, committed, ended, fetched, logged_commit, snapshots
+from ...rows import Row, at, row
+from .group_snapshot_rows import (
+    assigned,
+    committed,
+    ended,
+    fetched,
+    group,
+    logged_commit,
+    producer,
+    sized,
+    snapshots,
+)
 from .view_tables import Picked, Tables, assert_shown, picked, view
 
 
 def scene(
-    *rows: Row, at_seconds: tuple[float, ...] = (0, 600), fetches: tuple[Row, ...] = ()
+    *rows: Row,
+    at_seconds: tuple[float, ...] = (0, 600),
+    fetches: tuple[Row, ...] = (),
+    **others: Any,
 ) -> Tables:
-    return {
+    return others | {
         "group_offsets": [row for row in rows if "committed_offset" in row],
         "group_commits": [row for row in rows if "last_commit_time" in row],
         "partition_offsets": [row for row in rows if "log_end_offset" in row],
@@ -131,6 +144,132 @@ LAGS: dict[str, tuple[Tables, Picked]] = {
         [(100, None, "not_reported", None, "lag_unknown", "unknown")],
     ),
 }
+READS = tuple(committed(second, 200) for second in (0, 600))
+GROWS = tuple(ended(second, end) for second, end in ((0, 300), (600, 900)))
+READABLE: dict[str, tuple[Tables, Picked]] = {
+    "records were deleted before it read them, and nothing came since": (
+        scene(committed(0, 1_000), ended(0, 5_000, log_start_offset=5_000)),
+        [(0, None, 0, 4_000, "caught_up")],
+    ),
+    "records were deleted before it read them, and more came": (
+        scene(committed(0, 1_000), ended(0, 5_000, log_start_offset=4_900)),
+        [(100, None, 0, 3_900, "steady")],
+    ),
+    "it reads all up to an open transaction": (
+        scene(*READS, *GROWS, active_producers=[producer(start=200)]),
+        [(0, None, 700, 0, "blocked")],
+    ),
+    "the broker says up to where records are stable": (
+        scene(*READS, ended(0, 900, last_stable_offset=200)),
+        [(0, None, 700, 0, "blocked")],
+    ),
+    "the transaction ended between the two answers of the snapshot": (
+        scene(
+            *READS,
+            *(ended(0, 300), ended(600, 900, last_stable_offset=900)),
+            active_producers=[producer(start=200)],
+        ),
+        [(700, None, 0, 0, "growing")],
+    ),
+    "it reads past an open transaction": (
+        scene(committed(0, 500), *GROWS, active_producers=[producer(start=200)]),
+        [(400, None, 0, 0, "growing")],
+    ),
+    "it reads committed records, and lags behind an open transaction": (
+        scene(
+            committed(0, 100),
+            logged_commit(10, 100),
+            *GROWS,
+            active_producers=[producer(start=200)],
+            fetch_sizes=[sized(fetches=9, committed_fetches=9)],
+        ),
+        [(100, None, 700, 0, "growing")],
+    ),
+    "it reads uncommitted records, and rests where a transaction is open": (
+        scene(
+            *(*READS, logged_commit(10, 200), *GROWS),
+            active_producers=[producer(start=200)],
+            fetch_sizes=[sized(fetches=9, committed_fetches=0)],
+        ),
+        [(700, None, 0, 0, "growing")],
+    ),
+    "a transaction that a later snapshot saw no more": (
+        scene(
+            *(*READS, *GROWS),
+            active_producers=[producer(start=200), producer(600, is_removed=True)],
+        ),
+        [(700, None, 0, 0, "growing")],
+    ),
+    "the last offset is the marker of a transaction": (
+        scene(committed(0, 100), ended(0, 101), active_producers=[producer()]),
+        [(0, None, 0, 0, "caught_up")],
+    ),
+    "the last offset may be a record of who writes without transactions": (
+        scene(
+            *(committed(0, 100), ended(0, 101)),
+            active_producers=[producer(), producer(producer_id=8, coordinator_epoch=None)],
+        ),
+        [(None, "control_records", 0, 0, "unknown")],
+    ),
+    "the last two offsets may be the markers of two transactions": (
+        scene(
+            *(committed(0, 100), ended(0, 102)),
+            active_producers=[producer(), producer(producer_id=8)],
+        ),
+        [(None, "control_records", 0, 0, "unknown")],
+    ),
+    "a transaction that ended has records before its marker": (
+        scene(committed(0, 100), ended(0, 102), active_producers=[producer()]),
+        [(2, None, 0, 0, "steady")],
+    ),
+    "a marker from before the group was there": (
+        scene(
+            *(committed(0, 100), ended(0, 100), ended(600, 101)),
+            active_producers=[producer(last_timestamp=at(-60))],
+        ),
+        [(1, None, 0, 0, "growing")],
+    ),
+    "an end that is newer than the snapshot of producers": (
+        scene(
+            *(committed(0, 100), ended(0, 100)),
+            at_seconds=(0,),
+            fetches=(fetched(1, 101),),
+            active_producers=[producer()],
+        ),
+        [(1, None, 0, 0, "unknown")],
+    ),
+    "assigned, and never committed": (
+        scene(assigned("m", 0), ended(0, 100, log_start_offset=0)),
+        [(None, "never_committed", 0, None, "unknown")],
+    ),
+    "assigned a moment ago": (scene(assigned("m", 0, second=590), ended(0, 100)), []),
+    "a share group starts to read with its first fetch": (
+        scene(assigned("m", 0), ended(0, 100), groups=[group(0, group_type="share")]),
+        [],
+    ),
+}
+READABLE_COLUMNS = ("lag", "lag_unknown_reason", "blocked_records", "deleted_records", "trend")
+
+
+def test_lag_is_what_the_group_can_still_read() -> None:
+    assert_shown(READABLE, "group_lag", *READABLE_COLUMNS)
+
+
+def test_the_lag_of_a_compacted_topic_is_an_upper_bound() -> None:
+    policy = row(
+        "configs",
+        0,
+        {"entity_type": "topic", "entity_name": "t", "config_key": "cleanup.policy"},
+        config_value="compact",
+    )
+    plain = scene(committed(0, 60), ended(0, 100))
+    cases = {
+        "plain": (plain, [(40, False)]),
+        "compacted": (plain | {"configs": [policy]}, [(40, True)]),
+    }
+    assert_shown(cases, "group_lag", "lag", "is_lag_upper_bound")
+
+
 LAG_COLUMNS = ("end_offset", "lag", "lag_unknown_reason", "lag_s", "lag_s_unknown_reason", "trend")
 
 
@@ -140,10 +279,10 @@ def test_lag_and_its_age() -> None:
 
 def test_rates_and_when_it_is_caught_up() -> None:
     tables = scene(*(committed(0, 0), committed(600, 600)), *(ended(0, 1_000), ended(600, 1_200)))
-    (row,) = picked(
+    (rates,) = picked(
         view("group_lag", tables), "records_in_per_s", "records_out_per_s", "caught_up_in_s"
     )
-    assert row == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))
+    assert rates == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))
 
 
 MEMBERS: dict[str, tuple[list[Row], tuple[Any, ...]]] = {
@@ -164,4 +303,5 @@ def test_members_of_a_partition() -> None:
         case: (scene(committed(0, 1), ended(0, 1), *members), [expected])
         for case, (members, expected) in MEMBERS.items()
     }
-    assert_shown(cases, "group_lag", "members", "member_id", "client_id")
+    of_partition = "group_lag WHERE partition = 0"
+    assert_shown(cases, of_partition, "members", "member_id", "client_id")

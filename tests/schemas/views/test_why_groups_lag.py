@@ -2,8 +2,18 @@
 
 from typing import Any
 
-from ...rows import Row, at, moved, request
-from .group_snapshot_rows import assigned, committed, ended, group, logged_commit, snapshots
+from quotaflow.pipelines import reasons
+
+from ...rows import Row, at, moved, request, row
+from .group_snapshot_rows import (
+    assigned,
+    committed,
+    ended,
+    group,
+    logged_commit,
+    producer,
+    snapshots,
+)
 from .view_tables import Tables, assert_outcomes, view
 
 CLIENT: Row = {"cluster_id": "c1", "principal": "User:alice", "client_id": "orders"}
@@ -81,6 +91,28 @@ def read(second: float, size: int) -> Row:
     return moved(second, size, **CLIENT | {"direction": "consumed", "topic": "t"})
 
 
+def four_partitions(stuck: bool = True, **others: Any) -> Any:
+    """A member that reads three partitions to their end, and rests in the fourth."""
+    offsets, ends = [], []
+    for partition in range(4):
+        rests = stuck and partition == 3
+        for second, end in zip(TIMES, (0, 1_000, 2_000), strict=True):
+            at_partition = {"partition": partition}
+            offsets.append(committed(second, 500 if rests else end, **at_partition))
+            ends.append(ended(second, end + (510 if rests else 0), **at_partition))
+    tables = scene(
+        group_offsets=offsets,
+        partition_offsets=ends,
+        group_assignments=[assigned("m", 0, 1, 2, 3)],
+        requests=[fetch(1_150)],
+        traffic=[read(1_140, 10_000)],
+    )
+    return tables | others
+
+
+OPEN = {"ends": (300, 900, 1_663), "offsets": (200, 200, 200)}
+STATIC = {"group_instance_id": "node-1", "fenced_answers": 150}
+OTHER_TOPIC = {"group_assignments": [assigned("m", 0, topic="other")]}
 THROTTLES = [fetch(900 + 5 * n, throttle_time_ms=2_500.0) for n in range(60)]
 USAGE = CLIENT | {"event_time": at(1_100), "quota_type": "consumer_byte_rate", "quota": 5e5}
 USAGE |= {"throttled_by": "consumer_byte_rate", "throttle_time_ms": 1e5}
@@ -89,7 +121,69 @@ CASES: dict[tuple[Any, ...], dict[str, Tables]] = {
     (): {
         "all is read": scene((0, 1_000, 2_000)),
         "it reads what came in the last minute": scene((0, 990, 1_990)),
+        "records were deleted before it read them, and none came since": scene(
+            (1_000, 1_000, 1_000),
+            partition_offsets=[ended(second, 5_000, log_start_offset=5_000) for second in TIMES],
+        ),
+        "the marker of a transaction is the last offset": scene(
+            (0, 100, 100), (0, 101, 101), active_producers=[producer()]
+        ),
+        "a transaction that a snapshot saw for the first time": scene(
+            **OPEN, active_producers=[producer(1_200, start=200)]
+        ),
+        "each snapshot saw another transaction": scene(
+            (290, 890, 1_663),
+            (300, 900, 1_700),
+            active_producers=[
+                producer(second, start=start)
+                for second, start in zip(TIMES, (290, 890, 1_663), strict=True)
+            ],
+        ),
+        "a member that never committed reads all the same": scene(
+            group_offsets=[], requests=[fetch(1_150)], traffic=[read(1_140, 10_000)]
+        ),
+        "a member that never committed, and nothing is there": scene(
+            ends=(0, 0, 0), group_offsets=[]
+        ),
+        "a member reads all its partitions": four_partitions(stuck=False),
     },
+    (1, "open_transaction", 0.95, "producer id 9"): {
+        "a transaction is open in its way": scene(
+            **OPEN,
+            active_producers=[producer(start=200, coordinator_epoch=3)],
+            requests=[fetch(900 + 5 * n, isolation_level=1) for n in range(50)],
+        ),
+    },
+    (1, "open_transaction", 0.95, "pay-1"): {
+        "a transaction whose transactional.id a snapshot has": scene(
+            **OPEN,
+            active_producers=[producer(start=200)],
+            transactional_ids=[
+                row("transactional_ids", 0, {"producer_id": 9}, transactional_id="pay-1")
+            ],
+        ),
+    },
+    (1, "fenced_instance", 0.95, "node-1"): {
+        "two hosts run with one group.instance.id": scene(
+            (0, 0, 0),
+            groups=[group(0, state="Empty", members=0)],
+            group_assignments=[],
+            group_members=[
+                member(1_140, **STATIC, member_id=name, client_address=address, commits=0)
+                for name, address in (("m", "10.0.0.1"), ("n", "10.0.0.2"))
+            ],
+        ),
+    },
+    (1, "not_subscribed", 0.9, None): {
+        "its member has another topic": scene((0, 0, 0), group_members=[], **OTHER_TOPIC),
+    },
+    (1, "never_committed", 0.9, None): {
+        "members, records, and no offset": scene(group_offsets=[], group_members=[]),
+        "members, no offset, and the log shows that they read nothing": scene(
+            group_offsets=[], requests=[fetch(1_150)]
+        ),
+    },
+    (1, "stuck_partition", 0.9, "3"): {"one of four partitions": four_partitions()},
     (1, "no_members", 0.85, "Stable"): {
         "nobody reads, and nothing says why": scene(
             (0, 0, 0), group_members=[], group_assignments=[]
@@ -186,6 +280,35 @@ def test_a_cause_has_its_numbers_and_the_lag() -> None:
     assert (row["lag"], row["trend"], row["known_at"]) == (1_100, "growing", at(1_200))
     numbers = {each["signal"]: each["value"] for each in row["evidence"]}
     assert numbers == {"throttle_time_share": 60 * 2.5 / 295, "quota": 5e5}
+
+
+def test_an_age_that_is_not_known_of_one_partition_is_not_known_of_the_topic() -> None:
+    rests = [committed(second, 500, partition=3) for second in TIMES]
+    ends = [
+        ended(second, end, partition=3)
+        for second, end in zip(TIMES, (510, 1_500, 2_500), strict=True)
+    ]
+    tables = four_partitions(stuck=False)
+    for name, rows in (("group_offsets", rests), ("partition_offsets", ends)):
+        tables[name] = [each for each in tables[name] if each["partition"] != 3] + rows
+    (found,) = view("why_groups_lag", tables)
+    assert (found["cause"], found["lag"], found["lag_s"]) == ("stuck_partition", 2_000, None)
+    assert {"signal": "stalled_lag_share", "value": 1.0} in found["evidence"]
+
+
+def test_how_to_end_a_transaction() -> None:
+    tables = scene(**OPEN, active_producers=[producer(start=200, coordinator_epoch=3)])
+    (found,) = view("why_groups_lag", tables)
+    assert (found["lag"], found["trend"]) == (0, "blocked")
+    numbers = {each["signal"]: each["value"] for each in found["evidence"]}
+    assert numbers == {
+        "open_transaction_s": 1_200.0,
+        "blocked_records": 1_463.0,
+        "producer_id": 9.0,
+        "open_partition": 0.0,
+        "start_offset": 200.0,
+    }
+    assert "--topic t --partition 0 --start-offset 200" in reasons.lag_step(found)
 
 
 def test_when_a_group_that_reads_faster_is_caught_up() -> None:

@@ -1,12 +1,13 @@
 """Why a group lags: causes by their evidence, two at once, what is explained away, and unknown."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules import lag_cause
-from quotaflow.udfs.rules.lag_cause import CAUSES, Cause, Evidence, causes
+from quotaflow.udfs.rules.lag_cause import CAUSES, Cause, causes
+from quotaflow.udfs.rules.lag_evidence import Evidence
 
 from ...cases import cases, grouped
 
@@ -22,6 +23,7 @@ READS |= {"fetches": 600, "fetches_per_s": 0.5, "throttle_time_share": 0.0}
 READS |= {"limit_share": 0.1, "limited_by": "partition_max_bytes", "limit_bytes": 1_048_576}
 READS |= {"broker_time_share": 0.01, "broker_id": 1, "broker_ms": 1.0, "other_brokers_ms": 1.0}
 READS |= {"network_time_share": 0.01, "network_ms": 0.5, "cross_rack_share": 0.0}
+READS |= {"blocked_records": 0, "uncommitted_partitions": 0, "assigned_partitions": 6}
 READS |= {"poll_idle_ratio": 0.6, "time_between_polls_ms": 100.0, "last_poll_s": 0.1}
 THROTTLE = {"throttle_time_share": 0.5, "throttled_by": "consumer_byte_rate", "quota": 1e6}
 SMALL_LIMIT = {"limit_share": 0.95, "limit_bytes": 16_384, "fetches_per_s": 9.0}
@@ -34,6 +36,10 @@ BEFORE = {"commits": 60, "consumed_bytes": 5_000_000, "fetches": 300}
 EMPTY = {"unassigned_lag_share": 1.0, "group_state": "Empty", "members": 0} | STALLED
 SKEW = {"hot_in_ratio": 8.0, "hot_lag_share": 0.97}
 RATES = {"records_in_per_s": 100.0, "records_out_per_s": 200.0}
+OPEN = {"blocked_records": 900, "open_transaction_s": 600.0, "producer_id": 9}
+OPEN |= {"transaction_of": "pay-1", "open_partition": 2, "start_offset": 200}
+FENCED = {"fenced_answers": 300, "instance_claimants": 2, "group_instance_id": "node-1"}
+STUCK = {"stuck_partition": 3, "stuck_lag_share": 1.0, "stalled_lag_share": 1.0}
 NO_TELEMETRY = dict.fromkeys(("poll_idle_ratio", "time_between_polls_ms", "last_poll_s"))
 
 CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
@@ -44,6 +50,9 @@ CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
         "a slow network within a rack": FAR | {"cross_rack_share": 0.0},
         "another rack that is as near": FAR | {"network_ms": 1.0},
         "one rebalance": {"rebalances": 1, "rebalance_time_share": 0.01},
+        "a transaction that was opened a moment ago": OPEN | {"open_transaction_s": 5.0},
+        "one fenced answer of a member that was replaced": FENCED | {"fenced_answers": 1},
+        "members have other topics, and somebody commits": {"assigned_partitions": 0},
         "it polls seldom, and gets on": {"last_poll_s": 120.0},
         "a topic of one partition": SKEW | {"partitions": 1},
         "many fetches that take no time": {"broker_time_share": 0.7, "broker_ms": 0.7},
@@ -127,7 +136,27 @@ CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
         "nobody is there, and records come as never before": EMPTY
         | {"in_ratio": 4.0, "out_ratio": None},
         "nobody is there since minutes": EMPTY | BEFORE,
-        "members have other topics": STALLED | {"unassigned_lag_share": 1.0, "last_poll_s": None},
+        "its members are not known": STALLED
+        | {"unassigned_lag_share": 1.0, "last_poll_s": None, "assigned_partitions": None},
+    },
+    ("open_transaction",): {
+        "it waits for a transaction to end": OPEN,
+        "it waits, and reads nothing": OPEN | STALLED | NO_TELEMETRY,
+        "nobody knows whose transaction it is": OPEN
+        | dict.fromkeys(("producer_id", "transaction_of")),
+    },
+    ("fenced_instance",): {
+        "two members with one group.instance.id": FENCED | EMPTY,
+        "an answer says so, and nobody saw the other": FENCED | {"instance_claimants": 1},
+    },
+    ("not_subscribed",): {
+        "members have other topics": STALLED
+        | {"unassigned_lag_share": 1.0, "last_poll_s": None, "assigned_partitions": 0}
+    },
+    ("never_committed",): {"its members never committed": {"uncommitted_partitions": 3}},
+    ("stuck_partition",): {
+        "its member reads the others": STUCK,
+        "its member reads the others, and has time": STUCK | NO_TELEMETRY,
     },
     ("throttled", "far_replica"): {"a quota and another rack": THROTTLE | FAR},
     ("throttled", "slow_processing"): {"a quota and slow work": THROTTLE | SLOW},
@@ -167,22 +196,22 @@ def test_without_telemetry_nothing_is_sure_of_the_application() -> None:
         assert cause.confidence < 0.9
 
 
-_NUMBERS = {name for name, value in READS.items() if isinstance(value, float)} - {"trend"}
+_DRAWN = {
+    float | None: st.none() | st.floats(allow_infinity=True, allow_nan=True),
+    int | None: st.none() | st.integers(0, 10**9),
+    str | None: st.sampled_from((None, "Stable", "Empty", "PreparingRebalance", "growing")),
+}
 
 
 @given(
-    st.fixed_dictionaries(
-        {
-            name: st.none() | st.floats(allow_infinity=True, allow_nan=True)
-            for name in sorted(_NUMBERS)
-        }
-    )
+    st.fixed_dictionaries({name: _DRAWN[hint] for name, hint in get_type_hints(Evidence).items()})
 )
-def test_any_numbers_give_ranked_causes(numbers: dict[str, float | None]) -> None:
-    ranked = causes(Evidence(**READS | numbers))
+def test_any_numbers_give_ranked_causes_with_their_evidence(numbers: dict[str, Any]) -> None:
+    ranked = causes(Evidence(**numbers))
     assert ranked
     if ranked[0].name == lag_cause.UNKNOWN:
         return
+    assert [cause for cause in ranked if not cause.signals] == []
     sure = [cause.confidence or 0 for cause in ranked]
     assert sure == sorted(sure, reverse=True)
     assert all(lag_cause.LEAST_CONFIDENCE <= each <= 0.95 for each in sure)

@@ -1,0 +1,47 @@
+-- kind: staging
+-- grain: one row per partition and producer id
+-- area: groups
+-- level: admin_api
+-- description: The producers of each partition in the last snapshot: who has a transaction open, and
+--   whose last record is the marker that ended one.
+-- columns:
+--   from active_producers: cluster_id, topic, partition, producer_id, last_timestamp
+--   open_since: first snapshot that saw the transaction that is open; null: none is
+--   start_offset: first offset of the transaction that is open; null: none is
+--   transactional_id: transactional.id of the producer id, as the client gave it; null: not known
+--   last_is_marker: whether its last record is the marker of a transaction, which no consumer gets
+WITH seen AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic, partition, producer_id
+            ORDER BY event_time DESC, is_removed
+        ) AS age,
+        min(event_time) OVER (
+            PARTITION BY
+                cluster_id, topic, partition, producer_id, current_transaction_start_offset
+        ) AS seen_since
+    FROM active_producers
+),
+names AS (
+    SELECT cluster_id, producer_id, max_by(transactional_id, event_time) AS transactional_id
+    FROM transactional_ids
+    WHERE NOT is_removed
+    GROUP BY cluster_id, producer_id
+)
+SELECT
+    seen.cluster_id,
+    seen.topic,
+    seen.partition,
+    seen.producer_id,
+    seen.last_timestamp,
+    CASE WHEN seen.current_transaction_start_offset IS NOT NULL THEN seen.seen_since END
+        AS open_since,
+    seen.current_transaction_start_offset AS start_offset,
+    names.transactional_id,
+    -- A coordinator's epoch comes with its first marker.
+    seen.current_transaction_start_offset IS NULL AND seen.coordinator_epoch IS NOT NULL
+        AS last_is_marker
+FROM seen
+LEFT JOIN names ON seen.cluster_id = names.cluster_id AND seen.producer_id = names.producer_id
+WHERE seen.age = 1 AND NOT seen.is_removed
