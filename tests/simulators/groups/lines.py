@@ -14,7 +14,7 @@ from .world import BROKERS, STEP_S, WINDOW_S, Loop, Member, Step, World, time_of
 
 TOPIC, GROUP, PRINCIPAL = "orders", "billing", "User:billing"
 TOPIC_ID = "6VfFl0gvSJWn0M2FhjxChg"
-_FETCH_BY_ID = 16
+_FETCH_BY_ID, _FENCED_INSTANCE_ID = 16, 82
 _APIS = {"FETCH": (1, 12), "OFFSET_COMMIT": (8, 8), "HEARTBEAT": (12, 4), "LEAVE_GROUP": (13, 5)}
 _APIS |= {"CONSUMER_GROUP_HEARTBEAT": (68, 1), "STREAMS_GROUP_HEARTBEAT": (88, 0)}
 _APIS |= {"SHARE_GROUP_HEARTBEAT": (76, 1), "SHARE_FETCH": (78, 2)}
@@ -76,14 +76,18 @@ class LinesOf:
 
     def _member(self, step: Step, member: Member) -> None:
         request = {"groupId": GROUP, "generationId": self.generation}
-        request |= {"memberId": member.member_id, "groupInstanceId": None}
+        fenced = step.state.fenced
+        instance = "node-1" if fenced else None
+        request |= {"memberId": member.member_id, "groupInstanceId": instance}
         if self.world.is_classic:
-            self._line(step.second, "HEARTBEAT", member, request, {"errorCode": 0}, weight=3)
+            answer = {"errorCode": _FENCED_INSTANCE_ID if fenced else 0}
+            self._line(step.second, "HEARTBEAT", member, request, answer, weight=3)
         else:
             self._typed_heartbeat(step, member)
         if member.number not in step.state.silent:
             self.polled_at[member.number] = step.second
-            if not self.world.is_share:
+            commits = not (fenced or step.state.elsewhere or self.world.never_committed)
+            if commits and not self.world.is_share:
                 self._commit(step, member)
         if self.world.has_telemetry and step.second % _PUSH_EVERY_S == member.number * STEP_S:
             self._push(step, member)
@@ -172,7 +176,8 @@ class LinesOf:
             if self.world.leader(p) == broker
         ]
         request = {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "maxBytes": state.max_bytes}
-        request |= {"isolationLevel": 0, "sessionId": 0, "sessionEpoch": -1}
+        isolation = int(self.world.now.is_blocked)
+        request |= {"isolationLevel": isolation, "sessionId": 0, "sessionEpoch": -1}
         request |= {"topics": [self._topic | {"partitions": partitions}]}
         return request | {"forgottenTopicsData": [], "rackId": member.rack}
 

@@ -144,6 +144,32 @@ def _paused(world: World, _: float) -> None:
     world.now.paused = {member.number for member in world.members}
 
 
+def _open_transaction(world: World, _: float) -> None:
+    # Longer than a transaction may take by Kafka's own transaction.timeout.ms, and seen twice.
+    world.onset = -world.dice.randint(100, 170) * 10
+    world.now.is_blocked = True
+
+
+def _fenced_instance(world: World, _: float) -> None:
+    world.group_type, world.has_telemetry = "classic", False
+    world.now.fenced = True
+
+
+def _not_subscribed(world: World, _: float) -> None:
+    world.now.elsewhere = True
+
+
+def _never_committed(world: World, _: float) -> None:
+    world.never_committed, world.has_telemetry = True, False
+    for state in (world.usual, world.now):
+        state.silent = {member.number for member in world.members}
+
+
+def _stuck_partition(world: World, _: float) -> None:
+    (member, *_others) = sorted(world.members, key=lambda m: -len(m.partitions))
+    world.now.stuck = {world.dice.choice(member.partitions)}
+
+
 def _unseen(world: World, part: float) -> None:
     _slow_processing(world, part)
     world.has_log = world.has_telemetry = False
@@ -162,6 +188,11 @@ PLANTS: dict[str, Plant] = {
     causes.PRODUCERS_FASTER: _producers_faster,
     causes.NO_MEMBERS: _no_members,
     causes.PAUSED: _paused,
+    causes.OPEN_TRANSACTION: _open_transaction,
+    causes.FENCED_INSTANCE: _fenced_instance,
+    causes.NOT_SUBSCRIBED: _not_subscribed,
+    causes.NEVER_COMMITTED: _never_committed,
+    causes.STUCK_PARTITION: _stuck_partition,
     causes.UNKNOWN: _unseen,
 }
 """By cause; unknown: a slow application that neither a request log nor telemetry shows."""

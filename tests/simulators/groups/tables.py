@@ -107,12 +107,14 @@ def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
         | {"state": "Stable" if there else "Empty", "assignor": "range"}
     )
     for member in world.members:
-        assigned = [{"topic": TOPIC, "partition": p} for p in member.partitions]
-        content["group_assignments"].append(
+        topic = "another" if state.elsewhere else TOPIC
+        assigned = [{"topic": topic, "partition": p} for p in member.partitions]
+        _if_changed(
+            content["group_assignments"],
             at
             | {"group_id": GROUP, "member_id": member.member_id, "client_id": member.client_id}
             | {"client_address": f"10.1.0.{member.number + 1}", "assigned_partitions": assigned}
-            | {"is_removed": member not in there}
+            | {"is_removed": member not in there},
         )
     beyond = world.beyond_end and state is world.now
     for p, end in step.ends.items():
@@ -123,13 +125,36 @@ def _snapshot(content: dict[str, Rows], world: World, step: Step) -> None:
             if world.is_share
             else {"committed_offset": position}
         )
-        content["group_offsets"].append(of_group | place | offset)
-        content["partition_offsets"].append(at | place | {"log_end_offset": int(end)})
+        if not world.never_committed:
+            content["group_offsets"].append(of_group | place | offset)
+        stable = int(world.opened.get(p, end))
+        content["partition_offsets"].append(
+            at | place | {"log_end_offset": int(end), "last_stable_offset": stable}
+        )
+        if p in world.opened:
+            content["active_producers"].append(
+                at
+                | place
+                | {"broker_id": world.leader(p), "producer_id": 7_000 + p}
+                | {"coordinator_epoch": 0, "current_transaction_start_offset": stable}
+            )
     for table in _OF_GROUPS:
         content["pipeline_progress"].append(
             counted(0, 0, "in", 1, job="snapshot", query_id="snapshot", target=table)
             | {"event_time": at["event_time"], "cluster_id": world.cluster_id}
         )
+
+
+def _if_changed(rows: Rows, row: Row) -> None:
+    """Add a row of a snapshot unless it says what the last one of this member says."""
+    before = [each for each in rows if _member(each) == _member(row)][-1:]
+    same = [each | {"event_time": row["event_time"]} for each in before]
+    if same != [row]:
+        rows.append(row)
+
+
+def _member(row: Row) -> tuple[str, str]:
+    return row["cluster_id"], row["member_id"]
 
 
 def _of_cluster(content: dict[str, Rows], world: World) -> None:

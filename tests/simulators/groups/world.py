@@ -61,6 +61,14 @@ class State:
     stop_share: float = 0.0
     """Part of the time in which members may not read, since they rebalance."""
     rebalance_every_s: float = 60.0
+    is_blocked: bool = False
+    """A transaction is open in each partition, and the group reads committed records alone."""
+    stuck: set[int] = field(default_factory=set)
+    """Partitions that rest, while their members go on with others."""
+    fenced: bool = False
+    """Members have one group.instance.id, and fence each other off."""
+    elsewhere: bool = False
+    """Members have partitions of another topic alone."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,9 @@ class World:
     reread: float = 0.0
     """Records of each partition that the group went back at the onset, in seconds of writing."""
     beyond_end: bool = False
+    never_committed: bool = False
+    opened: Positions = field(default_factory=dict)
+    """Where the open transactions begin."""
     has_log: bool = True
     has_telemetry: bool = True
     group_type: str = "classic"
@@ -148,6 +159,8 @@ class World:
             if self.reread and second - STEP_S < self.onset <= second:
                 for p in self.partitions:
                     positions[p] -= self.reread * self.usual.in_per_s[p]
+            if state.is_blocked and not self.opened:
+                self.opened = dict(ends)
             loops, busy = self._read(state, positions, ends)
             yield Step(second, state, loops, busy, dict(positions), dict(ends))
 
@@ -157,7 +170,8 @@ class World:
         loops, busy = {}, {}
         for member in self.members:
             off = state.silent | state.paused | state.absent
-            if member.number in off or state.spinning or self._is_beyond(state):
+            stops = state.spinning or state.fenced or state.elsewhere or self._is_beyond(state)
+            if member.number in off or stops:
                 busy[member.number] = 0.0
                 continue
             of_member = self._loops(state, member, positions, ends)
@@ -180,10 +194,13 @@ class World:
         """Loops of one member: what its brokers can give, cut to what the application takes."""
         drafts = {}
         for broker in BROKERS:
+            until = ends | self.opened
             left = {
-                p: (ends[p] - positions[p]) * self.record_bytes
+                p: (until[p] - positions[p]) * self.record_bytes
                 for p in member.partitions
-                if self.leader(p) == broker and ends[p] - positions[p] >= 1
+                if self.leader(p) == broker
+                and until[p] - positions[p] >= 1
+                and p not in state.stuck
             }
             if left:
                 drafts[broker] = self._draft(state, broker, left)
