@@ -67,8 +67,8 @@ rebalance_trigger = partial(worded, ("rebalances", "trigger"))
 
 def lag_step(row: Row) -> str:
     """What to do about a row of why_groups_lag."""
-    known = {"open_partition": None, "start_offset": None} | dict(with_signals(row))
-    return worded(("why_groups_lag", "cause"), known)
+    cells = {"open_partition": None, "start_offset": None} | dict(with_signals(row))
+    return worded(("why_groups_lag", "cause"), cells)
 
 
 def _of_topic(place: Place, row: Row) -> str:

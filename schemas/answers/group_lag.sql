@@ -162,7 +162,7 @@ known_positions AS (
         CAST(NULL AS BIGINT) AS reported_lag
     FROM unread
 ),
-placed AS (
+positions AS (
     -- Where the group reads on: what was deleted before it came there is left out.
     SELECT
         known.*,
@@ -183,22 +183,6 @@ placed AS (
         AND known.partition = readable.partition
     LEFT JOIN isolation
         ON known.cluster_id = isolation.cluster_id AND known.group_id = isolation.group_id
-),
-positions AS (
-    SELECT
-        *,
-        -- Where no request log shows the isolation level, a group that is exactly there waits there.
-        coalesce(
-            last_stable_offset < log_end_offset
-            AND coalesce(group_type, 'classic') <> 'share'
-            AND CASE
-                WHEN committed_fetches = fetches THEN first_offset <= last_stable_offset
-                WHEN committed_fetches = 0 THEN FALSE
-                ELSE first_offset = last_stable_offset
-            END,
-            FALSE
-        ) AS is_blocked
-    FROM placed
 ),
 last_ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -265,7 +249,7 @@ markers AS (
         AND crossings.topic = producers.topic
         AND crossings.partition = producers.partition
     WHERE
-        producers.last_is_marker
+        producers.has_marker
         AND (
             producers.last_timestamp IS NULL
             OR crossings.read_until_us IS NULL
@@ -357,21 +341,28 @@ out_rates AS (
     FROM recent_positions
     GROUP BY cluster_id, group_id, topic, partition
 ),
-reached AS (
+joined AS (
     SELECT
         positions.*,
         ends.end_offset,
         ends.end_known_at,
         ends.end_seen_us,
-        CASE WHEN positions.is_blocked THEN positions.last_stable_offset ELSE ends.end_offset END
-        - positions.first_offset AS unread,
-        -- A snapshot of producers says nothing of what was written after it.
-        CASE
-            WHEN positions.is_blocked OR ends.end_offset = positions.log_end_offset
-                THEN coalesce(markers.markers, 0)
-            ELSE 0
-        END AS markers,
+        coalesce(markers.markers, 0) AS markers,
         coalesce(markers.markers, 0) > 0 OR compacted.topic IS NOT NULL AS has_gaps,
+        -- Where no request log shows the isolation level, a group that is there waits there: no
+        -- record is left before the transaction.
+        coalesce(
+            positions.last_stable_offset < positions.log_end_offset
+            AND coalesce(positions.group_type, 'classic') <> 'share'
+            AND positions.first_offset <= positions.last_stable_offset
+            AND CASE
+                WHEN positions.committed_fetches = positions.fetches THEN TRUE
+                WHEN positions.committed_fetches = 0 THEN FALSE
+                ELSE positions.last_stable_offset - positions.first_offset
+                    <= coalesce(markers.markers, 0)
+            END,
+            FALSE
+        ) AS is_blocked,
         crossings.read_until_us,
         crossings.read_until_offset,
         crossings.unread_from_us,
@@ -405,6 +396,19 @@ reached AS (
         AND positions.topic = out_rates.topic
         AND positions.partition = out_rates.partition
 ),
+reached AS (
+    SELECT
+        *,
+        CASE WHEN is_blocked THEN last_stable_offset ELSE end_offset END - first_offset AS unread,
+        -- A snapshot of producers says nothing of what was written after it, and what is past an
+        -- open transaction may be its records.
+        CASE
+            WHEN is_blocked THEN markers
+            WHEN end_offset = log_end_offset AND last_stable_offset = log_end_offset THEN markers
+            ELSE 0
+        END AS last_markers
+    FROM joined
+),
 measured AS (
     SELECT
         cluster_id,
@@ -419,8 +423,8 @@ measured AS (
         CASE
             WHEN group_type = 'share' THEN reported_lag
             WHEN end_offset < position THEN NULL
-            WHEN unread <= 0 OR (unread = 1 AND markers >= 1 AND other_writers = 0) THEN 0
-            WHEN unread > markers THEN unread
+            WHEN unread <= 0 OR (unread = 1 AND last_markers >= 1 AND other_writers = 0) THEN 0
+            WHEN unread > last_markers THEN unread
         END AS lag,
         CASE
             WHEN group_type = 'share' AND reported_lag IS NULL THEN 'not_reported'
@@ -429,8 +433,8 @@ measured AS (
             WHEN end_offset IS NULL THEN 'end_unknown'
             WHEN end_offset < position AND end_seen_us < unix_micros(known_at) THEN 'end_outdated'
             WHEN end_offset < position THEN 'beyond_end'
-            WHEN unread <= 0 OR (unread = 1 AND markers >= 1 AND other_writers = 0) THEN NULL
-            WHEN unread <= markers THEN 'control_records'
+            WHEN unread <= 0 OR (unread = 1 AND last_markers >= 1 AND other_writers = 0) THEN NULL
+            WHEN unread <= last_markers THEN 'control_records'
         END AS lag_unknown_reason,
         has_gaps AS is_lag_upper_bound,
         CASE WHEN is_blocked THEN end_offset - last_stable_offset ELSE 0 END AS blocked_records,

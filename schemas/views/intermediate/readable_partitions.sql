@@ -12,7 +12,7 @@
 --   open_since: first snapshot that saw the transaction there; null: none is open, or not seen
 --   open_producer_id: producer id of that transaction
 --   open_transactional_id: transactional.id of that producer id; null: not known
---   other_writers: producers with an id whose last record is a record, not a marker
+--   other_writers: producers with an id that write without transactions
 WITH newest AS (
     SELECT
         *,
@@ -30,7 +30,7 @@ writers AS (
         min_by(open_since, start_offset) AS open_since,
         min_by(producer_id, start_offset) AS producer_id,
         min_by(transactional_id, start_offset) AS transactional_id,
-        sum(CASE WHEN last_is_marker THEN 0 ELSE 1 END) AS other_writers
+        sum(CASE WHEN has_marker OR start_offset IS NOT NULL THEN 0 ELSE 1 END) AS other_writers
     FROM current_partition_producers
     GROUP BY cluster_id, topic, partition
 ),

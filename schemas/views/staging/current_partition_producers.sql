@@ -2,14 +2,13 @@
 -- grain: one row per partition and producer id
 -- area: groups
 -- level: admin_api
--- description: The producers of each partition in the last snapshot: who has a transaction open, and
---   whose last record is the marker that ended one.
+-- description: The producers of each partition in the last snapshot, and who has a transaction open.
 -- columns:
 --   from active_producers: cluster_id, topic, partition, producer_id, last_timestamp
 --   open_since: first snapshot that saw the transaction that is open; null: none is
 --   start_offset: first offset of the transaction that is open; null: none is
 --   transactional_id: transactional.id of the producer id, as the client gave it; null: not known
---   last_is_marker: whether its last record is the marker of a transaction, which no consumer gets
+--   has_marker: whether a transaction of it ended there: with a marker, which no consumer gets
 WITH seen AS (
     SELECT
         *,
@@ -40,8 +39,7 @@ SELECT
     seen.current_transaction_start_offset AS start_offset,
     names.transactional_id,
     -- A coordinator's epoch comes with its first marker.
-    seen.current_transaction_start_offset IS NULL AND seen.coordinator_epoch IS NOT NULL
-        AS last_is_marker
+    seen.coordinator_epoch IS NOT NULL AS has_marker
 FROM seen
 LEFT JOIN names ON seen.cluster_id = names.cluster_id AND seen.producer_id = names.producer_id
 WHERE seen.age = 1 AND NOT seen.is_removed

@@ -171,6 +171,14 @@ READABLE: dict[str, tuple[Tables, Picked]] = {
         ),
         [(700, None, 0, 0, "growing")],
     ),
+    "it reads all up to the marker before an open transaction": (
+        scene(*READS, *GROWS, active_producers=[producer(start=201)]),
+        [(0, None, 699, 0, "blocked")],
+    ),
+    "it reads all up to the record before an open transaction": (
+        scene(*READS, *GROWS, active_producers=[producer(start=201, coordinator_epoch=None)]),
+        [(700, None, 0, 0, "growing")],
+    ),
     "it reads past an open transaction": (
         scene(committed(0, 500), *GROWS, active_producers=[producer(start=200)]),
         [(400, None, 0, 0, "growing")],
