@@ -13,8 +13,9 @@
 -- lookbacks:
 --   replica_offsets: at most 1 d
 --   group_commits: at most 1 d
---   fetch_sizes: at most 1 h
---   active_producers: at most 14 d
+--   fetch_sizes: 1 h
+--   active_producers: 14 d
+--   transactional_ids: 14 d
 --   pipeline_progress: 7 d
 -- columns:
 --   cluster_id STRING: Kafka cluster id, as conf or the broker gives it
@@ -131,11 +132,18 @@ isolation AS (
     FROM (
         SELECT DISTINCT cluster_id, group_id, principal, client_id FROM group_commits
     ) AS readers
-    INNER JOIN fetch_sizes AS sizes
+    INNER JOIN (
+        SELECT
+            *,
+            max(event_time) OVER (PARTITION BY cluster_id) AS last_minute
+        FROM fetch_sizes
+    ) AS sizes
         ON readers.cluster_id = sizes.cluster_id
         AND readers.principal IS NOT DISTINCT FROM sizes.principal
         AND readers.client_id IS NOT DISTINCT FROM sizes.client_id
-    WHERE sizes.replica_id IS NULL
+    WHERE
+        sizes.replica_id IS NULL
+        AND unix_micros(sizes.event_time) > unix_micros(sizes.last_minute) - 3600000000
     GROUP BY readers.cluster_id, readers.group_id
 ),
 known_positions AS (

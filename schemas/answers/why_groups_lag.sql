@@ -19,7 +19,8 @@
 --   client_metrics: 1 h
 --   traffic: 1 h
 --   fetch_sizes: 1 h
---   active_producers: at most 14 d
+--   active_producers: 14 d
+--   transactional_ids: 14 d
 --   quota_usage: 1 h
 --   fetch_faults: 1 h
 --   group_members: 1 h

@@ -2,14 +2,21 @@
 -- grain: one row per partition and producer id
 -- area: groups
 -- level: admin_api
--- description: The producers of each partition in the last snapshot, and who has a transaction open.
+-- description: The producers of each partition in the last snapshot, and who has a transaction open,
+--   by what changed within 14 days.
 -- columns:
 --   from active_producers: cluster_id, topic, partition, producer_id, last_timestamp
 --   open_since: first snapshot that saw the transaction that is open; null: none is
 --   start_offset: first offset of the transaction that is open; null: none is
 --   transactional_id: transactional.id of the producer id, as the client gave it; null: not known
 --   has_marker: whether a transaction of it ended there: with a marker, which no consumer gets
-WITH seen AS (
+WITH recent AS (
+    SELECT
+        *,
+        max(event_time) OVER (PARTITION BY cluster_id) AS last_change
+    FROM active_producers
+),
+seen AS (
     SELECT
         *,
         row_number() OVER (
@@ -20,12 +27,20 @@ WITH seen AS (
             PARTITION BY
                 cluster_id, topic, partition, producer_id, current_transaction_start_offset
         ) AS seen_since
-    FROM active_producers
+    FROM recent
+    WHERE unix_micros(event_time) > unix_micros(last_change) - 1209600000000
 ),
 names AS (
     SELECT cluster_id, producer_id, max_by(transactional_id, event_time) AS transactional_id
-    FROM transactional_ids
-    WHERE NOT is_removed
+    FROM (
+        SELECT
+            *,
+            max(event_time) OVER (PARTITION BY cluster_id) AS last_change
+        FROM transactional_ids
+    ) AS named
+    WHERE
+        NOT is_removed
+        AND unix_micros(event_time) > unix_micros(last_change) - 1209600000000
     GROUP BY cluster_id, producer_id
 )
 SELECT

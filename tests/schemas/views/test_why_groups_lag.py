@@ -291,16 +291,16 @@ def test_an_age_that_is_not_known_of_one_partition_is_not_known_of_the_topic() -
     tables = four_partitions(stuck=False)
     for name, rows in (("group_offsets", rests), ("partition_offsets", ends)):
         tables[name] = [each for each in tables[name] if each["partition"] != 3] + rows
-    (found,) = view("why_groups_lag", tables)
-    assert (found["cause"], found["lag"], found["lag_s"]) == ("stuck_partition", 2_000, None)
-    assert {"signal": "stalled_lag_share", "value": 1.0} in found["evidence"]
+    (cause,) = view("why_groups_lag", tables)
+    assert (cause["cause"], cause["lag"], cause["lag_s"]) == ("stuck_partition", 2_000, None)
+    assert {"signal": "stalled_lag_share", "value": 1.0} in cause["evidence"]
 
 
 def test_how_to_end_a_transaction() -> None:
     tables = scene(**OPEN, active_producers=[producer(start=200, coordinator_epoch=3)])
-    (found,) = view("why_groups_lag", tables)
-    assert (found["lag"], found["trend"]) == (0, "blocked")
-    numbers = {each["signal"]: each["value"] for each in found["evidence"]}
+    (cause,) = view("why_groups_lag", tables)
+    assert (cause["lag"], cause["trend"]) == (0, "blocked")
+    numbers = {each["signal"]: each["value"] for each in cause["evidence"]}
     assert numbers == {
         "open_transaction_s": 1_200.0,
         "blocked_records": 1_463.0,
@@ -308,7 +308,7 @@ def test_how_to_end_a_transaction() -> None:
         "open_partition": 0.0,
         "start_offset": 200.0,
     }
-    assert "--topic t --partition 0 --start-offset 200" in reasons.lag_step(found)
+    assert "--topic t --partition 0 --start-offset 200" in reasons.lag_step(cause)
 
 
 def test_when_a_group_that_reads_faster_is_caught_up() -> None:
