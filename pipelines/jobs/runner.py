@@ -19,6 +19,7 @@ from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id
 from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.progress_log import ProgressLog
 from quotaflow.pipelines.jobs.registry import JOBS
+from quotaflow.pipelines.jobs.regular_joins import RegularJoins
 from quotaflow.pipelines.kafka import admin, rights
 from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
@@ -152,6 +153,7 @@ class _Runner:
                     return self.keep_running(jobs, every_s)
                 rows = self.once(jobs)
             self.answers.refresh()
+            self._joins(jobs).join()
             failed = [line for job in jobs for line in self.not_up_to_date(job)]
             if failed:
                 raise JobError("; ".join(failed))
@@ -232,17 +234,22 @@ class _Runner:
     def keep_running(self, jobs: list[Job], every_s: int) -> int:
         """Run jobs at the same time until one fails permanently or the user stops them."""
         trigger: sinks.Trigger = {"processingTime": f"{every_s} seconds"}
-        queries = {job.name: self._start(job, trigger) for job in jobs}
+        joins, queries = self._joins(jobs), {job.name: self._start(job, trigger) for job in jobs}
         self.report(f"running {', '.join(queries)} every {every_s} s; Ctrl-C stops after the batch")
         try:
             while True:
                 time.sleep(_POLL_S)
                 self.log.take()
                 self.answers.refresh_if_due()
+                joins.begin_if_due()
                 for job in jobs:
                     queries[job.name] = self._supervised(job, queries[job.name], trigger)
         finally:
             _stop_all(queries.values())
+            joins.stop()
+
+    def _joins(self, jobs: list[Job]) -> RegularJoins:
+        return RegularJoins(self.environment.conf, self.environment.warehouse, jobs, self.report)
 
     def _supervised(
         self, job: Job, query: "StreamingQuery", trigger: sinks.Trigger

@@ -5,6 +5,7 @@ In a catalog by Spark. In a folder and in an object store by DuckDB and delta-rs
 
 from dataclasses import dataclass, replace
 from datetime import date
+from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
 from quotaflow.pipelines.warehouse.reader import engine_errors
 from quotaflow.pipelines.warehouse.row_writer import Replaced
+from quotaflow.pipelines.warehouse.small_files import SmallFiles
 from quotaflow.pipelines.warehouse.time_ranges import as_in_delta
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
@@ -21,6 +23,10 @@ from quotaflow.udfs.engine.database import opened
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import SparkSession
+
+
+BYTES_PER_FILE = 8 * 2**20
+"""Upkeep in a folder writes at most so many bytes again to have one file less."""
 
 
 class StoredTables(Protocol):
@@ -141,10 +147,10 @@ class ByDeltaRs:
 
     def compact(self, table: Table, today: date) -> None:
         """As `StoredTables`."""
-        past = [("event_date", "<", str(today))] if table.partitioning else None
+        small = SmallFiles(self.warehouse, table, self.memory_mb, BYTES_PER_FILE)
+        small.join(Event(), today)
         with folder_tables.as_job_error(table.name):
             live = self._open(table)
-            live.optimize.compact(partition_filters=past)
             # A log that grows makes each opening slower.
             live.create_checkpoint()
             live.cleanup_metadata()

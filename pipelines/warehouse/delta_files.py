@@ -29,6 +29,7 @@ class DataFile:
     rows: int | None
     first: datetime | None
     last: datetime | None
+    size_bytes: int = 0
 
     def may_have(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether the file may have rows from `start` up to, not including, `end`."""
@@ -56,12 +57,13 @@ def of_version(table: "DeltaTable", folder: Path | str, time: str) -> list[DataF
         return _as_numbers(values) if pa.types.is_timestamp(values.type) else values.to_pylist()
 
     return [
-        DataFile(_absolute(folder, path), rows, first, None if last is None else last + _PRECISION)
-        for path, rows, first, last in zip(
+        DataFile(_absolute(folder, path), rows, first, last and last + _PRECISION, size_bytes)
+        for path, rows, first, last, size_bytes in zip(
             column("path"),
             column("num_records"),
             map(time_of, column(f"min.{time}")),
             map(time_of, column(f"max.{time}")),
+            column("size_bytes"),
             strict=True,
         )
     ]

@@ -30,7 +30,7 @@ from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import FACTS, TABLES
 from quotaflow.udfs.engine.connections import connect
-from quotaflow.udfs.engine.database import dataset, files_sql
+from quotaflow.udfs.engine.database import dataset, files_sql, quoted_name
 from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class LocalDatabase:
         chosen = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
         is_stored = chosen.store and paths
         rows = self._objects(name, chosen, cursor) if is_stored else files_sql(chosen)
-        columns = ", ".join(_quoted(column.name) for column in schema)
+        columns = ", ".join(quoted_name(column.name) for column in schema)
         return f"SELECT {columns} FROM {rows}"
 
     def _objects(self, name: str, files: Files, cursor: duckdb.DuckDBPyConnection | None) -> str:
@@ -222,7 +222,7 @@ class LocalDatabase:
         else:
             relation = f"objects of {name}"
             self._datasets[relation] = dataset(files)
-        return _quoted(relation)
+        return quoted_name(relation)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor that sees all relations: what Python registers is known to one cursor alone."""
@@ -234,10 +234,6 @@ class LocalDatabase:
 
 def _is_below(path: str, root: str) -> bool:
     return path.startswith(f"{root}/") and ".." not in path.split("/")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _with_declared(live: pa.Schema, declared: pa.Schema) -> pa.Schema:

@@ -144,6 +144,46 @@ def append_files(
         warehouse.write(_named(rows.write.format("delta").mode("append"), app), table.name)
 
 
+def rewrite(
+    warehouse: Warehouse,
+    table: Table,
+    file: Mapping[str, Any],
+    removed: Mapping[str, int],
+    partition: Mapping[str, str | None],
+) -> bool:
+    """Put a file (a row of `table_files.FILE`) in the place of others that have the same rows.
+
+    `removed` are their paths in the table and their bytes. False, and no commit, if the table lacks
+    one of them by now, or delta-rs does not write it. Raises JobError if the commit fails.
+    """
+    from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415  as above
+
+    with _one_writer(warehouse, table) as live:
+        if live is None or not set(removed) <= set(_paths(live)):
+            return False
+        at, stats = time.time_ns() // 1_000_000, file["stats"]
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(file["path"], file["size_bytes"], partition, at, False, stats),
+            *(
+                RemoveAction(path, False, at, size=size, partition_values=dict(partition))
+                for path, size in removed.items()
+            ),
+        ]
+        with folder_tables.as_job_error(table.name):
+            folder_tables.drop_checksum(warehouse.place, table.name)
+            live.create_write_transaction(
+                actions, "append", live.schema(), partition_by=list(partition) or None
+            )
+    return True
+
+
+def _paths(live: "DeltaTable") -> list[str]:
+    """The paths of the table's files, as its log has them."""
+    stream: Any = live.get_add_actions()
+    paths: list[str] = pa.RecordBatchReader.from_stream(stream).read_all()["path"].to_pylist()
+    return paths
+
+
 def _named(writer: "DataFrameWriter", app: AppId | None) -> "DataFrameWriter":
     if app is None:
         return writer

@@ -159,7 +159,7 @@ def files_sql(files: Files) -> str:
     types = {field.name: sql_type(field.type) for field in files.schema}
     if not files.paths:
         columns = ", ".join(
-            f"CAST(NULL AS {kind}) AS {_name(name)}" for name, kind in types.items()
+            f"CAST(NULL AS {kind}) AS {quoted_name(name)}" for name, kind in types.items()
         )
         return f"(SELECT {columns} WHERE false)"
     in_paths = {name: types.pop(name) for name in _columns_in(files) if name in types}
@@ -186,7 +186,8 @@ def sql_type(kind: pa.DataType) -> str:
     if pa.types.is_map(kind):
         return f"MAP({sql_type(kind.key_type)}, {sql_type(kind.item_type)})"
     if pa.types.is_struct(kind):
-        return f"STRUCT({', '.join(f'{_name(each.name)} {sql_type(each.type)}' for each in kind)})"
+        fields = (f"{quoted_name(each.name)} {sql_type(each.type)}" for each in kind)
+        return f"STRUCT({', '.join(fields)})"
     if pa.types.is_timestamp(kind):
         return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
     if pa.types.is_decimal(kind):
@@ -194,7 +195,8 @@ def sql_type(kind: pa.DataType) -> str:
     return _TYPES[str(kind)]
 
 
-def _name(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """A name of a column or relation in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
