@@ -29,15 +29,17 @@ TABLES = (
     "clients_without_telemetry",
 )
 
-STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off")
+STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off", "refused")
 """States of client instances (client_coverage)."""
 _OF_USERS = internal.not_in("client_coverage")
 _ENDED = (
     "SELECT principal, client_id, state, CAST(count(*) AS BIGINT) AS instances, "
+    "max(refused_error_code) AS refused_error_code, max(refused_bytes) AS refused_bytes, "
     "CAST(sum(missing_pushes) AS BIGINT) AS missing_pushes, max(last_seen) AS last_seen, "
     "min(client_instance_id) AS client_instance_id FROM client_coverage "
     "WHERE {of_cluster} AND {is_client} AND {in_day:first_seen:last_seen} "
-    "AND state IN ('cut_off', 'vanished', 'never_pushed') GROUP BY principal, client_id, state "
+    "AND state IN ('cut_off', 'refused', 'vanished', 'never_pushed') "
+    "GROUP BY principal, client_id, state "
     "ORDER BY state, principal, client_id LIMIT {limit}"
 )
 _REJECTED = (
@@ -95,7 +97,7 @@ EVENTS = Question(
 SILENT = Question(
     "SELECT * FROM client_coverage WHERE {of_cluster} AND {is_client} "
     f"AND {{in_day:first_seen:last_seen}} AND {_OF_USERS} "
-    "AND (state IN ('vanished', 'cut_off', 'never_pushed') OR missing_share > 0.05)",
+    "AND (state IN ('vanished', 'cut_off', 'refused', 'never_pushed') OR missing_share > 0.05)",
     "state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id",
 )
 """Instances that fell silent, were cut off, or lack pushes."""
@@ -168,10 +170,12 @@ PUSH_REFUSED = RowProblem(
     action=lambda _: "`quotaflow show telemetry_rejections` has the errors.",
 )
 PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
+_TOO_LARGE = 118
 _STATES = {
     "cut_off": "stopped for good, because a broker refused its push as invalid",
     "vanished": "ended without a last push",
     "never_pushed": "requested a subscription and never pushed",
+    "refused": "pushed, and brokers refused it each time",
 }
 
 
@@ -231,7 +235,21 @@ def _ended(row: Row) -> Finding:
             f"{counted(row['missing_pushes'] or 0, 'push is', 'pushes are')} missing)."
         ),
         problem=CUT_OFF if is_cut_off else None,
-        next_step="restart the client: it pushes nothing until then" if is_cut_off else None,
+        next_step=_step_of_ended(row),
         evidence_table="client_coverage",
         evidence=row,
+    )
+
+
+def _step_of_ended(row: Row) -> str | None:
+    if row["state"] == "cut_off":
+        return "restart the client: it pushes nothing until then"
+    if row["state"] != "refused":
+        return None
+    if row["refused_error_code"] != _TOO_LARGE:
+        return "see telemetry_rejections, and docs/telemetry.md for what each error means"
+    size = "its pushes" if row["refused_bytes"] is None else texts.size(row["refused_bytes"])
+    return (
+        f"raise telemetry.max.bytes of the brokers above {size}, or let its subscription name "
+        "fewer metrics: a client does not make its pushes smaller by itself"
     )

@@ -30,12 +30,16 @@
 --   last_seen TIMESTAMP: last push or subscription request
 --   state STRING: terminated (sent its last push), cut_off (a broker answered 35
 --     UNSUPPORTED_VERSION, 42 INVALID_REQUEST or 87 INVALID_RECORD, after which clients stop),
+--     refused (each push was refused, or each since one that came more than 1.5 intervals ago),
 --     vanished (silent for more than 1.5 intervals), never_pushed (requested its subscription, then
 --     silent for as long), or active
 --   subscription_requests BIGINT: subscription requests (GetTelemetrySubscriptions)
 --   push_interval_ms INT: push interval of its last subscription, in ms
 --   accepted_pushes BIGINT: pushes that a broker accepted
 --   rejected_pushes BIGINT: pushes that a broker rejected
+--   refused_error_code INT: error of its last rejected push; null: none was rejected, or it is not
+--     known
+--   refused_bytes BIGINT: size of its largest rejected push on the wire; null: not known
 --   expected_pushes BIGINT: accepted_pushes + missing_pushes
 --   missing_pushes BIGINT: pushes that were due and did not come
 --   missing_share DOUBLE: missing_pushes / expected_pushes, 0 to 1; null: none was expected
@@ -92,6 +96,17 @@ instances AS (
         sum(CASE WHEN is_push = 0 THEN 1 ELSE 0 END) AS subscription_requests,
         sum(CASE WHEN is_push = 1 AND accepted THEN 1 ELSE 0 END) AS accepted_pushes,
         sum(CASE WHEN is_push = 1 AND NOT accepted THEN 1 ELSE 0 END) AS rejected_pushes,
+        max(CASE WHEN is_push = 1 AND NOT accepted THEN event_time END) AS last_refused,
+        max(
+            CASE
+                WHEN is_push = 1 AND NOT accepted
+                    THEN struct(event_time AS at, error_code AS code)
+            END
+        ).code AS refused_error_code,
+        max(CASE WHEN is_push = 1 AND NOT accepted THEN wire_bytes END) AS refused_bytes,
+        -- After 89 THROTTLING_QUOTA_EXCEEDED and 117 UNKNOWN_SUBSCRIPTION_ID a client soon tries again.
+        count(CASE WHEN is_push = 1 AND NOT accepted AND error_code IN (89, 117) THEN 1 END)
+            AS retried_pushes,
         sum(missing_before) AS missing_within
     FROM gaps
     GROUP BY cluster_id, client_instance_id
@@ -104,6 +119,15 @@ ended AS (
         terminated IS NULL AND refused IS NOT NULL
             AND (last_push IS NULL OR last_push < refused) AS is_cut_off,
         last_push IS NULL AND (kept_since IS NULL OR first_seen >= kept_since) AS has_never_pushed,
+        last_refused IS NOT NULL
+            AND (rejected_pushes > retried_pushes OR rejected_pushes > 2)
+            AND (
+                last_push IS NULL
+                OR (
+                    last_refused > last_push
+                    AND unix_millis(as_of) - unix_millis(last_push) > push_interval_ms * 1.5
+                )
+            ) AS is_refused,
         unix_millis(as_of) - unix_millis(last_seen) AS silent_ms
     FROM instances
     INNER JOIN newest ON instances.cluster_id = newest.cluster_id
@@ -136,6 +160,17 @@ counted AS (
             WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NOT NULL
                 AND due_at_end > 1.5
                 THEN CAST(floor(due_at_end) AS BIGINT)
+            -- Of a client that none was ever accepted of, each refused one was due.
+            WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NULL AND is_refused
+                THEN least(
+                    rejected_pushes,
+                    CAST(
+                        floor(
+                            (unix_millis(last_seen) - unix_millis(first_seen))
+                            / nullif(subscribed_interval_ms, 0)
+                        ) AS BIGINT
+                    )
+                )
             ELSE 0
         END AS missing_pushes
     FROM silent
@@ -154,6 +189,7 @@ SELECT
     CASE
         WHEN is_terminated THEN 'terminated'
         WHEN is_cut_off THEN 'cut_off'
+        WHEN is_refused AND (last_push IS NULL OR silent_ms <= push_interval_ms * 1.5) THEN 'refused'
         WHEN silent_ms <= push_interval_ms * 1.5 THEN 'active'
         WHEN has_never_pushed THEN 'never_pushed'
         WHEN push_interval_ms IS NOT NULL THEN 'vanished'
@@ -163,6 +199,8 @@ SELECT
     push_interval_ms,
     accepted_pushes,
     rejected_pushes,
+    refused_error_code,
+    refused_bytes,
     accepted_pushes + missing_pushes AS expected_pushes,
     missing_pushes,
     CASE

@@ -14,7 +14,7 @@
 --     client_address
 --   is_push: 1: a push; 0: an answer to GetTelemetrySubscriptions
 --   accepted: the broker took the push, or answered without an error
---   from unique_pushes: error_code, terminating, subscription_id
+--   from unique_pushes: error_code, terminating, subscription_id, wire_bytes
 --   push_interval_ms: interval that this contact names, in ms; null: none
 --   interval_ms: interval at this contact, in ms; null: none was ever named
 --   is_subscribed: the subscription at this contact names metrics
@@ -37,6 +37,7 @@ WITH contacts AS (
         error_code,
         terminating,
         subscription_id,
+        wire_bytes,
         push_interval_ms,
         CAST(NULL AS BOOLEAN) AS names_metrics
     FROM unique_pushes
@@ -56,6 +57,7 @@ WITH contacts AS (
         error_code,
         FALSE AS terminating,
         subscription_id,
+        CAST(NULL AS BIGINT) AS wire_bytes,
         CASE WHEN error_code = 0 THEN push_interval_ms END AS push_interval_ms,
         CASE
             WHEN error_code = 0 THEN requested_metrics IS NULL OR cardinality(requested_metrics) > 0
@@ -121,6 +123,7 @@ SELECT
     error_code,
     terminating,
     subscription_id,
+    wire_bytes,
     push_interval_ms,
     interval_ms,
     is_subscribed,

@@ -98,6 +98,46 @@ def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
         ("active", 10, 0, 1, 0, 0),
     ),
     (
+        "each push was too large",
+        [requested(0), *(rejected(n * 10, 118) for n in range(1, 20))],
+        ("refused", 10, 0, 19, 19, 19),
+    ),
+    (
+        "throttled each time",
+        [requested(0), *(rejected(n * 10, 89) for n in range(1, 20))],
+        ("refused", 10, 0, 19, 19, 19),
+    ),
+    (
+        "refused since the first one",
+        [requested(0), push(10), *(rejected(n * 10, 118) for n in range(2, 6))],
+        ("refused", 10, 1, 4, 5, 4),
+    ),
+    (
+        "refused once since",
+        [requested(0), push(10), rejected(20, 118)],
+        ("active", 10, 1, 1, 1, 0),
+    ),
+    (
+        "refused, and then accepted",
+        [requested(0), rejected(10, 118), rejected(20, 118), push(30)],
+        ("active", 10, 1, 2, 1, 0),
+    ),
+    (
+        "refused, and then silent",
+        [requested(0), rejected(10, 118), rejected(20, 118), another(500)],
+        ("refused", 10, 0, 2, 2, 2),
+    ),
+    (
+        "accepted, refused, and then silent",
+        [requested(0), push(10), rejected(20, 118), another(500)],
+        ("vanished", 10, 1, 1, 8, 7),
+    ),
+    (
+        "refused, and then cut off",
+        [requested(0), rejected(10, 118), rejected(20, 87)],
+        ("cut_off", 10, 0, 2, 0, 0),
+    ),
+    (
         "asked and never heard of again",
         [requested(0), another(500)],
         ("never_pushed", 10, 0, 0, 0, 0),
@@ -286,3 +326,17 @@ def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first() -> None:
     content = {"telemetry_pushes": pushes, "telemetry_subscriptions": [requested(0)]}
     contacts = view("telemetry_contacts WHERE is_push = 1 ORDER BY error_code", content)
     assert picked(contacts, "error_code", "previous_push") == [(0, None), (89, at(10))]
+
+
+def test_a_refused_client_has_the_error_and_the_size() -> None:
+    (client,) = covered(
+        [
+            requested(0),
+            rejected(10, 118, wire_bytes=1_100_000),
+            rejected(20, 118, wire_bytes=1_300_000),
+            rejected(30, 118, wire_bytes=1_200_000),
+        ]
+    )
+    assert picked([client], "state", "refused_error_code", "refused_bytes") == [
+        ("refused", 118, 1_300_000)
+    ]
