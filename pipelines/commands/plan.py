@@ -1,6 +1,8 @@
 """The command plan: the config changes that results propose."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +10,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml
-from quotaflow.pipelines.feedback.planning import plan_text, planning
+from quotaflow.pipelines.feedback.planning import plan_text, planning, strimzi, terraform
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
@@ -22,7 +24,27 @@ CHANGES_WAITING = 3
 Save = Annotated[
     bool, typer.Option("--save", help="Save it in the table plans; apply takes its id.")
 ]
-Jikkou = Annotated[bool, typer.Option("--jikkou", help="Client quotas as Jikkou's YAML.")]
+
+
+class Format(StrEnum):
+    """What a plan is printed as, beside its own text."""
+
+    KAFKA_CONFIGS = "kafka-configs"
+    STRIMZI = "strimzi"
+    JIKKOU = "jikkou"
+    TERRAFORM = "terraform"
+    JSON = "json"
+
+
+As = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        help="Command lines of kafka-configs, patches of Strimzi's KafkaUser, Jikkou's YAML, "
+        "Terraform's kafka_quota, or JSON.",
+    ),
+]
+Jikkou = Annotated[bool, typer.Option("--jikkou", hidden=True, help="As --format jikkou.")]
 
 ExitZero = Annotated[
     bool, typer.Option("--exit-zero", help="Exit code 0 even if changes wait, for schedulers.")
@@ -37,6 +59,7 @@ def register(app: typer.Typer) -> None:
 def show_plan(
     *,
     save: Save = False,
+    as_format: As = None,
     jikkou: Jikkou = False,
     exit_zero: ExitZero = False,
     conf: options.ConfFile = None,
@@ -53,8 +76,11 @@ def show_plan(
 
     Example: quotaflow plan --save --exit-zero
     """
-    if jikkou and layout != Layout():
-        raise ConfigError("--jikkou is a format of its own: leave out --json, --csv and the like")
+    chosen = Format.JIKKOU if jikkou else as_format
+    if chosen is not None and layout != Layout():
+        raise ConfigError(f"{chosen} is a format of its own: leave out --json, --csv and the like")
+    if chosen is Format.JSON:
+        layout = Layout(as_json=True)
     opened = context.from_conf(options.conf_of_tables(conf, overrides))
     now = datetime.now(UTC)
     with progress.shown("computing what should change"):
@@ -63,8 +89,8 @@ def show_plan(
         _save(opened, plan, now)
     if layout != Layout():
         output.write(plan_text.plan_objects(plan), plan_text.PLAN_COLUMNS, layout)
-    elif jikkou:
-        output.lines(jikkou_yaml.documents(plan))
+    elif chosen is not None:
+        output.lines(_rendered(plan, chosen, opened))
     else:
         output.lines(plan_text.plan_lines(plan))
         output.lines(plan.fragments)
@@ -73,6 +99,17 @@ def show_plan(
     if plan.changes:
         output.note(plan_text.pending_line(plan) + " " + _next(plan, save=save))
         raise typer.Exit(0 if exit_zero else CHANGES_WAITING)
+
+
+def _rendered(plan: "Plan", chosen: Format, opened: "Context") -> Iterable[str]:
+    if chosen is Format.KAFKA_CONFIGS:
+        return dict.fromkeys(change.command for change in plan.changes if change.command)
+    if chosen is Format.STRIMZI:
+        of_users = [change for change in plan.changes if strimzi.is_concerned(change)]
+        return [*plan.fragments, *strimzi.fragments(of_users, opened.plans.plan.strimzi_api)]
+    if chosen is Format.TERRAFORM:
+        return terraform.blocks(plan)
+    return jikkou_yaml.documents(plan)
 
 
 def _save(opened: "Context", plan: "Plan", now: datetime) -> None:

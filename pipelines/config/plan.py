@@ -102,6 +102,10 @@ class PlanSection(Section):
     """Kinds of other programs (`other_config_managers`) that plans tolerate;
     docs/applying.md#what-a-plan-never-does lists the kinds.
     """
+    strimzi_api: Literal["v1", "v1beta2"] = "v1"
+    """Version of Strimzi's API in what a plan prints for the User Operator: v1 since Strimzi 0.49,
+    v1beta2 for older ones.
+    """
     operators: list[Principal] = Field(default_factory=list)
     """Principals of people, as Kafka prints them: they never count as a program, even if they alter
     many entities in a day.

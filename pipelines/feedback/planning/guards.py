@@ -104,6 +104,7 @@ class PlanPolicy:
     blast_radius: BlastRadius | None = None
     halt: Halt | None = None
     user_operator: str | None = None
+    strimzi_api: str = "v1"
     lease_s: int = 3_600
     cooldown: timedelta = timedelta(0)
     max_step_factor: float = 2.0

@@ -79,7 +79,8 @@ def plan(
         unhalted = Plan(tuple(planned), tuple(blocked))
         return halt.halted_plan(unhalted, bounds.halt, bounds, connection, ledger)
     kept, over = blast_radius.within(planned, bounds.blast_radius, ledger, now)
-    return Plan(tuple(kept), (*blocked, *over), fragments=tuple(strimzi.fragments(left)))
+    fragments = tuple(strimzi.fragments(left, bounds.strimzi_api))
+    return Plan(tuple(kept), (*blocked, *over), fragments=fragments)
 
 
 def _concerning(desired: Iterable[DesiredConfig], ledger: Ledger) -> Iterator[DesiredConfig]:

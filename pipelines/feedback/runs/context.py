@@ -98,6 +98,7 @@ def _policy(conf: Conf) -> PlanPolicy:
         settle=timedelta(seconds=conf.results.settle_s),
         cluster_id=conf.kafka.cluster_id,
         max_subscriptions=section.max_subscriptions,
+        strimzi_api=section.strimzi_api,
         max_input_age=timedelta(seconds=section.max_input_age_s),
         lease_s=section.lease_s,
         cooldown=timedelta(seconds=section.cooldown_s),
