@@ -16,9 +16,10 @@ from quotaflow.schemas.tables.catalog import TABLES
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def this_minute() -> datetime:
-    """The current time without seconds, so that tests which need it have the same rows."""
-    return datetime.now(UTC).replace(second=0, microsecond=0)
+def recent_time() -> datetime:
+    """A time of the last five minutes, and the same in them: tests that need it have equal rows."""
+    now = datetime.now(UTC)
+    return now.replace(minute=now.minute // 5 * 5, second=0, microsecond=0)
 
 
 Fill = Callable[[str, list[dict[str, Any]]], None]

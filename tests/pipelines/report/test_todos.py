@@ -25,7 +25,7 @@ from ...rows import (
     setting,
     used,
 )
-from ...schemas.views.limit_rows import offenders
+from ...schemas.views.limit_rows import offenders, offending_now
 from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers
 from .pages import NOW, PROGRESS, progress, scope
 
@@ -103,8 +103,7 @@ def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
 
 def test_the_report_shows_the_changes_that_a_plan_makes(warehouse: Warehouse) -> None:
     now = datetime.now(UTC)
-    content = offenders(("User:mallory", "User:broker"), now - timedelta(minutes=30))
-    make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(now)})
+    make_tables_and_answers(warehouse, offending_now("mallory", "broker"))
     of_report = scope(warehouse, now=now, since=now - timedelta(days=1), until=now)
     made = planning.make(context.of_plans(of_report.conf), of_report.reader, now)
     section = plan.section(of_report)

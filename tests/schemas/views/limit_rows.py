@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from ...delta_tables import NOON, violation
-from ...rows import Row, active, minute_of, row, setting, use
+from ...delta_tables import NOON, recent_time, violation
+from ...rows import Row, active, fresh, minute_of, row, setting, use
 from .view_tables import Tables, assert_outcomes
 
 ADDRESS, OFFENDER = "10.0.0.5", "User:erin"
@@ -131,6 +131,16 @@ def offenders(principals: Iterable[str], when: datetime) -> Tables:
         "active_producers": [active(0, 1)],
         "settings": [setting(name, value) for name, value in stored.items()],
     }
+
+
+def offending_now(*users: str) -> Tables:
+    """The same half an hour ago, with current facts and a current snapshot: old ones block a plan.
+
+    The least tables of which a plan changes the quotas of these users.
+    """
+    now = recent_time()
+    content = offenders([f"User:{user}" for user in users], now - timedelta(minutes=30))
+    return content | {"pipeline_progress": fresh(now)}
 
 
 Outcomes = dict[tuple[str, str | None], dict[str, Tables]]

@@ -1,7 +1,7 @@
 """A plan without some of its inputs: which are missing, and the plan of the rest."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -17,9 +17,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
-from ....delta_tables import this_minute
-from ....rows import fresh
-from ....schemas.views.limit_rows import offenders
+from ....schemas.views.limit_rows import offending_now
 from ....schemas.views.view_tables import make_tables_and_answers
 
 ALERTS = {"metric_alerts", "current_configs"}
@@ -103,8 +101,7 @@ def test_every_answer_of_a_plan_has_evidence() -> None:
 def test_without_telemetry_the_rest_is_planned(
     warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = offenders(["User:mallory"], this_minute() - timedelta(minutes=30))
-    make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(this_minute())})
+    make_tables_and_answers(warehouse, offending_now("mallory"))
     ids = config.ProducerIdsSection(default_quota_per_s=1.0)
     conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
     whole = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,9 +15,8 @@ from quotaflow.pipelines.feedback.ledger.ledger import RELEASED
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ....delta_tables import this_minute
-from ....rows import fresh, limited
-from ....schemas.views.limit_rows import offenders
+from ....rows import limited
+from ....schemas.views.limit_rows import offending_now
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..fake_configs import DictConfigs, desired, forged
 
@@ -33,10 +32,7 @@ class Operator:
         self.configs = DictConfigs()
 
     def seen(self, *users: str, **tables: Any) -> None:
-        now = this_minute()
-        content = offenders([f"User:{user}" for user in users], now - timedelta(minutes=30))
-        content |= {"pipeline_progress": fresh(now)} | tables
-        make_tables_and_answers(self.warehouse, content)
+        make_tables_and_answers(self.warehouse, offending_now(*users) | tables)
 
     def run(self, *words: str) -> tuple[int, str]:
         ways = [f"warehouse.path={self.warehouse.conf.folder}", "plan.canary=false"]

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,9 +26,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.control import CONFIG_CHANGES
 
 from ....cases import cases
-from ....delta_tables import this_minute
-from ....rows import fresh
-from ....schemas.views.limit_rows import offenders
+from ....schemas.views.limit_rows import offending_now
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..delta_scene import Folder, Opened, apply, changes, ledger
 from ..fake_configs import DictConfigs, ListJournal, applying
@@ -150,9 +148,7 @@ class Failing(DictConfigs):
 def test_nothing_is_written_to_the_cluster_that_cannot_be_recorded(
     conf: Conf, opened: Opened, folder: Folder, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
-    now = this_minute()
-    content = offenders(["User:mallory"], now - timedelta(minutes=30))
-    make_tables_and_answers(Warehouse(conf.warehouse), content | {"pipeline_progress": fresh(now)})
+    make_tables_and_answers(Warehouse(conf.warehouse), offending_now("mallory"))
     words = ["apply", "--yes", "--set", f"warehouse.path={conf.warehouse.folder}"]
     words += ["--set", "producer_ids.default_quota_per_s=1"]
     configs = Failing(after="refusal", then=getattr(folder, how))
