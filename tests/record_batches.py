@@ -1,6 +1,6 @@
 """Records of a topic as Arrow, and lines read from them, for tests without Spark."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -52,6 +52,16 @@ def record_batch(
 def _parser(ingest: str, brokers: tuple[int, ...]) -> LineParser:
     options = IngestSection.model_validate_json(ingest).line_options
     return LineParser(replace(options, brokers=brokers))
+
+
+def parsed_cases(
+    records: Mapping[str, bytes | None], ingest: IngestSection | None = None, **given: Any
+) -> dict[str, dict[str, Any]]:
+    """The row of each case, whose record is one line: to plan the parser costs more than to run it.
+
+    What is `given` is of all records, or of each.
+    """
+    return dict(zip(records, parsed(records.values(), ingest, **given), strict=True))
 
 
 def parsed(

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -37,10 +39,10 @@ EXAMPLES = {
 OUTSIDE = PARTS_OF_NAMES | OF_KAFKA | OF_OTHERS | EXAMPLES
 
 
-def modules(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules(folder: str) -> list[tuple[Path, ast.Module]]:
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def docstrings(tree: ast.Module) -> dict[int, str]:
@@ -117,7 +119,7 @@ def names() -> set[str]:
     every = {path.name for folder in (*CODE, "tests") for path in (ROOT / folder).rglob("*.py")}
     every |= {path.stem for path in SQL} | {name.removesuffix(".py") for name in every}
     every |= {path.name for path in ROOT.iterdir()}
-    for _, tree in modules(*CODE):
+    for _, tree in chain.from_iterable(map(modules, CODE)):
         every |= {*named(tree), *strings(tree)}
     for _, tree in modules("tests"):
         every |= {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef)}
@@ -137,14 +139,14 @@ PAGES = [*(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "READM
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """Each text that people read, with where it is."""
-    for page in PAGES:
-        yield page.name, page.read_text(encoding="utf-8")
-    for path, sql in SQL.items():
-        yield path.name, comments_of(sql)
-    for path, tree in modules("pipelines", "udfs", "schemas"):
-        yield path.name, "\n".join(docstrings(tree).values())
+@cache
+def quoted_identifiers() -> set[tuple[str, str]]:
+    """The identifiers of each text that people read, with where it is."""
+    texts = [(page.name, page.read_text(encoding="utf-8")) for page in PAGES]
+    texts += [(path.name, comments_of(sql)) for path, sql in SQL.items()]
+    documented = chain.from_iterable(map(modules, ("pipelines", "udfs", "schemas")))
+    texts += [(path.name, "\n".join(docstrings(tree).values())) for path, tree in documented]
+    return {(where, identifier) for where, text in texts for identifier in identifiers(text)}
 
 
 def identifiers(text: str) -> set[str]:
@@ -162,12 +164,7 @@ def is_named(identifier: str, names: set[str]) -> bool:
 
 
 def test_each_identifier_in_backticks_is_there(names: set[str]) -> None:
-    missing = {
-        f"{where}: {identifier}"
-        for where, text in texts()
-        for identifier in identifiers(text)
-        if not is_named(identifier, names)
-    }
+    missing = [pair for pair in quoted_identifiers() if not is_named(pair[1], names)]
     assert sorted(missing) == []
 
 
@@ -178,5 +175,4 @@ def test_what_is_gone_is_noticed(names: set[str]) -> None:
 
 
 def test_each_outside_term_is_named_by_some_text() -> None:
-    used = {identifier for _, text in texts() for identifier in identifiers(text)}
-    assert used >= OUTSIDE
+    assert {identifier for _, identifier in quoted_identifiers()} >= OUTSIDE

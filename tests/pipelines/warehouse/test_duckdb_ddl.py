@@ -11,7 +11,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...command_line import Command
 from ...schemas.views.filled_views import FILLED
-from ...schemas.views.view_tables import make_tables_and_answers
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 
 def printed(command: Command, *words: str) -> str:
@@ -20,8 +20,7 @@ def printed(command: Command, *words: str) -> str:
 
 
 def pasted(text: str, warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
-    """A DuckDB that has run the text. Its extension delta is not installed: a macro is for it."""
-    make_tables_and_answers(warehouse, FILLED)
+    """A DuckDB that has run the text over all tables, with a macro for its extension delta."""
     connection = duckdb.connect()
     for name in TABLES:
         rows = pa.table(DeltaTable(warehouse.folder(name)).to_pyarrow_table())
@@ -42,6 +41,7 @@ def test_all_of_it_makes_every_table_and_view_with_its_meaning(
     command: Command, warehouse: Warehouse
 ) -> None:
     text = printed(command)
+    make_tables_and_answers(warehouse, FILLED)
     assert "delta_scan('/data/it''s/requests')" in text
     connection = pasted(text, warehouse)
     for name in views.load():
@@ -58,6 +58,7 @@ def test_all_of_it_makes_every_table_and_view_with_its_meaning(
 
 def test_one_table_is_enough_to_be_read(command: Command, warehouse: Warehouse) -> None:
     text = printed(command, "quota_usage")
+    make_tables(warehouse, {"quota_usage": FILLED["quota_usage"]})
     assert "CREATE OR REPLACE VIEW requests" not in text
     assert pasted(text, warehouse).execute("SELECT count(*) FROM quota_usage").fetchall() != [(0,)]
 

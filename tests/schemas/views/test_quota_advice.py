@@ -6,9 +6,8 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import CONFIGS
 
-from ...cases import cases
 from ...rows import Row, altered, at, fetched, quota, row, setting
-from .view_tables import Picked, Tables, assert_outcomes, assert_shown, picked, view
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, view
 
 ADVICE = ("user", "advice", "recommended", "windows", "throttled_windows", "over_windows")
 
@@ -42,8 +41,7 @@ OF_TIME = {"quota_type": "request_percentage"}
 BY_TIME = {"throttled_by": "request_percentage"}
 
 
-@cases(
-    ("windows", "expected"),
+OF_WINDOWS: list[tuple[str, list[Row], Picked]] = [
     ("what is used, and a quarter", in_windows(10, used(0, 100e3)), [("set", 125e3, 10, 0, 0)]),
     (
         "a peak of one window in two hundred does not count",
@@ -132,10 +130,15 @@ BY_TIME = {"throttled_by": "request_percentage"}
         [used(-8 * 86_400, 9e6), used(0, 100e3)],
         [("set", 125e3, 1, 0, 0)],
     ),
-)
-def test_quota_advice(windows: list[Row], expected: Picked) -> None:
-    actual = view("quota_advice ORDER BY quota_type", {"quota_usage": windows})
-    assert picked(actual, *ADVICE) == [("alice", *of_kind) for of_kind in expected]
+]
+
+
+def test_quota_advice() -> None:
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: ({"quota_usage": windows}, [("alice", *of_kind) for of_kind in expected])
+        for case, windows, expected in OF_WINDOWS
+    }
+    assert_shown(shown, "quota_advice ORDER BY quota_type", *ADVICE)
 
 
 def advised(usage: list[Row], **quotas: Any) -> list[Row]:
@@ -167,19 +170,16 @@ def is_number(values: object) -> TypeGuard[NumberValue]:
     return isinstance(values, NumberValue)
 
 
-def proposed_users(usage: list[Row], advised_users: str = "*") -> list[str]:
+def asking(usage: list[Row], advised_users: str = "*") -> Tables:
     settings = [setting("quotas.advised_users", advised_users)]
     own = [quota(0, "producer_byte_rate", 200.0, user="alice")]
-    content = {"quota_usage": usage, "settings": settings, "client_quotas": own}
-    proposals = view("quota_proposals", content)
-    return [row["entity_name"] for row in proposals]
+    return {"quota_usage": usage, "settings": settings, "client_quotas": own}
 
 
 CERTIFIED = {"principal": "User:CN=a,O=b"}
 
 
-@cases(
-    ("advised", "others", "proposed"),
+NAMED: list[tuple[str, str, Row, list[str]]] = [
     ("nobody is named", "", {}, []),
     ("named", "bob\nalice", {}, ["alice"]),
     ("all", "*", {}, ["alice"]),
@@ -191,13 +191,18 @@ CERTIFIED = {"principal": "User:CN=a,O=b"}
     ("a part of one", "CN=a", CERTIFIED, []),
     ("a name like two", "a\nb", {"principal": "User:a\nb"}, []),
     ("all, also certificates", "*", CERTIFIED, ["CN=a,O=b"]),
-)
-def test_only_what_conf_names_is_asked_for(advised: str, others: Row, proposed: list[str]) -> None:
-    assert proposed_users([used(0, 100.0, **others)], advised) == proposed
+]
 
 
-@cases(
-    ("windows", "proposed"),
+def test_only_what_conf_names_is_asked_for() -> None:
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: (asking([used(0, 100.0, **others)], advised), [(user,) for user in proposed])
+        for case, advised, others, proposed in NAMED
+    }
+    assert_shown(shown, "quota_proposals", "entity_name")
+
+
+OF_CLIENT_IDS: list[tuple[str, list[Row], list[str]]] = [
     (
         "one of its client ids, at another broker, has a quota that this would undo",
         [used(0, 9.0, broker_id=2, quota_level=7, quota=10.0), used(0, 100.0, client_id="b")],
@@ -214,9 +219,15 @@ def test_only_what_conf_names_is_asked_for(advised: str, others: Row, proposed: 
         ["alice"],
     ),
     ("its own was taken off", [limited(0, 100.0, 200.0), used(11, 100.0)], ["alice"]),
-)
-def test_no_quota_of_client_ids_is_replaced(windows: list[Row], proposed: list[str]) -> None:
-    assert proposed_users(windows) == proposed
+]
+
+
+def test_no_quota_of_client_ids_is_replaced() -> None:
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: (asking(windows), [(user,) for user in proposed])
+        for case, windows, proposed in OF_CLIENT_IDS
+    }
+    assert_shown(shown, "quota_proposals", "entity_name")
 
 
 US = setting("excluded.User:alice", "own")
@@ -252,8 +263,7 @@ UNLIMITED = float(2**63 - 1)
 """Long.MAX, the usual way to say so."""
 
 
-@cases(
-    ("current", "windows", "proposed"),
+CURRENT_QUOTAS: list[tuple[str, list[float], list[Row], Picked]] = [
     ("none is set: asked for", [], [], [("65536", None, False)]),
     (
         "raised a day after it was set",
@@ -275,17 +285,22 @@ UNLIMITED = float(2**63 - 1)
         [limited(99, 9.0, UNLIMITED)],
         [("9223372036854775808", "9223372036854775808", True)],
     ),
-)
-def test_a_quota_that_fits_is_asked_for_as_it_stands(
-    current: list[float], windows: list[Row], proposed: Picked
-) -> None:
-    content = {
-        "settings": [setting("quotas.advised_users", "alice")],
-        "quota_usage": [*in_windows(10, used(0, 100.0)), *windows],
-        "client_quotas": [quota(-86_300, PRODUCED, value, user="alice") for value in current],
+]
+
+
+def test_a_quota_that_fits_is_asked_for_as_it_stands() -> None:
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: (
+            {
+                "settings": [setting("quotas.advised_users", "alice")],
+                "quota_usage": [*in_windows(10, used(0, 100.0)), *windows],
+                "client_quotas": [quota(-86_300, PRODUCED, n, user="alice") for n in current],
+            },
+            proposed,
+        )
+        for case, current, windows, proposed in CURRENT_QUOTAS
     }
-    actual = view("desired_configs", content)
-    assert picked(actual, "config_value", "prior_value", "renew_only") == proposed
+    assert_shown(shown, "desired_configs", "config_value", "prior_value", "renew_only")
 
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1_000.0)

@@ -125,7 +125,7 @@ def test_a_quota_is_raised_once_a_day(
     has_plan: Callable[[timedelta], bool], quota_at_end: float
 ) -> None:
     loop = Loop(more_settings=[CAPACITY])
-    for nth in range(12):
+    for nth in range(10):
         loop.cycle(NOON + nth * EVERY, has_plan=has_plan(nth * EVERY))
     assert loop.raises == [pytest.approx(NOON, abs=timedelta(seconds=1))]
     assert loop.current == quota_at_end

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Cells = Counter[tuple[str, ...]]
 _FILTERED = 3
-_ONE_OF = 8
+_ONE_OF = 24
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,23 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 @pytest.fixture(scope="module")
 def reader(filled: Warehouse) -> Reader:
     return Reader(filled)
+
+
+@cache
+def in_memory_tables() -> MemoryTables:
+    tables = MemoryTables()
+    make_tables(tables, FILLED)
+    return tables
+
+
+VIEWS = pytest.mark.parametrize(
+    "name",
+    [
+        # Of most views only make faults runs these queries.
+        pytest.param(name, marks=[] if number % _ONE_OF == 0 else pytest.mark.faults)
+        for number, name in enumerate(views.load())
+    ],
+)
 
 
 def shapes(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, Cells]]:
@@ -91,14 +109,7 @@ def cells_of(rows: list[dict[str, Any]]) -> Cells:
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        # Of most views only make faults runs these queries.
-        pytest.param(name, marks=[] if number % _ONE_OF == 0 else pytest.mark.faults)
-        for number, name in enumerate(views.load())
-    ],
-)
+@VIEWS
 def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) -> None:
     rows = list(values.rows(reader.query(f"SELECT * FROM {name}")))
     assert rows != []
@@ -106,17 +117,14 @@ def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) 
         assert cells_of(list(values.rows(reader.query(in_duckdb(sql))))) == expected, sql
 
 
-def test_tables_in_memory_give_the_same_rows(reader: Reader) -> None:
-    tables = MemoryTables()
-    make_tables(tables, FILLED)
-
-    for name in views.load():
-        sql = f"SELECT * FROM {name}"
-        in_memory = tables.read(sql)
-        in_folder = reader.query(sql).read_all()
-        assert in_memory.schema.names == in_folder.schema.names
-        of_both = (values.rows(table.to_batches()) for table in (in_memory, in_folder))
-        assert len({frozenset(Counter(map(_cell, rows)).items()) for rows in of_both}) == 1, name
+@VIEWS
+def test_tables_in_memory_give_the_same_rows(reader: Reader, name: str) -> None:
+    sql = f"SELECT * FROM {name}"
+    in_memory = in_memory_tables().read(sql)
+    in_folder = reader.query(sql).read_all()
+    assert in_memory.schema.names == in_folder.schema.names
+    of_both = (values.rows(table.to_batches()) for table in (in_memory, in_folder))
+    assert len({frozenset(Counter(map(_cell, rows)).items()) for rows in of_both}) == 1
 
 
 @pytest.mark.spark

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from ...cases import cases
 from ...rows import INSTANCE, LONG_AGO, Row, alert, at, config, push
-from .view_tables import picked, signals, view
+from .view_tables import Tables, by_case, picked, signals, view
 
 ID = "vl7CCx68Qw29SsxmLSK4Xg"
 ASK = {"subscribe_metrics": "a.,b.", "subscribe_interval_ms": 10_000, "bound": 5e3, "metric": "a.x"}
@@ -23,17 +25,38 @@ def opened(client_instance_id: str | None = ID, **others: Any) -> Row:
     return alert(200, "opened") | key | ASK | others
 
 
-def desired(**content: list[Row]) -> list[Row]:
-    return view("desired_configs ORDER BY entity_name, config_key", content)
+LEASE = "quotaflow-troubleshoot-x-until-9"
+DESIRED: dict[str, Tables] = {
+    "an open alert": {"metric_alert_events": [opened()], "telemetry_subscriptions": [live()]},
+    "alerts of one rule": {
+        "metric_alert_events": [
+            opened("b", unit="ms"),
+            opened("a", unit="ms"),
+            opened("a", unit="ms", alert_id="another series"),
+        ],
+        "telemetry_subscriptions": [live("a"), live("b")],
+    },
+    "the end of the alerts": {
+        "configs": [
+            config(0, "metrics", "a.", entity_name=NAME),
+            *(config(0, "metrics", "b.", entity_name=name) for name in ("theirs", LEASE)),
+        ]
+    },
+    "a part is there already": {
+        "metric_alert_events": [opened()],
+        "telemetry_subscriptions": [live()],
+        "configs": [config(0, "interval.ms", "10000", entity_name=NAME)],
+    },
+}
 
 
-def proposals(events: list[Row], clients: list[Row], pushes: Iterable[Row] = ()) -> list[Row]:
-    content = {"metric_alert_events": events, "telemetry_subscriptions": clients}
-    return view("subscription_proposals", content | {"telemetry_pushes": [*pushes]})
+@pytest.fixture(scope="module")
+def desired() -> dict[str, list[Row]]:
+    return by_case(DESIRED, "SELECT * FROM desired_configs ORDER BY entity_name, config_key")
 
 
-def test_an_open_alert_asks_its_client_for_more() -> None:
-    actual = desired(metric_alert_events=[opened()], telemetry_subscriptions=[live()])
+def test_an_open_alert_asks_its_client_for_more(desired: dict[str, list[Row]]) -> None:
+    actual = desired["an open alert"]
     assert picked(actual, "entity_type", "entity_name", "config_key", "config_value") == [
         ("client-metrics", NAME, "interval.ms", "10000"),
         ("client-metrics", NAME, "match", f"client_instance_id={ID}"),
@@ -43,21 +66,35 @@ def test_an_open_alert_asks_its_client_for_more() -> None:
     assert {row["since"] for row in actual} == {opened()["event_time"]}
 
 
-def test_alerts_of_one_rule_share_one_subscription() -> None:
-    actual = desired(
-        metric_alert_events=[
-            opened("b", unit="ms"),
-            opened("a", unit="ms"),
-            opened("a", unit="ms", alert_id="another series"),
-        ],
-        telemetry_subscriptions=[live("a"), live("b")],
-    )
-    assert actual[1]["config_value"] == "client_instance_id=a|b"
+def test_alerts_of_one_rule_share_one_subscription(desired: dict[str, list[Row]]) -> None:
+    match = desired["alerts of one rule"][1]
+    assert match["config_value"] == "client_instance_id=a|b"
     names = ("reason_code", "reason_detail", "subject")
-    assert picked(actual[1:2], *names) == [("alert_open", "slow", "a.x")]
+    assert picked([match], *names) == [("alert_open", "slow", "a.x")]
     numbers = {"clients": 2, "omitted_clients": 0, "pushes_per_s": 0.2, "wire_bytes_per_s": None}
-    assert signals(actual[1]) == {"bound": 5e3} | numbers
-    assert actual[1]["evidence"][0]["unit"] == "ms"
+    assert signals(match) == {"bound": 5e3} | numbers
+    assert match["evidence"][0]["unit"] == "ms"
+
+
+def test_the_end_of_the_alerts_takes_the_subscription_back(desired: dict[str, list[Row]]) -> None:
+    names = ("entity_name", "config_key", "config_value", "prior_value")
+    assert picked(desired["the end of the alerts"], *names) == [
+        (NAME, "metrics", None, "a."),
+        (LEASE, "metrics", None, "b."),
+    ]
+
+
+def test_what_is_there_already_is_the_prior_value(desired: dict[str, list[Row]]) -> None:
+    assert picked(desired["a part is there already"], "config_key", "prior_value") == [
+        ("interval.ms", "10000"),
+        ("match", None),
+        ("metrics", None),
+    ]
+
+
+def proposals(events: list[Row], clients: list[Row], pushes: Iterable[Row] = ()) -> list[Row]:
+    content = {"metric_alert_events": events, "telemetry_subscriptions": clients}
+    return view("subscription_proposals", content | {"telemetry_pushes": [*pushes]})
 
 
 def test_a_subscription_is_forecast_before_it_is_written() -> None:
@@ -81,28 +118,6 @@ def test_a_subscription_is_forecast_before_it_is_written() -> None:
 )
 def test_nothing_is_asked_of(event: Row, client: Row) -> None:
     assert proposals([event], [client]) == []
-
-
-def test_the_end_of_the_alerts_takes_the_subscription_back() -> None:
-    existing = [config(0, key, value, entity_name=NAME) for key, value in (("metrics", "a."),)]
-    lease = "quotaflow-troubleshoot-x-until-9"
-    others = [config(0, "metrics", "b.", entity_name=name) for name in ("theirs", lease)]
-    actual = desired(configs=existing + others)
-    names = ("entity_name", "config_key", "config_value", "prior_value")
-    assert picked(actual, *names) == [(NAME, "metrics", None, "a."), (lease, "metrics", None, "b.")]
-
-
-def test_what_stands_already_is_the_prior_value() -> None:
-    actual = desired(
-        metric_alert_events=[opened()],
-        telemetry_subscriptions=[live()],
-        configs=[config(0, "interval.ms", "10000", entity_name=NAME)],
-    )
-    assert picked(actual, "config_key", "prior_value") == [
-        ("interval.ms", "10000"),
-        ("match", None),
-        ("metrics", None),
-    ]
 
 
 def test_a_config_holds_from_snapshot_to_snapshot() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from ...cases import cases
 from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW, produced
-from .view_tables import Picked, Tables, picked, signals, view
+from .view_tables import Picked, Tables, assert_shown, picked, signals, view
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
 MANAGED = setting("replication.manage", "true")
@@ -26,15 +26,17 @@ def reading(partition: int, **others: Any) -> Row:
     return unlisted(partition=partition, **follower | others)
 
 
+PROPOSALS = "throttled_replica_proposals"
+
+
 def proposals(throttles: list[Row], **content: list[Row]) -> list[Row]:
     return view(
-        "throttled_replica_proposals ORDER BY entity_name, config_key",
+        f"{PROPOSALS} ORDER BY entity_name, config_key",
         {"settings": [MANAGED]} | content | {"replication_throttles": throttles},
     )
 
 
-@cases(
-    ("throttles", "expected"),
+NAMED: list[tuple[str, list[Row], Picked]] = [
     ("beside what the list names", [throttled(NOW), unlisted()], [(LEADERS, "0:1,1:1", "0:1")]),
     ("there is no list yet", [unlisted()], [(LEADERS, "1:1", None)]),
     (
@@ -49,11 +51,17 @@ def proposals(throttles: list[Row], **content: list[Row]) -> list[Row]:
     ("the rate was taken away since", [unlisted(is_configured=False)], []),
     ("nobody told of its lists", [unlisted(listed=None, reason="list_unknown")], []),
     ("nothing is added to *", [throttled(NOW, listed="wildcard"), unlisted()], []),
-)
-def test_what_a_list_is_to_name(throttles: list[Row], expected: Picked) -> None:
-    actual = proposals(throttles)
-    assert picked(actual, "config_key", "config_value", "prior_value") == expected
-    assert {row["blocked_reason"] for row in actual} <= {None}
+]
+
+
+def test_what_a_list_is_to_name() -> None:
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: ({"settings": [MANAGED], "replication_throttles": throttles}, expected)
+        for case, throttles, expected in NAMED
+    }
+    columns = ("config_key", "config_value", "prior_value")
+    actual = assert_shown(shown, f"{PROPOSALS} ORDER BY entity_name, config_key", *columns)
+    assert {row["blocked_reason"] for rows in actual.values() for row in rows} == {None}
 
 
 def test_it_says_since_when_and_why() -> None:
@@ -98,19 +106,19 @@ def test_what_is_blocked_and_why(
     assert signals(row)["written_bytes_per_s"] == (2e6 if row["renew_only"] else None)
 
 
-@cases(
-    ("more", "expected"),
+GROWN: list[tuple[str, list[Row], tuple[Any, ...]]] = [
     ("what it names came long ago: left over", [], (None, "0:1")),
     ("it is to grow: not left over", [unlisted()], ("0:1,1:1", "0:1")),
-)
-def test_a_list_that_is_to_grow_is_not_left_over(
-    more: list[Row], expected: tuple[Any, ...]
-) -> None:
+]
+
+
+def test_a_list_that_is_to_grow_is_not_left_over() -> None:
     old = throttled(NOW, list_set_by="User:us", **IDLE)
     change = altered(1, LEADERS, "0:1", principal="User:us")
     tables = {"settings": [MANAGED, BY_US], "config_alterations": [change]}
-    (row,) = view(
-        "desired_configs WHERE entity_type = 'topic'",
-        tables | {"replication_throttles": [old, *more]},
-    )
-    assert (row["config_value"], row["prior_value"]) == expected
+    shown: dict[str, tuple[Tables, Picked]] = {
+        case: (tables | {"replication_throttles": [old, *more]}, [expected])
+        for case, more, expected in GROWN
+    }
+    of_topics = "desired_configs WHERE entity_type = 'topic'"
+    assert_shown(shown, of_topics, "config_value", "prior_value")

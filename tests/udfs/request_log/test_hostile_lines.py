@@ -230,34 +230,20 @@ def test_a_line_that_makes_the_reader_fail_is_named_and_the_others_are_read(
         assert_is_alone(rows[offset], offset)
 
 
-@pytest.mark.parametrize(
-    ("value", "number", "is_doubtful"),
-    [
-        (5, 5, False),
-        ("5", 5, False),
-        (" 5 ", 5, False),
-        (5.0, 5, False),
-        ("5.0", 5, False),
-        (-1, -1, False),
-        (5.5, None, True),
-        ("5.5", None, True),
-        (True, None, True),
-        ("", None, True),
-        ("five", None, True),
-        ([5], None, True),
-        (10**20, None, True),
-        (None, None, False),
-    ],
-)
-def test_a_number_is_that_integer_or_null_and_counted(
-    value: Any, number: int | None, is_doubtful: bool
-) -> None:
-    (row,) = parsed([encoded(replaced(GOOD, ("request", "maxBytes"), value))])
-    assert (row["max_bytes"], row["unreadable_numbers"], row["reason"]) == (
-        number,
-        is_doubtful,
-        None,
-    )
+READ_AS: list[tuple[Any, int | None, bool]] = [
+    *((5, 5, False), ("5", 5, False), (" 5 ", 5, False), (5.0, 5, False), ("5.0", 5, False)),
+    *((-1, -1, False), (5.5, None, True), ("5.5", None, True), (True, None, True)),
+    *(("", None, True), ("five", None, True), ([5], None, True), (10**20, None, True)),
+    (None, None, False),
+]
+
+
+def test_a_number_is_that_integer_or_null_and_counted() -> None:
+    values = [encoded(replaced(GOOD, ("request", "maxBytes"), value)) for value, *_ in READ_AS]
+    rows = parsed(values)
+    names = ("max_bytes", "unreadable_numbers")
+    read = [tuple(row[name] for name in names) for row in rows if row["reason"] is None]
+    assert [(case[0], *each) for case, each in zip(READ_AS, read, strict=True)] == READ_AS
 
 
 # What a line says in numbers, by its path; of the lists one element.

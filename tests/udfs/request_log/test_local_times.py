@@ -15,7 +15,7 @@ import pytest
 from quotaflow.pipelines.config import IngestSection
 
 from ...cases import cases
-from ...record_batches import parsed
+from ...record_batches import parsed, parsed_cases
 from .test_wrappers import LINE
 
 BERLIN = IngestSection(time_zone="Europe/Berlin")
@@ -29,8 +29,7 @@ def line(local: str) -> bytes:
     return f"[{local}] DEBUG Completed request:{LINE} (kafka.request.logger)".encode()
 
 
-@cases(
-    ("recorded", "instant", "is_ambiguous"),
+TWICE = [
     ("just after the first", FIRST + timedelta(seconds=0.5), FIRST, False),
     ("later, before the second", FIRST + timedelta(minutes=58), FIRST, False),
     ("a clock that is ahead", FIRST - timedelta(seconds=59), FIRST, False),
@@ -39,12 +38,15 @@ def line(local: str) -> bytes:
     ("an hour after it", SECOND + timedelta(hours=1), SECOND, False),
     ("later: either", SECOND + timedelta(hours=1, seconds=1), SECOND, True),
     ("a record without a time", None, FIRST, True),
-)
-def test_a_time_that_comes_twice_is_the_instant_nearest_before_its_record(
-    recorded: datetime | None, instant: datetime, is_ambiguous: bool
-) -> None:
-    (row,) = parsed([line(NIGHT)], BERLIN, time=recorded)
-    assert tuple(row[name] for name in COLUMNS) == (instant, instant, is_ambiguous, False)
+]
+
+
+def test_a_time_that_comes_twice_is_the_instant_nearest_before_its_record() -> None:
+    recorded = [at for _, at, *_ in TWICE]
+    rows = parsed_cases({case: line(NIGHT) for case, *_ in TWICE}, BERLIN, time=recorded)
+    assert [(case, *(row[name] for name in COLUMNS)) for case, row in rows.items()] == [
+        (case, instant, instant, is_ambiguous, False) for case, _, instant, is_ambiguous in TWICE
+    ]
 
 
 def test_a_broker_far_ahead_of_its_record_is_bounded_as_at_any_time() -> None:
@@ -54,15 +56,16 @@ def test_a_broker_far_ahead_of_its_record_is_bounded_as_at_any_time() -> None:
     assert (row["event_time"], row["stated_time"]) == (bound, FIRST)
 
 
-@pytest.mark.parametrize("recorded", [None, SECOND + timedelta(hours=9)])
-@pytest.mark.parametrize("instant", [FIRST, SECOND])
-def test_a_shipper_s_time_decides_where_the_record_s_cannot(
-    recorded: datetime | None, instant: datetime
-) -> None:
-    read_at = (instant + timedelta(seconds=2)).isoformat()
-    value = json.dumps({"@timestamp": read_at, "message": line(NIGHT).decode()}).encode()
-    (row,) = parsed([value], BERLIN, time=recorded)
-    assert tuple(row[name] for name in COLUMNS) == (instant, instant, False, False)
+def test_a_shipper_s_time_decides_where_the_record_s_cannot() -> None:
+    read_at = {each: (each + timedelta(seconds=2)).isoformat() for each in (FIRST, SECOND)}
+    values = [
+        json.dumps({"@timestamp": text, "message": line(NIGHT).decode()}).encode()
+        for text in read_at.values()
+    ]
+    rows = parsed(values * 2, BERLIN, time=[None] * 2 + [SECOND + timedelta(hours=9)] * 2)
+    assert [tuple(row[name] for name in COLUMNS) for row in rows] == [
+        (instant, instant, False, False) for instant in (*read_at, *read_at)
+    ]
 
 
 def test_a_record_s_time_counts_more_than_a_shipper_s() -> None:

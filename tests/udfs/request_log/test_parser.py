@@ -10,8 +10,7 @@ import pytest
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.schemas import events
 
-from ...cases import cases
-from ...record_batches import RECORD_TIME, parsed
+from ...record_batches import RECORD_TIME, parsed, parsed_cases
 from ...rows import Row
 
 SEVEN = {"broker_id": "7"}
@@ -123,8 +122,7 @@ def assert_produce(row: Row, request: dict[str, Any]) -> None:
 ENVELOPE = {"ts": 1_795_226_400_000, "broker": 3, "r": line()}
 
 
-@cases(
-    ("text", "broker_id"),
+FORMS = [
     ("the envelope names its broker", encoded(ENVELOPE), 3),
     ("a shipper may reorder the envelope", encoded({"broker": 3, "r": line(), "ts": 1}), 3),
     ("a bare line takes the record's header", encoded(line()), 7),
@@ -135,10 +133,13 @@ ENVELOPE = {"ts": 1_795_226_400_000, "broker": 3, "r": line()}
         + b" (kafka.request.logger)\n",
         7,
     ),
-)
-def test_all_three_forms_are_read(text: bytes, broker_id: int) -> None:
-    (row,) = parsed([text], headers=SEVEN)
-    assert (row["reason"], row["api"], row["broker_id"]) == (None, "METADATA", broker_id)
+]
+
+
+def test_all_three_forms_are_read() -> None:
+    rows = parsed_cases({case: text for case, text, _ in FORMS}, headers=SEVEN)
+    seen = [(case, row["reason"], row["api"], row["broker_id"]) for case, row in rows.items()]
+    assert seen == [(case, None, "METADATA", broker_id) for case, _, broker_id in FORMS]
 
 
 def test_the_key_names_the_broker_when_no_header_does() -> None:
@@ -146,52 +147,52 @@ def test_the_key_names_the_broker_when_no_header_does() -> None:
     assert row["broker_id"] == 9
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        pytest.param(None, "empty_line", id="no value"),
-        pytest.param(b"", "empty_line", id="empty value"),
-        pytest.param(b'{"ts":1,"broker":1,"r":{"isFor', "not_json", id="truncated"),
-        pytest.param(encoded(ENVELOPE) * 2, "not_json", id="two in one line"),
-        pytest.param(encoded(line()) * 2, "not_json", id="two bare ones in one line"),
-        pytest.param(encoded(ENVELOPE) + b',"a":1}}', "not_json", id="the end of another behind"),
-        pytest.param(encoded(ENVELOPE) + b" }", "not_json", id="a bracket too many"),
-        pytest.param(
-            encoded(line(api="FETCH")).replace(b'"FETCH"', b'"FETCH\0'),
-            "not_json",
-            id="a lost quote",
-        ),
-        pytest.param(b"hello", "not_json", id="plain text"),
-        pytest.param(b"\xff\xfe\x00", "not_json", id="not UTF-8"),
-        pytest.param(b'{"level":"INFO"}', "not_a_request_line", id="JSON of another shape"),
-        pytest.param(b"[1,2]", "not_json", id="an array"),
-        pytest.param(b'{"r":' * 5_000 + b"1" + b"}" * 5_000, "not_json", id="deep nesting"),
-        pytest.param(
-            encoded(line(api="FETCH", request={"topics": "all"})),
+UNREAD: list[tuple[str, bytes | None, str]] = [
+    ("no value", None, "empty_line"),
+    ("empty value", b"", "empty_line"),
+    ("truncated", b'{"ts":1,"broker":1,"r":{"isFor', "not_json"),
+    ("two in one line", encoded(ENVELOPE) * 2, "not_json"),
+    ("two bare ones in one line", encoded(line()) * 2, "not_json"),
+    ("the end of another behind", encoded(ENVELOPE) + b',"a":1}}', "not_json"),
+    ("a bracket too many", encoded(ENVELOPE) + b" }", "not_json"),
+    ("a lost quote", encoded(line(api="FETCH")).replace(b'"FETCH"', b'"FETCH\0'), "not_json"),
+    ("plain text", b"hello", "not_json"),
+    ("not UTF-8", b"\xff\xfe\x00", "not_json"),
+    ("JSON of another shape", b'{"level":"INFO"}', "not_a_request_line"),
+    ("an array", b"[1,2]", "not_json"),
+    (
+        "FETCH whose topics are no list",
+        encoded(line(api="FETCH", request={"topics": "all"})),
+        "unexpected_shape",
+    ),
+    *(
+        (
+            f"a throttle of {ms} ms",
+            encoded(line(localTimeMs=1.5, throttleTimeMs=ms)),
             "unexpected_shape",
-            id="FETCH whose topics are no list",
-        ),
-        *(
-            pytest.param(
-                encoded(line(localTimeMs=1.5, throttleTimeMs=ms)),
-                "unexpected_shape",
-                id=f"a throttle of {ms} ms",
-            )
-            for ms in (1e300, -1e300, float("nan"), float("inf"))
-        ),
-        pytest.param(
-            encoded(line("PRODUCE", request={"topicData": [produced(2**62)]})),
-            "unexpected_shape",
-            id="records of exabytes",
-        ),
-        pytest.param(encoded(line() | {"x": "y" * 2_000}), "line_too_long", id="over the bound"),
-    ],
-)
-def test_what_is_no_request_line_has_a_reason(text: bytes, reason: str) -> None:
-    (row,) = parsed(
-        [text], IngestSection(max_line_bytes=40_000 if b'"r":{"r"' in (text or b"") else 1_500)
-    )
-    assert row["reason"] == reason
+        )
+        for ms in (1e300, -1e300, float("nan"), float("inf"))
+    ),
+    (
+        "records of exabytes",
+        encoded(line("PRODUCE", request={"topicData": [produced(2**62)]})),
+        "unexpected_shape",
+    ),
+    ("over the bound", encoded(line() | {"x": "y" * 2_000}), "line_too_long"),
+]
+
+
+def test_what_is_no_request_line_has_a_reason() -> None:
+    values = {case: text for case, text, _ in UNREAD}
+    rows = parsed_cases(values, IngestSection(max_line_bytes=1_500))
+    assert {case: row["reason"] for case, row in rows.items()} == {
+        case: reason for case, _, reason in UNREAD
+    }
+
+
+def test_deep_nesting_is_no_json() -> None:
+    (row,) = parsed([b'{"r":' * 5_000 + b"1" + b"}" * 5_000])
+    assert row["reason"] == "not_json"
 
 
 RAFT = {"topicId": events.RAFT_TOPIC_ID}
@@ -200,8 +201,7 @@ AT_CONTROLLER = {"listener": "CONTROLLER"}
 SHIPPER = {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-shipper"}}
 
 
-@cases(
-    ("given", "left_out"),
+LEFT_OUT = [
     ("the controller's copy", {"isForwarded": True}, "forwarded_copy"),
     ("a raft request", {"api": "VOTE"} | AT_CONTROLLER, "raft"),
     ("a raft request that a client sends a broker", {"api": "VOTE"}, None),
@@ -215,10 +215,14 @@ SHIPPER = {"requestHeader": line()["requestHeader"] | {"clientId": "quotaflow-sh
     ("our own shipper", SHIPPER | {"principal": "User:shipper"}, "own_shipper"),
     ("somebody who calls itself our shipper", SHIPPER, None),
     ("other requests of that listener stay", {"listener": "CONTROLLER"}, None),
-)
-def test_what_is_left_out_says_why(given: dict[str, Any], left_out: str) -> None:
-    (row,) = parsed([encoded(line(**given))])
-    assert (row["reason"], row["left_out"]) == (None, left_out)
+]
+
+
+def test_what_is_left_out_says_why() -> None:
+    rows = parsed_cases({case: encoded(line(**given)) for case, given, _ in LEFT_OUT})
+    assert [(case, row["reason"], row["left_out"]) for case, row in rows.items()] == [
+        (case, None, left_out) for case, _, left_out in LEFT_OUT
+    ]
 
 
 def test_unknown_apis_and_versions_keep_header_and_timings() -> None:
@@ -247,11 +251,13 @@ def test_a_line_that_a_broker_sampled_has_its_weight_also_where_ingest_samples_a
     assert [row["weight"] for row in parsed(texts)] == [10.0, 1.0]
 
 
-@pytest.mark.parametrize("weight", ["0", "-3", "1001", "2.5", '"x"', "null", "1e400"])
-def test_a_weight_that_cannot_be_right_counts_as_one_and_is_doubtful(weight: str) -> None:
+def test_a_weight_that_cannot_be_right_counts_as_one_and_is_doubtful() -> None:
     text = encoded({"ts": 1, "weight": "WEIGHT", "r": line()})
-    (row,) = parsed([text.replace(b'"WEIGHT"', weight.encode())])
-    assert (row["weight"], row["unreadable_numbers"]) == (1.0, weight != "null")
+    weights = ("0", "-3", "1001", "2.5", '"x"', "null", "1e400")
+    rows = parsed_cases({each: text.replace(b'"WEIGHT"', each.encode()) for each in weights})
+    assert {each: (row["weight"], row["unreadable_numbers"]) for each, row in rows.items()} == {
+        each: (1.0, each != "null") for each in weights
+    }
 
 
 def test_a_sampled_line_stands_for_those_left_out_and_is_the_same_one_each_time() -> None:
@@ -343,8 +349,7 @@ def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
     assert seen == [(0, True, False, None), (1, True, True, None), (2, False, True, 9)]
 
 
-@cases(
-    ("api", "request_", "response", "producer"),
+PRODUCERS = [
     (
         "handed out",
         "INIT_PRODUCER_ID",
@@ -374,16 +379,23 @@ def test_a_response_may_hold_partitions_its_request_did_not_list() -> None:
         ("t", 7, 2),
     ),
     ("acks 0", "PRODUCE", {"acks": 0, "topicData": []}, None, (None, None, None)),
-)
-def test_producer_ids(
-    api: str, request_: Any, response: Any, producer: tuple[Any, Any, Any]
-) -> None:
-    (row,) = parsed([encoded(line(api=api, request=request_, response=response))])
-    assert (row["transactional_id"], row["producer_id"], row["producer_epoch"]) == producer
+]
 
 
-@cases(
-    ("connection_id", "client"),
+def test_producer_ids() -> None:
+    rows = parsed_cases(
+        {
+            case: encoded(line(api=api, request=request, response=response))
+            for case, api, request, response, _ in PRODUCERS
+        }
+    )
+    names = ("transactional_id", "producer_id", "producer_epoch")
+    assert [(case, tuple(row[name] for name in names)) for case, row in rows.items()] == [
+        (case, producer) for case, *_, producer in PRODUCERS
+    ]
+
+
+CONNECTIONS = [
     ("Kafka 4", "127.0.0.1:9092-10.1.2.3:51666-0-2", "10.1.2.3:51666"),
     ("Kafka 3", "127.0.0.1:9092-10.1.2.3:51666-2", "10.1.2.3:51666"),
     ("IPv6", "0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:1:51000-3-4", "0:0:0:0:0:0:0:1:51000"),
@@ -393,7 +405,10 @@ def test_producer_ids(
         "fe80:0:0:0:1:2:3:4%br-lan:9092-fe80:0:0:0:5:6:7:8%br-1a2b:53412-0-7",
         "fe80:0:0:0:5:6:7:8%br-1a2b:53412",
     ),
-)
-def test_a_connection_id_names_the_client_in_every_release(connection_id: str, client: str) -> None:
-    (row,) = parsed([encoded(line(connection=connection_id))])
-    assert f"{row['client_address']}:{row['client_port']}" == client
+]
+
+
+def test_a_connection_id_names_the_client_in_every_release() -> None:
+    rows = parsed_cases({case: encoded(line(connection=id_)) for case, id_, _ in CONNECTIONS})
+    clients = {case: f"{row['client_address']}:{row['client_port']}" for case, row in rows.items()}
+    assert clients == {case: client for case, _, client in CONNECTIONS}

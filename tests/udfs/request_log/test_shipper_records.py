@@ -14,17 +14,14 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from quotaflow.pipelines.config import IngestSection
 from quotaflow.udfs.request_log.wrappers import MOST_LINES
 
-from ...cases import cases
-from ...record_batches import parsed
+from ...record_batches import parsed, parsed_cases
 from .test_hostile_lines import GOOD
-from .test_wrappers import AT, ISO, LINE, MS, STOCK, S
+from .test_wrappers import AT, BROKERS, ISO, LINE, MS, STOCK, S, assert_read
 
 COMPLETED = f"Completed request:{LINE}"
 ENVELOPE = {"ts": MS, "broker": 7, "r": GOOD}
 OTHER = "[2026-11-20 10:00:00,123] INFO started (kafka.server.KafkaServer)"
 LOGGER = "kafka.request.logger"
-BROKERS = (1, 3, 5, 6, 7, 9)
-"""Brokers that a snapshot has."""
 RFC3164 = "<15>Nov 20 10:00:00 kafka-3 kafka[4711]: "
 LOG4J_INSTANT = {"epochSecond": S, "nanoOfSecond": 134_000_000}
 POD = {"pod_name": "prod-kafka-3", "namespace_name": "kafka", "host": "worker-9"}
@@ -59,8 +56,7 @@ def as_value(node: Any) -> dict[str, Any]:
     return {kind[type(node)]: str(node) if type(node) is int else node}
 
 
-@cases(
-    ("form", "broker_id", "record"),
+RECORDS = [
     ("logstash of log4j2", "logstash", 3,
      {"@timestamp": ISO, "@version": "1", "message": COMPLETED, "logger_name": LOGGER,
       "source_host": "kafka-3"}),
@@ -124,18 +120,17 @@ def as_value(node: Any) -> dict[str, Any]:
      {"schema": {"type": "string"}, "payload": json.dumps(ENVELOPE)}),
     ("a list", "Datadog", None, [{"message": STOCK, "ddsource": "kafka", "timestamp": MS}]),
     ("a string", "JSON string", 7, json.dumps(ENVELOPE)),
-)  # fmt: skip
-def test_a_record_is_read_with_its_time_its_broker_and_a_name(
-    record: Any, form: str, broker_id: int | None
-) -> None:
-    (row,) = parsed([json.dumps(record).encode()], brokers=BROKERS)
-    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
-    assert (row["form"], row["broker_id"]) == (f"wrapped ({form})", broker_id)
-    assert row["implausible_time"] is False
+]  # fmt: skip
 
 
-@cases(
-    ("broker_id", "text"),
+def test_a_record_is_read_with_its_time_its_broker_and_a_name() -> None:
+    rows = assert_read({case: json.dumps(record) for case, *_, record in RECORDS})
+    assert [(case, row["form"], row["broker_id"]) for case, row in rows.items()] == [
+        (case, f"wrapped ({form})", broker_id) for case, form, broker_id, _ in RECORDS
+    ]
+
+
+BEHIND = [
     ("our layout in CRI", 7, f"{ISO} stdout F {json.dumps(ENVELOPE)}"),
     ("a bare line in syslog", 3, f"{ISO} kafka-3 kafka: {json.dumps(GOOD)}"),
     ("in RFC 5424", 3, f"<15>1 {ISO} kafka-3 kafka 1 - - {LINE}"),
@@ -149,13 +144,14 @@ def test_a_record_is_read_with_its_time_its_broker_and_a_name(
      json.dumps({"log": json.dumps({"message": json.dumps(ENVELOPE), "@timestamp": "x"})})),
     ("a time behind the request", None, f"{LINE[:-1]},\"time\":\"{ISO}\"}}"),
     ("a byte order mark and CRLF", 7, f"\ufeff{json.dumps(ENVELOPE)}\r\n"),
-)  # fmt: skip
-def test_a_line_is_read_behind_what_a_runtime_or_syslog_writes(
-    text: str, broker_id: int | None
-) -> None:
-    (row,) = parsed([text.encode()], brokers=BROKERS)
-    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
-    assert row["broker_id"] == broker_id
+]  # fmt: skip
+
+
+def test_a_line_is_read_behind_what_a_runtime_or_syslog_writes() -> None:
+    rows = assert_read({case: text for case, _, text in BEHIND})
+    assert [(case, row["broker_id"]) for case, row in rows.items()] == [
+        (case, broker_id) for case, broker_id, _ in BEHIND
+    ]
 
 
 def test_utf_16_is_read() -> None:
@@ -239,10 +235,8 @@ VARIANTS = [
 ]  # fmt: skip
 
 
-@cases("text", *VARIANTS)
-def test_options_of_shippers_change_nothing(text: str) -> None:
-    (row,) = parsed([text.encode()])
-    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+def test_options_of_shippers_change_nothing() -> None:
+    assert_read(dict(VARIANTS))
 
 
 def test_header_and_key_name_the_broker_before_a_wrapper_does() -> None:
@@ -265,8 +259,7 @@ DOCKER_CURE = (
 TORN = "raise the shipper's limit of a line, and let it join parts that a runtime split"
 
 
-@cases(
-    ("reason", "detail", "text"),
+UNREAD = [
     ("CRI, a part", "not_json", CRI_CURE, f"{ISO} stdout P {STOCK[:300]}"),
     ("CRI, the rest", "not_json", CRI_CURE, f"{ISO} stdout F {STOCK[300:]}"),
     ("CRI, another log", "not_a_request_line", None, f"{ISO} stdout F {OTHER}"),
@@ -291,12 +284,14 @@ TORN = "raise the shipper's limit of a line, and let it join parts that a runtim
     ("an unknown layout", "not_json", CRI_CURE, f"{ISO} stdout F [x] {LINE}"),
     ("no string", "not_json", None, '"' * 3),
     ("nested lists", "not_json", "nested too deeply", "[" * 9_000),
-)  # fmt: skip
-def test_what_is_not_read_names_the_wrapper_and_the_cure(
-    text: str, reason: str, detail: str | None
-) -> None:
-    (row,) = parsed([text.encode()])
-    assert (row["reason"], row["detail"]) == (reason, detail)
+]  # fmt: skip
+
+
+def test_what_is_not_read_names_the_wrapper_and_the_cure() -> None:
+    rows = parsed_cases({case: text.encode() for case, *_, text in UNREAD})
+    assert [(case, row["reason"], row["detail"]) for case, row in rows.items()] == [
+        (case, reason, detail) for case, reason, detail, _ in UNREAD
+    ]
 
 
 def test_compressed_values_are_named() -> None:
@@ -324,32 +319,34 @@ def test_records_of_a_real_collector_are_read(
     assert all(row["stated_time"].year == 2026 for row in rows)
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        pytest.param({"instant": {"epochSecond": int("9" * 4_299)}, "message": COMPLETED}, id="s"),
-        pytest.param({"instant": {"epochSecond": "9" * 9_999}, "message": COMPLETED}, id="text"),
-        pytest.param(otlp(STOCK, {"intValue": "9" * 9_999}), id="an integer of OTLP"),
-        pytest.param(otlp(STOCK, {"intValue": "--5"}, {"bytesValue": "?"}), id="odd values"),
-        pytest.param({"logEvents": [None, 7, [], {"message": STOCK}]}, id="odd events"),
-        *(
-            pytest.param([{"log": STOCK, **odd}, ENVELOPE], id=f"half a surrogate pair: {[*odd]}")
-            for odd in (
-                {"kubernetes": {"pod_name": "\ud800"}},
-                {"fields": {"broker_id": "\ud800"}},
-                {"host": {"name": "\ud800"}},
-                {"@timestamp": "\ud800"},
-                {"logger": "\ud800"},
-            )
-        ),
-        pytest.param([{"\ud800": STOCK}, {"message": STOCK}], id="half a pair as a field"),
-        pytest.param({"ddtags": 7, "tags": [None, ":"], "host": [], "log": STOCK}, id="odd tags"),
-    ],
-)
+ODD_RECORDS: list[Any] = [
+    {"instant": {"epochSecond": int("9" * 4_299)}, "message": COMPLETED},
+    {"instant": {"epochSecond": "9" * 9_999}, "message": COMPLETED},
+    otlp(STOCK, {"intValue": "9" * 9_999}),
+    otlp(STOCK, {"intValue": "--5"}, {"bytesValue": "?"}),
+    {"logEvents": [None, 7, [], {"message": STOCK}]},
+    # Half a surrogate pair, as a value and as a name.
+    *(
+        [{"log": STOCK, **odd}, ENVELOPE]
+        for odd in (
+            {"kubernetes": {"pod_name": "\ud800"}},
+            {"fields": {"broker_id": "\ud800"}},
+            {"host": {"name": "\ud800"}},
+            {"@timestamp": "\ud800"},
+            {"logger": "\ud800"},
+        )
+    ),
+    [{"\ud800": STOCK}, {"message": STOCK}],
+    {"ddtags": 7, "tags": [None, ":"], "host": [], "log": STOCK},
+]
+
+
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_odd_values_of_a_wrapper_cost_no_line_beside_it(record: Any, zone: str | None) -> None:
-    values = [json.dumps(record).encode(), json.dumps(ENVELOPE).encode()]
+def test_odd_values_of_a_wrapper_cost_no_line_beside_it(zone: str | None) -> None:
+    values = [json.dumps(each).encode() for odd in ODD_RECORDS for each in (odd, ENVELOPE)]
     rows = parsed(values, IngestSection(time_zone=zone))
-    assert {row["principal"] for row in rows if row["reason"] is None} == {"User:alice"}
-    assert [row["broker_id"] for row in rows if row["source_offset"] == 1] == [7]
-    assert any(row["reason"] is None for row in rows if row["source_offset"] == 0)
+    read = [row for row in rows if row["reason"] is None]
+    assert {row["principal"] for row in read} == {"User:alice"}
+    assert {row["source_offset"] for row in read} == {*range(len(values))}
+    beside = [row["broker_id"] for row in rows if row["source_offset"] % 2]
+    assert beside == [7] * len(ODD_RECORDS)

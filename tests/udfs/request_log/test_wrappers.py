@@ -1,6 +1,7 @@
 """Lines in layouts and records of shippers: the request, its time and broker; or the reason."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,8 +9,7 @@ import pytest
 
 from quotaflow.pipelines.config import IngestSection
 
-from ...cases import cases
-from ...record_batches import RECORD_TIME, parsed
+from ...record_batches import RECORD_TIME, parsed, parsed_cases
 from .test_hostile_lines import GOOD
 
 LINE = json.dumps(GOOD, separators=(",", ":"))
@@ -17,6 +17,22 @@ STOCK = f"[2026-11-20 10:00:00,123] DEBUG Completed request:{LINE} (kafka.reques
 AT = datetime(2026, 11, 20, 10, 0, 0, 134_000, tzinfo=UTC)
 S, MS = 1_795_168_800, 1_795_168_800_134
 ISO = "2026-11-20T10:00:00.134Z"
+BROKERS = (1, 3, 5, 6, 7, 9)
+"""Brokers that a snapshot has."""
+
+
+def assert_read(
+    records: Mapping[str, str | bytes], times: Mapping[str, datetime] | datetime = AT
+) -> dict[str, dict[str, Any]]:
+    """Assert that each record is read as alice's line of that time; returns the rows."""
+    encoded = {k: v if isinstance(v, bytes) else v.encode() for k, v in records.items()}
+    rows = parsed_cases(encoded, brokers=BROKERS)
+    names = ("reason", "principal", "event_time", "implausible_time")
+    assert {case: tuple(row[name] for name in names) for case, row in rows.items()} == {
+        case: (None, "User:alice", times if isinstance(times, datetime) else times[case], False)
+        for case in records
+    }
+    return rows
 
 
 def otlp(*lines: str) -> dict[str, Any]:
@@ -24,7 +40,7 @@ def otlp(*lines: str) -> dict[str, Any]:
     return {"resourceLogs": [{"scopeLogs": [{"scope": {}, "logRecords": records}]}]}
 
 
-@cases("text", ("Beats", {"@timestamp": ISO, "message": STOCK}),
+BY_SHIPPERS = [("Beats", {"@timestamp": ISO, "message": STOCK}),
         ("Logstash", {"@timestamp": ISO, "event": {"original": STOCK}}),
         ("Fluent Bit", {"@timestamp": S + 0.134, "log": STOCK}),
         ("log4j's JSON layout", {"instant": {"epochSecond": S, "nanoOfSecond": 134_000_000},
@@ -37,14 +53,15 @@ def otlp(*lines: str) -> dict[str, Any]:
         ("keys before the envelope's", {"@timestamp": ISO, "r": GOOD}),
         ("keys behind the envelope's", {"ts": MS, "r": GOOD, "host": "b1"}),
         ("keys beside the line's", {"@timestamp": ISO, **GOOD}),
-        ("the request as a string", {"ts": MS, "r": LINE}))  # fmt: skip
-def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, Any]) -> None:
-    (row,) = parsed([json.dumps(text).encode()])
-    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", AT)
+        ("the request as a string", {"ts": MS, "r": LINE}),
+]  # fmt: skip
 
 
-@cases(
-    ("text", "time"),
+def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time() -> None:
+    assert_read({case: json.dumps(record) for case, record in BY_SHIPPERS})
+
+
+LAYOUTS = [
     ("no zone: the time of the record", STOCK, RECORD_TIME),
     ("UTC", STOCK.replace(",123", ",134Z"), AT),
     ("an offset", STOCK.replace("10:00:00,123", "11:00:00,134+0100"), AT),
@@ -60,11 +77,12 @@ def test_a_line_in_a_record_of_a_shipper_is_read_with_its_time(text: dict[str, A
     ("CRLF", f"{STOCK}\r", RECORD_TIME),
     ("a byte order mark", f"\ufeff{LINE}", RECORD_TIME),
     ("a byte order mark before the layout", f"\ufeff{STOCK}", RECORD_TIME),
-)
-def test_a_line_in_any_layout_is_read(text: str, time: datetime) -> None:
-    (row,) = parsed([text.encode()])
-    assert (row["reason"], row["principal"], row["event_time"]) == (None, "User:alice", time)
-    assert row["implausible_time"] is False
+]
+
+
+def test_a_line_in_any_layout_is_read() -> None:
+    times = {case: time for case, _, time in LAYOUTS}
+    assert_read({case: text for case, text, _ in LAYOUTS}, times)
 
 
 def test_a_weight_stays_with_its_line_where_others_add_keys_to_the_envelope() -> None:
@@ -80,12 +98,12 @@ def test_lines_that_a_broker_lost_are_named() -> None:
     assert {row["reason"] for row in parsed(other)} == {"not_a_request_line"}
 
 
-@pytest.mark.parametrize(
-    "text", [STOCK, f"{STOCK} {{}}", json.dumps({"ts": "2026-11-20 10:00:00.123", "r": GOOD})]
-)
-def test_conf_names_the_zone_of_times_without_one(text: str) -> None:
-    (row,) = parsed([text.encode()], IngestSection(time_zone="Europe/Berlin"))
-    assert row["event_time"] == datetime(2026, 11, 20, 9, 0, 0, 123_000, tzinfo=UTC)
+def test_conf_names_the_zone_of_times_without_one() -> None:
+    enveloped = json.dumps({"ts": "2026-11-20 10:00:00.123", "r": GOOD})
+    texts = (STOCK, f"{STOCK} {{}}", enveloped)
+    rows = parsed((text.encode() for text in texts), IngestSection(time_zone="Europe/Berlin"))
+    at_nine = datetime(2026, 11, 20, 9, 0, 0, 123_000, tzinfo=UTC)
+    assert [row["event_time"] for row in rows] == [at_nine] * len(texts)
 
 
 TIMES = [
@@ -148,30 +166,23 @@ def test_a_record_without_a_time_bounds_nothing(ms: int) -> None:
     assert [row["reason"] for row in rows] == [None, "no_time"]
 
 
-@pytest.mark.parametrize(
-    ("broker", "broker_id"),
-    [
-        (1, 1),
-        ("1", 1),
-        (1.0, 1),
-        ("my-cluster-kafka-12", 12),
-        ("kafka-0.kafka-headless", 0),
-        ("kafka-2.kafka-headless.team-7.svc", 2),
-        ("b-3.logs.c4.kafka.us-east-1.amazonaws.com", 3),
-        (-1, None),
-        ("ip-10-0-0-1", None),
-        ("b1", None),
-        ("2026-11-20", None),
-        (None, None),
-    ],
-)
-def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: int | None) -> None:
-    (row,) = parsed([json.dumps({"ts": MS, "broker": broker, "r": GOOD}).encode()])
-    assert row["broker_id"] == broker_id
+BROKER_IDS = [
+    *((1, 1), ("1", 1), (1.0, 1), ("my-cluster-kafka-12", 12), ("kafka-0.kafka-headless", 0)),
+    ("kafka-2.kafka-headless.team-7.svc", 2),
+    ("b-3.logs.c4.kafka.us-east-1.amazonaws.com", 3),
+    *((-1, None), ("ip-10-0-0-1", None), ("b1", None), ("2026-11-20", None), (None, None)),
+]
 
 
-@cases(
-    ("text", "reason", "detail"),
+def test_a_broker_is_a_node_id_or_the_number_of_a_pod() -> None:
+    records = [{"ts": MS, "broker": broker, "r": GOOD} for broker, _ in BROKER_IDS]
+    rows = parsed(json.dumps(record).encode() for record in records)
+    assert [(r["broker"], row["broker_id"]) for r, row in zip(records, rows, strict=True)] == (
+        BROKER_IDS
+    )
+
+
+UNREAD = [
     (
         "before Kafka 2.8",
         "[2026] DEBUG Completed request:RequestHeader(apiKey=FETCH) -- {max=1},response:{}",
@@ -204,12 +215,14 @@ def test_a_broker_is_a_node_id_or_the_number_of_a_pod(broker: Any, broker_id: in
         None,
     ),
     ("another object", 'Completed request:{"message":"x"}', "not_a_request_line", None),
-)
-def test_what_is_not_read_has_a_reason_that_says_what_it_is(
-    text: str, reason: str, detail: str | None
-) -> None:
-    (row,) = parsed([text.encode()])
-    assert (row["reason"], row["detail"]) == (reason, detail)
+]
+
+
+def test_what_is_not_read_has_a_reason_that_says_what_it_is() -> None:
+    rows = parsed_cases({case: text.encode() for case, text, *_ in UNREAD})
+    assert [(case, row["reason"], row["detail"]) for case, row in rows.items()] == [
+        (case, reason, detail) for case, _, reason, detail in UNREAD
+    ]
 
 
 def test_a_client_id_that_looks_like_a_line_changes_nothing() -> None:

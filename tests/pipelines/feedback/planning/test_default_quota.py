@@ -174,11 +174,6 @@ def test_a_rate_that_is_set_is_never_loosened(
         assert prior is None or float(change.value) <= prior * (1 + 1e-9)
 
 
-def test_a_higher_default_comes_down_by_steps() -> None:
-    (change,) = planned(default("1.0", prior_value="8")).changes
-    assert change.value == "4.0"
-
-
 RADIUS = BlastRadius(canary=False, results_at=NOON, dead_time=HOUR / 3)
 ALONE = "the default of all users changes alone in a plan: this comes with a later one"
 

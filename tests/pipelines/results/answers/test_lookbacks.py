@@ -23,15 +23,18 @@ SETTINGS = {
     if row["setting"] in {each.setting for a in ANSWERS for each in a.lookbacks.values()}
 }
 _TICK = timedelta(seconds=1)
+_FILLED = MemoryTables()
+for _name, _rows in FILLED.items():
+    _FILLED.put(_name, _rows)
 
 
 def with_old_rows(name: str, lookback: Lookback) -> MemoryTables:
     """Filled tables, of which one has all its rows again from right before this lookback."""
-    tables = MemoryTables()
+    # The others are the same tables each time, so what was computed from them alone is kept.
+    tables = MemoryTables(dict(_FILLED.content))
     earlier = lookback.length(SETTINGS) + QUIET + _TICK
-    for each, rows in FILLED.items():
-        old = [moved(row, earlier) for row in rows] if each == name else []
-        tables.put(each, [*rows, *old])
+    rows = FILLED.get(name, [])
+    tables.put(name, [*rows, *(moved(row, earlier) for row in rows)])
     return tables
 
 
