@@ -53,7 +53,14 @@ def of_alice(filled: Reader) -> list[Row]:
     return rows_of(filled, "alice")
 
 
-@pytest.mark.parametrize("name", ["alice", "orders", HOSTILE, "10.0.0.7", "i1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "alice",
+        HOSTILE,
+        *(pytest.param(each, marks=pytest.mark.faults) for each in ("orders", "10.0.0.7", "i1")),
+    ],
+)
 def test_every_area_answers_about_every_name_in_rows_of_one_shape(
     filled: Reader, name: str
 ) -> None:
@@ -196,7 +203,7 @@ DAVE = used(0, "producer_byte_rate", 9.0, **BIG)
 LATE = {"client_software_version": "3.5.0"}
 
 
-@pytest.mark.parametrize("name", ["g", "User:alice"])
+@pytest.mark.parametrize("name", ["g", pytest.param("User:alice", marks=pytest.mark.faults)])
 def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name: str) -> None:
     warehouse = at_folder(tmp_path)
     throttled = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
