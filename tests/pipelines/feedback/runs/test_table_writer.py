@@ -141,8 +141,8 @@ def search(seed: int, plans: int, *, is_bounded: bool = True) -> int:
     return writes
 
 
-def test_some_thousand_plans_of_forged_tables_stay_within_the_bounds() -> None:
-    assert search(random.randrange(2**32), 3_000) > 100
+def test_a_thousand_plans_of_forged_tables_stay_within_the_bounds() -> None:
+    assert search(random.randrange(2**32), 1_000) > 30
 
 
 def test_the_search_finds_what_is_not_bounded() -> None:
