@@ -38,8 +38,8 @@ def rate_period_s(conf: ProducerIdsSection) -> int:
 
 
 def memory_s(conf: ProducerIdsSection) -> int:
-    """How far back a rate depends on ids: two filters, and the windows of the rate."""
-    return 2 * conf.window_ms // 1_000 + rate_period_s(conf)
+    """How far back, in seconds, it depends on ids whether one is new: one and a half windows."""
+    return -(-3 * conf.window_ms // 2_000)
 
 
 def flagged_sightings(conf: ProducerIdsSection) -> Walk:

@@ -162,6 +162,8 @@ judged AS (
             WHERE r.cluster_id = w.cluster_id AND r.broker_id = w.broker_id AND r.bytes > 0
                 AND r.answered_at <= w.empty_at - to_milliseconds(w.empty_ms)
                 AND r.answered_at > w.empty_at - to_milliseconds(w.empty_ms + 11_000)
+                -- A wait of more than most of a minute: as far back as any task reads.
+                AND r.answered_at >= w.minute_end - to_seconds($lookback_s + 60)
         ) AS rate
     FROM waits w
     ASOF LEFT JOIN fetch_quotas q

@@ -12,7 +12,7 @@
 --   ('INCREMENTAL_ALTER_CONFIGS', 'ALTER_CONFIGS', 'CREATE_TOPICS', 'DELETE_TOPICS', 'METADATA',
 --   'DESCRIBE_TOPIC_PARTITIONS', 'CREATE_TOPICS')
 -- bucket: 1 min
--- lookback: 11 s
+-- lookback: 10 s
 -- runs_forward: yes
 -- lookups:
 --   config_alterations: changes nothing
@@ -46,7 +46,7 @@ seconds AS (
     GROUP BY ALL
 ),
 -- The rate begins with the first record, as SimpleRate does, and covers at least a second.
--- The period is all windows of the quota together.
+-- The period is all windows of the quota together: the second's own, and those of $lookback_s.
 measured AS (
     SELECT *,
         (epoch_us(last_time) - min(epoch_us(first_time)) OVER last_seconds) / 1_000_000
@@ -55,7 +55,7 @@ measured AS (
     FROM seconds
     WINDOW last_seconds AS (
         PARTITION BY cluster_id, broker_id, side ORDER BY epoch_seconds(event_time)
-        RANGE BETWEEN $lookback_s - 1 PRECEDING AND CURRENT ROW
+        RANGE BETWEEN $lookback_s PRECEDING AND CURRENT ROW
     )
 ),
 rates AS (FROM throttle_rates),

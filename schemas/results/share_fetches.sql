@@ -260,7 +260,7 @@ histories AS (
 ),
 closed AS (
     -- A row is the end of a session, which releases all that the member has of this broker.
-    SELECT cluster_id, group_id, member_id, broker_id, received_time AS time
+    SELECT cluster_id, group_id, member_id, broker_id, event_time, received_time AS time
     FROM parsed
     WHERE is_last_of_session
 ),
@@ -290,6 +290,7 @@ causes AS (
                 SELECT 1 FROM closed AS c
                 WHERE c.cluster_id = r.cluster_id AND c.group_id = r.group_id
                     AND c.member_id = h.delivery.member_id AND c.broker_id = h.delivery.broker_id
+                    AND c.event_time >= r.minute - to_seconds($lookback_s)
                     AND c.time BETWEEN h.delivery.time AND r.answered_time
             ) THEN 'released'
             WHEN r.answered_time - greatest(h.delivery.time, h.renewed_time)

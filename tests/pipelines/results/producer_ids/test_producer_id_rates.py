@@ -347,7 +347,7 @@ def test_what_was_spent_before_the_carried_row_is_not_spent_again() -> None:
 
 def test_the_declaration_says_how_far_back_the_rule_reads() -> None:
     result = result_of("producer_id_rates", Conf(producer_ids=FEW_LONG_WINDOWS))
-    assert (result.lookback_s, result.carry_s) == (4 + 6, 86_400)
+    assert (result.lookback_s, result.carry_s) == (3, 86_400)
 
 
 @pytest.mark.parametrize("quota", [0.0004, 1_000_001.0])
