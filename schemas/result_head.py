@@ -30,12 +30,15 @@ from quotaflow.schemas.table import Table
 
 KIND = "result"
 _READ = ("facts", "relevant", "scope", "bucket", "lookback", "lookahead")
-_SEQUENTIAL = ("carry", "carry_key", "warm_up", "split_by", "runs_forward")
+_SEQUENTIAL = ("carry", "carry_key", "warm_up")
+_SPLIT = ("split_by", "split_or_by", "split_shared")
 _FIELDS = (
     *derived.DESCRIBED,
     *derived.STORED,
     *_READ,
     *_SEQUENTIAL,
+    *_SPLIT,
+    "runs_forward",
     "rolls_up",
     "lookups",
     "unnamed",
@@ -68,8 +71,13 @@ class ResultHead:
 
     With `carry` the rule is sequential: a row needs the last row of its `carry_key` within that
     time, so a change affects later rows. The rule computes rows from `warm_up` earlier on, which
-    are not stored. Rows that differ in a column of `split_by` are independent. With `runs_forward`
-    a change affects all later rows, and no rows are carried: the rule reads a lookup table instead.
+    are not stored. With `runs_forward` a change affects all later rows, and no rows are carried:
+    the rule reads a lookup table instead.
+
+    `split_by` is a key by which tasks may share the rows, beside time: SQL over columns of the
+    facts. A row reads facts of its own key only, facts whose `split_or_by` have the values of that
+    key, and facts that are `split_shared`, which each task reads. With one of these two, and in a
+    sequential rule, the result has the columns of the key too.
     With `rolls_up` upkeep replaces rows older than a day by rows of whole minutes and hours, so old
     rows are computed by the hour.
     """
@@ -88,6 +96,8 @@ class ResultHead:
     carry_key: tuple[str, ...]
     warm_up: Time
     split_by: tuple[str, ...]
+    split_or_by: tuple[str, ...]
+    split_shared: str
     runs_forward: bool
     rolls_up: bool
     lookups: Mapping[str, Lookup]
@@ -124,6 +134,8 @@ def _of_fields(name: str, table: Table | None, fills: str, sql: str, fields: Fie
         carry_key=derived.names(fields.get("carry_key", [])),
         warm_up=_time(fields.get("warm_up")),
         split_by=derived.names(fields.get("split_by", [])),
+        split_or_by=derived.names(fields.get("split_or_by", [])),
+        split_shared=head.text(fields.get("split_shared", ["false"])),
         runs_forward=_is_set(fields, "runs_forward"),
         rolls_up=_is_set(fields, "rolls_up"),
         lookups=dict(map(_lookup, _entries(fields, "lookups"))),

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.engine import local
+from quotaflow.pipelines.engine.computation import KeyPart
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
@@ -32,12 +33,13 @@ def compute(
     *,
     max_lateness_s: int | None = None,
     carried_rows: Rows | None = None,
+    keys: KeyPart | None = None,
     **rows: Rows,
 ) -> Rows:
     """The rows of a result, from rows of the tables that it reads, by their names.
 
     Tables not given are empty, and columns not given are null. `carried_rows` are rows that the
-    table of a sequential result has already.
+    table of a sequential result has already. With `keys` only rows of some keys.
     """
     names = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
     unread = set(rows) - names
@@ -50,7 +52,7 @@ def compute(
             carried_rows or [], schema=result.table.arrow
         )
     return local.compute_in(
-        database().over(relations), result.computation(ranges, max_lateness_s)
+        database().over(relations), result.computation(ranges, max_lateness_s), keys
     ).to_pylist()
 
 

@@ -5,17 +5,17 @@ tables: there tasks get the facts as Arrow batches, and the lookup tables with t
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.catalog import CatalogTasks
-from quotaflow.pipelines.engine.computation import Computation
+from quotaflow.pipelines.engine.computation import WHOLE, Computation
 from quotaflow.pipelines.engine.folder import FolderTasks
 from quotaflow.pipelines.engine.schedule import (
     ROWS_PER_TASK,
-    ROWS_PER_WAVE,
+    TASKS_AT_ONCE,
     TaskPlan,
     task_plans,
     waves,
@@ -65,11 +65,16 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Computes results in tasks. `open_tasks` opens the newest version of each table."""
+    """Computes results in tasks. `open_tasks` opens the newest version of each table.
+
+    Without `reads_by_key` each task of some keys would be sent all facts, so only sequential rules
+    are split by keys.
+    """
 
     open_tasks: Callable[[], Tasks]
     rows_per_task: int = ROWS_PER_TASK
-    rows_per_wave: int = ROWS_PER_WAVE
+    tasks_at_once: int = TASKS_AT_ONCE
+    reads_by_key: bool = True
 
     def run(self, computations: Sequence[Computation]) -> Iterator[Computed]:
         """Compute rules on the same facts; each wave of time is yielded when it is computed.
@@ -77,10 +82,14 @@ class Engine:
         Of a rule that fails in one wave, no rows of the next ones are yielded.
         """
         tasks = self.open_tasks()
+        if not self.reads_by_key:
+            computations = [
+                each if each.carry else replace(each, split=WHOLE) for each in computations
+            ]
         ranges = merged(time_range for each in computations for time_range in each.ranges)
         files = tasks.files(computations[0].facts, ranges)
         failed = set[str]()
-        for wave in waves(task_plans(computations, files, self.rows_per_task), self.rows_per_wave):
+        for wave in waves(task_plans(computations, files, self.rows_per_task), self.tasks_at_once):
             for computed in self._computed(wave, tasks):
                 if computed.computation.rule.name not in failed:
                     yield computed
@@ -100,9 +109,15 @@ class Engine:
 
 def spark_engine(spark: "SparkSession", warehouse: Warehouse, memory_mb: int) -> Engine:
     """An engine in the tasks of a Spark session, each with at most `memory_mb` for its SQL."""
+    cores = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    at_once = max(cores, TASKS_AT_ONCE)
     if warehouse.conf.catalog_schema:
-        return Engine(lambda: CatalogTasks(spark, warehouse, memory_mb))
-    return Engine(lambda: FolderTasks(spark, warehouse.place, memory_mb))
+        return Engine(
+            lambda: CatalogTasks(spark, warehouse, memory_mb),
+            tasks_at_once=at_once,
+            reads_by_key=False,
+        )
+    return Engine(lambda: FolderTasks(spark, warehouse.place, memory_mb), tasks_at_once=at_once)
 
 
 def _by_computation(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed]:

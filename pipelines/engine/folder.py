@@ -98,5 +98,5 @@ def piece(part: Part) -> Piece:
     return Piece(
         computation.rule_over(ranges),
         computation.selections(ranges, part.keys),
-        computation.where(ranges),
+        computation.where(ranges, part.keys),
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.computation import Computation
+from quotaflow.pipelines.engine.computation import Computation, KeyPart
 from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.engine.schedule import Part
 from quotaflow.pipelines.warehouse.place import Place
@@ -25,10 +25,14 @@ def compute_over(computation: Computation, relations: Mapping[str, Relation]) ->
         return compute_in(database, computation)
 
 
-def compute_in(database: Database, computation: Computation) -> pa.Table:
-    """The rows of a computation over the relations of a database."""
+def compute_in(
+    database: Database, computation: Computation, keys: KeyPart | None = None
+) -> pa.Table:
+    """The rows of a computation, or those of some of its keys, over relations of a database."""
     ranges = computation.ranges
     rows = database.compute(
-        computation.rule_over(ranges), computation.selections(ranges), computation.where(ranges)
+        computation.rule_over(ranges),
+        computation.selections(ranges, keys),
+        computation.where(ranges, keys),
     )
     return pa.Table.from_batches(rows, computation.rule.schema)

@@ -84,7 +84,8 @@ def named_in(parts: Iterable[Part]) -> set[str]:
     named = {"event_time", "record_time", "event_date"}
     for part in parts:
         named |= texts.words(part.computation.relevant)
-        named.update(part.computation.carry.split_by if part.computation.carry else ())
+        split = part.computation.split
+        named |= set[str]().union(*map(texts.words, (*split.key, *split.or_by, split.shared)))
         for sql in texts.texts_of(part.computation.rule):
             named |= texts.words(sql)
     return named

@@ -1,26 +1,28 @@
-"""Splits computations into the tasks of Spark: by time, or by key where a rule is sequential."""
+"""Splits computations into the tasks of Spark: by time, and by key where there are many facts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from quotaflow.pipelines.engine.computation import Computation, KeyPart
+from quotaflow.pipelines.engine.computation import Computation, KeyPart, SplitBy
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 
 ROWS_PER_TASK = 1_000_000
 """Facts that one task reads: enough to outweigh its start, and few enough for its memory."""
-ROWS_PER_WAVE = 2_000_000
-"""Facts that are computed before rows are written: a bound of what the driver holds."""
-_KEYED = 4
-"""How many times as many facts a task of a sequential rule takes: it reads all of them, and keeps
-the few of its keys."""
+TASKS_AT_ONCE = 2
+"""Tasks whose rows the driver holds at least, before it writes them."""
+_KEYED = 2
+"""How many times as many facts a task of some keys computes: it reads those of all keys."""
+_MOST_PARTS = 64
+"""Parts of a key: each reads the key of all facts of its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of one computation: some time of its ranges, or some keys of a sequential rule."""
+    """A part of one computation: some time of its ranges, and some of its keys."""
 
     computation: Computation
     ranges: tuple[TimeRange, ...]
@@ -38,49 +40,56 @@ class TaskPlan:
 def task_plans(
     computations: Sequence[Computation], files: Sequence[DataFile], rows_per_task: int
 ) -> list[TaskPlan]:
-    """The tasks of computations on the same facts, by the facts' files and the bounds of these."""
+    """The tasks of computations on the same facts, by the facts' files and the bounds of these.
+
+    Few facts are one task. More are split by time, at the starts of buckets, and where that leaves
+    too many by the keys of the results; results of one key share tasks.
+    """
     ranges = merged(time_range for each in computations for time_range in each.ranges)
-    rows = _rows_by_period(files, ranges)
-    total = sum(rows.values())
-    cuts = _cuts(rows, total, rows_per_task)
-    per_task = total // (len(cuts) + 1)
-    by_time = [
-        [
-            Part(computation, kept)
-            for computation in computations
-            if computation.carry is None and (kept := _within(computation, low, high))
-        ]
-        for low, high in pairwise([None, *cuts, None])
-    ]
-    sequential = [each for each in computations if each.carry is not None]
-    if not cuts:
-        parts = [*by_time[0], *(Part(each, each.ranges) for each in sequential)]
-        return [TaskPlan(tuple(parts), total)]
-    split = [TaskPlan(tuple(parts), per_task) for parts in by_time if parts]
-    return [*split, *_by_key(sequential, total, rows_per_task)]
+    spread = _Spread.over(_rows_by_period(files, ranges))
+    if spread.total <= rows_per_task:
+        return [TaskPlan(tuple(Part(each, each.ranges) for each in computations), spread.total)]
+    cuts = spread.cuts(-(-spread.total // rows_per_task))
+    plans = list[TaskPlan]()
+    for low, high in pairwise([None, *cuts, None]):
+        parts = [Part(each, _within(each, low, high)) for each in computations if not each.carry]
+        plans += _split([part for part in parts if part.ranges], spread, rows_per_task)
+    for each in computations:
+        if each.carry:
+            plans += _split([Part(each, each.ranges)], spread, rows_per_task)
+    return plans
 
 
-def _by_key(
-    computations: Sequence[Computation], total: int, rows_per_task: int
-) -> Iterator[TaskPlan]:
-    parts = -(-total // (_KEYED * rows_per_task))
-    for computation in computations:
-        for number in range(parts):
-            keys = KeyPart(number, parts)
-            yield TaskPlan((Part(computation, computation.ranges, keys),), total // parts)
+def _split(parts: Sequence[Part], spread: "_Spread", rows_per_task: int) -> Iterator[TaskPlan]:
+    """The tasks of parts of one time: those with many facts by key, the others in one task."""
+    counted = [(part, round(part.computation.share * spread.rows(part.ranges))) for part in parts]
+    most_facts = _KEYED * rows_per_task
+    few = [each for each in counted if each[1] <= most_facts]
+    if few:
+        yield TaskPlan(tuple(part for part, _ in few), max(facts for _, facts in few))
+    by_key: dict[SplitBy, list[tuple[Part, int]]] = {}
+    for part, facts in counted:
+        if facts > most_facts:
+            by_key.setdefault(part.computation.split, []).append((part, facts))
+    for split, many in by_key.items():
+        most = max(facts for _, facts in many)
+        count = min(-(-most // most_facts), _MOST_PARTS) if split.key else 1
+        for number in range(count):
+            keys = KeyPart(number, count) if split.key else None
+            yield TaskPlan(tuple(replace(part, keys=keys) for part, _ in many), most // count)
 
 
-def waves(plans: Sequence[TaskPlan], rows_per_wave: int) -> Iterator[list[TaskPlan]]:
-    """Spans in groups of so many facts. Parts of one sequential computation stay together."""
-    wave, facts, last = list[TaskPlan](), 0, None
+def waves(plans: Sequence[TaskPlan], tasks_at_once: int) -> Iterator[list[TaskPlan]]:
+    """Tasks in groups of so many; the keys of one time stay together, as all of its rows."""
+    wave, last = list[TaskPlan](), None
     for plan in plans:
-        keyed = plan.parts[0].computation if plan.parts[0].keys else None
-        is_together = keyed is not None and keyed is last
-        if wave and not is_together and facts + plan.facts > rows_per_wave:
+        first = plan.parts[0]
+        same = (first.computation.rule.name, first.ranges) if first.keys else None
+        if len(wave) >= tasks_at_once and (same is None or same != last):
             yield wave
-            wave, facts = [], 0
+            wave = []
         wave.append(plan)
-        facts, last = facts + plan.facts, keyed
+        last = same
     if wave:
         yield wave
 
@@ -120,34 +129,53 @@ def _rows_by_period(
     return rows
 
 
-def _cuts(
-    rows: Mapping[tuple[datetime, datetime], int], total: int, rows_per_task: int
-) -> list[datetime]:
-    """Times that split the rows into equal parts."""
-    parts = -(-total // rows_per_task)
-    edges = sorted({edge for period in rows for edge in period})
-    steps = _density(rows, edges)
-    cuts, seen = list[datetime](), 0.0
-    for start, end, count in steps:
-        while len(cuts) + 1 < parts and seen + count >= (len(cuts) + 1) * total / parts:
-            share = ((len(cuts) + 1) * total / parts - seen) / count
-            cuts.append(start + (end - start) * share)
-        seen += count
-    return cuts
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How facts are spread over time: how many there are before each of some times, in order."""
 
+    times: Sequence[datetime]
+    before: Sequence[float]
 
-def _density(
-    rows: Mapping[tuple[datetime, datetime], int], edges: Sequence[datetime]
-) -> Iterator[tuple[datetime, datetime, float]]:
-    """About how many rows are between one edge and the next; nothing where there are none."""
-    starts: dict[datetime, float] = {}
-    for (start, end), count in rows.items():
-        rate = count / max((end - start).total_seconds(), 1e-6)
-        starts[start] = starts.get(start, 0.0) + rate
-        starts[end] = starts.get(end, 0.0) - rate
-    per_s = 0.0
-    for start, end in pairwise(edges):
-        per_s += starts.get(start, 0.0)
-        between = per_s * (end - start).total_seconds()
-        if between > 0:
-            yield start, end, between
+    @classmethod
+    def over(cls, rows: Mapping[tuple[datetime, datetime], int]) -> "_Spread":
+        """Of rows by the time between their bounds."""
+        times = sorted({edge for period in rows for edge in period})
+        starts: dict[datetime, float] = {}
+        for (start, end), count in rows.items():
+            rate = count / max((end - start).total_seconds(), 1e-6)
+            starts[start] = starts.get(start, 0.0) + rate
+            starts[end] = starts.get(end, 0.0) - rate
+        before, per_s = [0.0], 0.0
+        for start, end in pairwise(times):
+            per_s += starts.get(start, 0.0)
+            before.append(before[-1] + max(per_s, 0.0) * (end - start).total_seconds())
+        return cls(times, before)
+
+    @property
+    def total(self) -> int:
+        """All facts."""
+        return round(self.before[-1])
+
+    def rows(self, ranges: Iterable[TimeRange]) -> float:
+        """About how many facts some ranges have."""
+        return sum(self._until(each.end) - self._until(each.start) for each in ranges)
+
+    def cuts(self, parts: int) -> list[datetime]:
+        """Times that split the facts into equal parts."""
+        return [self._time(number * self.before[-1] / parts) for number in range(1, parts)]
+
+    def _until(self, time: datetime | None) -> float:
+        if time is None or not self.times or time >= self.times[-1]:
+            return self.before[-1]
+        at = bisect_right(self.times, time)
+        return 0.0 if not at else self.before[at - 1] + self._share(at, time)
+
+    def _share(self, at: int, time: datetime) -> float:
+        start, end = self.times[at - 1], self.times[at]
+        return (self.before[at] - self.before[at - 1]) * ((time - start) / (end - start))
+
+    def _time(self, facts: float) -> datetime:
+        at = min(max(bisect_left(self.before, facts), 1), len(self.times) - 1)
+        start, end = self.times[at - 1], self.times[at]
+        count = self.before[at] - self.before[at - 1]
+        return start + (end - start) * ((facts - self.before[at - 1]) / count if count else 0.0)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from graphlib import TopologicalSorter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -91,7 +92,7 @@ class ResultMaintainer:
         def add_named(level: Sequence[Result]) -> None:
             update.add_named(level, needed, lookup_changes)
 
-        computed = self._compute(needed, batch, spark, before=add_named)
+        computed = self._compute(needed, batch, spark, before=add_named, shares=update.shares())
         for result in self.results:
             name = result.table.name
             update.finish(result, needed[name], computed.get(name, Outcome()))
@@ -125,10 +126,12 @@ class ResultMaintainer:
         *,
         with_late_facts: bool = False,
         before: Callable[[Sequence[Result]], None] = lambda _: None,
+        shares: Mapping[str, float] = MappingProxyType({}),
     ) -> dict[str, "Outcome"]:
         """Compute and replace the rows of the needed ranges; what came of it, by result.
 
         `before` may add ranges for the results of a level, after the levels before it are written.
+        `shares` say about how many of the facts a result reads; all, if it has none.
         """
         lateness_s = None if with_late_facts else self.conf.results.max_lateness_s
         engine = self.open_engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
@@ -137,7 +140,8 @@ class ResultMaintainer:
             before(level)
             due = {r.table.name: r for r in level if needed[r.table.name]}
             computations = [
-                result.computation(needed[name], lateness_s) for name, result in due.items()
+                result.computation(needed[name], lateness_s, shares.get(name, 1.0))
+                for name, result in due.items()
             ]
             for computed in engine.run(computations) if computations else ():
                 outcome = outcomes.setdefault(computed.computation.table, Outcome())
@@ -192,6 +196,11 @@ class _Update:
             Count("late", affected.late, name, "past_max_lateness"),
             Count("late", affected.rows_before(needed), name, "past_retention"),
         ]
+
+    def shares(self) -> dict[str, float]:
+        """About how many of the new facts each result reads, compared with the others."""
+        most = max(each.rows for each in self.affected.values())
+        return {name: each.rows / most for name, each in self.affected.items() if each.rows}
 
     def add_named(
         self,

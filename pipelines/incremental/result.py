@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.engine.computation import Carry, Computation
+from quotaflow.pipelines.engine.computation import WHOLE, Carry, Computation, SplitBy
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule
@@ -50,8 +50,8 @@ class Result:
     carry_s seconds, so a change affects later rows. The rule computes rows from `warm_up_s` earlier
     on, which are not stored. With `runs_forward` a change affects all later rows, and no rows are
     carried: the rule reads a lookup table instead. New rows of `lookups` affect every bucket from
-    the time they are valid. Rows of a sequential rule that differ in a column of `split_by` are
-    independent. With `lookahead_s` new facts also affect rows that much before them.
+    the time they are valid. `split` is the key by which tasks may share its rows, beside time.
+    With `lookahead_s` new facts also affect rows that much before them.
     `scope` is SQL that is true for the rows of this result, if another result fills the same table.
     A name that is learnt later for rows of `unnamed` affects their buckets.
     With `rolls_up` upkeep replaces rows older than a day by rows of whole minutes and hours, so old
@@ -70,21 +70,26 @@ class Result:
     runs_forward: bool = False
     lookups: tuple[LookupTable, ...] = ()
     lookahead_s: int = 0
-    split_by: tuple[str, ...] = ()
+    split: SplitBy = WHOLE
     scope: str = "true"
     unnamed: tuple[Unnamed, ...] = ()
     rolls_up: bool = False
 
     def computation(
-        self, ranges: Iterable[TimeRange], max_lateness_s: int | None = None
+        self,
+        ranges: Iterable[TimeRange],
+        max_lateness_s: int | None = None,
+        share: float = 1.0,
     ) -> Computation:
-        """The rule over these time ranges; with `max_lateness_s` without later facts."""
+        """The rule over these time ranges; with `max_lateness_s` without later facts.
+
+        `share` is about how many of the facts it reads, from 0 to 1.
+        """
         is_recorded = "record_time" in self.facts.column_names
         carry = Carry(
             self.carry_key,
             timedelta(seconds=self.carry_s),
             timedelta(seconds=self.warm_up_s),
-            self.split_by,
             self.scope,
         )
         return Computation(
@@ -101,6 +106,8 @@ class Result:
             else None,
             carry=carry if self.carry_s else None,
             reads_all_facts=self.facts in {lookup.table for lookup in self.lookups},
+            split=self.split,
+            share=share,
         )
 
     def time_ranges(

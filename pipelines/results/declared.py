@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.engine.computation import SplitBy
 from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
 from quotaflow.pipelines.results.inputs import PARAMETERS, RELATIONS, WALKS
 from quotaflow.schemas.result_head import ResultHead, Time
@@ -43,7 +44,7 @@ def result_of(name: str, conf: Conf | None = None) -> Result:
         runs_forward=head.runs_forward,
         lookups=tuple(LookupTable(TABLES[each], *how) for each, how in head.lookups.items()),
         lookahead_s=_seconds(head.lookahead, conf),
-        split_by=head.split_by,
+        split=SplitBy(head.split_by, head.split_or_by, head.split_shared),
         scope=head.scope,
         unnamed=tuple(Unnamed(TABLES[each], *how) for each, how in head.unnamed.items()),
         rolls_up=head.rolls_up,

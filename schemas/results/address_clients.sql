@@ -11,6 +11,7 @@
 -- relevant: client_address IS NOT NULL
 -- bucket: 1 min
 -- lookback: 1 min
+-- split_by: cluster_id, client_address
 -- columns:
 --   from requests: cluster_id
 --   event_date DATE: UTC date of event_time
@@ -82,9 +83,9 @@ judged AS (
     -- before the minute of its records.
     SELECT
         *,
-        sum(data_requests) OVER (PARTITION BY cluster_id, broker_id, connection_id, minute)
+        sum(data_requests) OVER (PARTITION BY cluster_id, broker_id, connection_id, client_address, minute)
         > 10 * sum(coalesce(len(given_ids), 0)) OVER (
-            PARTITION BY cluster_id, broker_id, connection_id ORDER BY minute
+            PARTITION BY cluster_id, broker_id, connection_id, client_address ORDER BY minute
             RANGE BETWEEN INTERVAL 1 MINUTE PRECEDING AND CURRENT ROW
         ) AS is_beyond_ids
     FROM by_connection

@@ -12,6 +12,7 @@
 -- relevant: api IN ('INCREMENTAL_ALTER_CONFIGS', 'ALTER_CONFIGS', 'CREATE_TOPICS', 'DELETE_TOPICS',
 --   'ALTER_CLIENT_QUOTAS')
 -- bucket: 1 min
+-- split_by: cluster_id, source_topic, source_partition, source_offset
 -- columns:
 --   from requests: cluster_id
 --   event_date DATE: UTC date of event_time

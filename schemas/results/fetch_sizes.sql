@@ -9,6 +9,7 @@
 -- partitioning: event_date
 -- facts: fetches
 -- bucket: 1 min
+-- split_by: cluster_id, principal, client_id
 -- lookups:
 --   configs: from event_time, reaches back
 --   client_quotas: from coalesce(set_at, event_time)

@@ -13,6 +13,7 @@
 --   'LEAVE_GROUP', 'CONSUMER_GROUP_HEARTBEAT', 'SHARE_GROUP_HEARTBEAT', 'STREAMS_GROUP_HEARTBEAT',
 --   'OFFSET_COMMIT', 'TXN_OFFSET_COMMIT')
 -- bucket: 1 min
+-- split_by: cluster_id, kafka_string(group_id)
 -- lookups:
 --   topics: from event_time, reaches back
 --   topic_names: changes nothing

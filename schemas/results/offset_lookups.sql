@@ -12,6 +12,7 @@
 -- facts: requests
 -- relevant: api IN ('LIST_OFFSETS', 'OFFSET_FOR_LEADER_EPOCH')
 -- bucket: 1 min
+-- split_by: cluster_id, principal, client_id
 -- columns:
 --   from requests: cluster_id
 --   event_date DATE: UTC date of event_time

@@ -12,6 +12,7 @@
 -- facts: requests
 -- relevant: (producer_id >= 0 OR api = 'PRODUCE') AND coalesce(error_code, 0) = 0
 -- bucket: 1 min
+-- split_by: cluster_id, principal, client_id
 -- columns:
 --   from requests: cluster_id
 --   event_date DATE: UTC date of event_time

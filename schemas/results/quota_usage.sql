@@ -17,6 +17,8 @@
 -- relevant: principal IS NOT NULL AND replica_id IS NULL
 -- bucket: $quota_rate_period_s
 -- lookback: $quota_rate_period_s
+-- split_by: cluster_id, broker_id
+-- split_shared: api IN ('CREATE_TOPICS', 'CREATE_PARTITIONS', 'DELETE_TOPICS')
 -- rolls_up: yes
 -- lookups:
 --   client_quotas: from coalesce(set_at, event_time)

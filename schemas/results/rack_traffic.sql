@@ -10,6 +10,7 @@
 -- facts: requests
 -- relevant: api IN ('PRODUCE', 'FETCH')
 -- bucket: 1 min
+-- split_by: cluster_id, broker_id
 -- lookups:
 --   brokers: from event_time, reaches back
 -- columns:

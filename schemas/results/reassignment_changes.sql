@@ -10,6 +10,7 @@
 -- facts: requests
 -- relevant: api IN ('ALTER_PARTITION', 'ALTER_PARTITION_REASSIGNMENTS')
 -- bucket: 1 min
+-- split_by: cluster_id, broker_id
 -- lookups:
 --   topic_names: changes nothing
 --   topics: changes nothing

@@ -11,6 +11,7 @@
 -- facts: fetches
 -- bucket: 1 min
 -- lookback: 2 min
+-- split_by: cluster_id, broker_id
 -- lookups:
 --   partition_offsets: from event_time
 --   configs: from event_time, reaches back

@@ -11,6 +11,7 @@
 -- facts: fetches
 -- relevant: replica_id IS NOT NULL
 -- bucket: 10 s
+-- split_by: cluster_id, broker_id
 -- lookups:
 --   topic_names: changes nothing
 --   topics: changes nothing

@@ -9,6 +9,8 @@
 -- partitioning: event_date
 -- facts: fetches
 -- bucket: 1 min
+-- split_by: cluster_id, broker_id
+-- split_or_by: cluster_id, replica_id
 -- lookups:
 --   topic_names: changes nothing
 --   topics: from event_time, reaches back

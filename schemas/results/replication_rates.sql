@@ -13,6 +13,8 @@
 --   'DESCRIBE_TOPIC_PARTITIONS', 'CREATE_TOPICS')
 -- bucket: 1 min
 -- lookback: 10 s
+-- split_by: cluster_id, broker_id
+-- split_or_by: cluster_id, replica_id
 -- runs_forward: yes
 -- lookups:
 --   config_alterations: changes nothing

@@ -12,6 +12,7 @@
 --   ('INCREMENTAL_ALTER_CONFIGS', 'ALTER_CONFIGS', 'CREATE_TOPICS', 'DELETE_TOPICS', 'METADATA',
 --   'DESCRIBE_TOPIC_PARTITIONS', 'CREATE_TOPICS')
 -- bucket: 1 min
+-- split_by: cluster_id, broker_id
 -- runs_forward: yes
 -- lookups:
 --   config_alterations: changes nothing

@@ -16,6 +16,7 @@
 -- relevant: group_id IS NOT NULL AND api IN ('SHARE_FETCH', 'SHARE_ACKNOWLEDGE')
 -- bucket: 1 min
 -- lookback: 10 min
+-- split_by: cluster_id, kafka_string(group_id)
 -- lookups:
 --   client_quotas: from coalesce(set_at, event_time)
 --   topic_names: changes nothing

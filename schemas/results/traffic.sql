@@ -11,6 +11,7 @@
 -- facts: requests
 -- relevant: api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
 -- bucket: 1 min
+-- split_by: cluster_id, principal, client_id
 -- lookups:
 --   brokers: from event_time, reaches back
 --   topic_names: changes nothing

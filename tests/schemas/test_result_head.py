@@ -91,6 +91,8 @@ def test_a_result_that_fills_the_table_of_another_declares_none() -> None:
         carry_key=("cluster_id", "broker_id"),
         warm_up=11,
         split_by=("cluster_id",),
+        split_or_by=(),
+        split_shared="false",
         runs_forward=True,
         rolls_up=True,
         lookups={
@@ -107,8 +109,8 @@ WRONG = {
     ("-- bucket: $window_s\n", ""): "the head has no bucket",
     ("-- unnamed:", "-- columns:"): (
         "expected a field (kind, fills, facts, relevant, scope, bucket, lookback, lookahead, "
-        "carry, carry_key, warm_up, split_by, runs_forward, rolls_up, lookups, unnamed) or a line "
-        "indented by two spaces, got: columns:"
+        "carry, carry_key, warm_up, split_by, split_or_by, split_shared, runs_forward, rolls_up, "
+        "lookups, unnamed) or a line indented by two spaces, got: columns:"
     ),
     (
         "names: changes nothing",

@@ -342,3 +342,6 @@ CREATE MACRO task_names(tasks) AS list_sort(flatten([
 -- ILLEGAL_GENERATION, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID,
 -- STALE_MEMBER_EPOCH.
 CREATE MACRO is_fenced(error_code) AS coalesce(error_code IN (22, 82, 110, 111, 113), false);
+
+-- What Kafka's protocol can have of a text. A line may have a longer one.
+CREATE MACRO kafka_string(value) AS left(value, 32_767);

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.engine.computation import Carry, Computation
-from quotaflow.pipelines.engine.schedule import TaskPlan, task_plans, waves
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.engine.computation import Carry, Computation, SplitBy
+from quotaflow.pipelines.engine.schedule import ROWS_PER_TASK, TaskPlan, task_plans, waves
+from quotaflow.pipelines.incremental.maintainer import levels
+from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 from quotaflow.udfs.engine.rule import Rule
@@ -37,7 +40,8 @@ def computation(
         lookback=MINUTE,
         bucket=timedelta(seconds=bucket_s),
         lookups={},
-        carry=Carry(("key",), MINUTE, MINUTE, ("key",), "true") if carry else None,
+        carry=Carry(("key",), MINUTE, MINUTE, "true") if carry else None,
+        split=SplitBy(("key",)) if carry else SplitBy(),
     )
 
 
@@ -73,20 +77,64 @@ def test_files_without_bounds_or_counts_do_not_stop_the_split() -> None:
     assert len(task_plans([computation("a", [(0, 10)])], files, rows_per_task=1_000)) == 5
 
 
+def keys(plans: list[TaskPlan]) -> list[tuple[int, int]]:
+    """The parts of keys of these tasks, in order."""
+    named = [part.keys for plan in plans for part in plan.parts]
+    return [(key.number, key.parts) for key in named if key]
+
+
 def test_a_sequential_rule_is_split_by_its_keys() -> None:
-    split = task_plans([computation("a", [(0, None)], carry=True)], [file(0, 60, 1_600)], 100)
-    keys = [part.keys for plan in split for part in plan.parts]
-    assert [(key.number, key.parts) for key in keys if key] == [(n, 4) for n in range(4)]
+    split = task_plans([computation("a", [(0, None)], carry=True)], [file(0, 60, 800)], 100)
+    assert keys(split) == [(n, 4) for n in range(4)]
     assert {plan.parts[0].ranges for plan in split} == {(TimeRange(at(0)),)}
+
+
+def test_a_bucket_with_many_facts_is_split_by_keys() -> None:
+    """Results of one key share tasks; a rule that reads few facts has one."""
+    by_key = [
+        replace(computation(name, [(0, 1)]), split=SplitBy(key), share=share)
+        for name, key, share in (
+            ("a", ("k",), 1.0),
+            ("b", ("k",), 0.5),
+            ("c", ("l",), 1.0),
+            ("few", ("l",), 0.01),
+            ("whole", (), 1.0),
+        )
+    ]
+    split = task_plans(by_key, [file(0, 1, 400)], 50)
+    named = [("".join(part.computation.rule.name for part in plan.parts)) for plan in split]
+    assert named == ["few", *["ab"] * 4, *["c"] * 4, "whole"]
+    assert [plan.facts for plan in split] == [4, *[100] * 8, 400]
 
 
 def test_parts_of_the_keys_stay_in_one_wave() -> None:
     both = [computation("a", [(0, 60)]), computation("b", [(0, None)], carry=True)]
-    split = task_plans(both, [file(0, 60, 4_000)], 1_000)
-    grouped = list(waves(split, rows_per_wave=2_000))
+    split = task_plans(both, [file(0, 60, 8_000)], 1_000)
+    grouped = list(waves(split, tasks_at_once=2))
     assert [plan for wave in grouped for plan in wave] == split
-    with_keys = [any(part.keys for plan in wave for part in plan.parts) for wave in grouped]
-    assert with_keys.count(True) == 1
+    assert [len(wave) for wave in grouped] == [2, 2, 2, 2, 4]
+    assert keys(grouped[-1]) == [(n, 4) for n in range(4)]
+
+
+MOST_FACTS = 2_000_000
+WHOLE = {"topic_names", "replication_throttles", "fetch_faults", "preferred_replicas"}
+"""Rules of one task a minute: a row of theirs reads facts of any client and broker."""
+
+
+@pytest.mark.parametrize("job", ["request_results", "fetch_results"])
+def test_the_minute_of_a_million_lines_a_second_is_many_tasks(job: str) -> None:
+    """Without knowing how few facts some rules read."""
+    results = JOBS[job].results
+    assert results
+    files = [file(0, 1, 50_000)] * 1_200
+    for level, group in enumerate(levels(results(Conf()))):
+        minute = [each.computation([TimeRange(at(0), at(1))]) for each in group]
+        plans = task_plans(minute, files, ROWS_PER_TASK)
+        large = [plan for plan in plans if plan.facts > MOST_FACTS]
+        assert {part.computation.rule.name for plan in large for part in plan.parts} <= WHOLE
+        if job == "request_results" and level == 1:
+            assert len(plans) - len(large) >= 30
+            assert max(map(len, waves(plans, tasks_at_once=60))) >= 60
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 600), st.integers(1, 90)), min_size=1, max_size=6).map(

@@ -111,7 +111,7 @@ def test_files_and_scans_give_the_rows_of_this_process(
     assert len(expected["traffic"]) > 500
     for warehouse in (in_folder, catalog):
         engine = spark_engine(spark, warehouse, MEMORY_MB)
-        engine = replace(engine, rows_per_task=rows_per_task, rows_per_wave=3 * rows_per_task)
+        engine = replace(engine, rows_per_task=rows_per_task, tasks_at_once=3)
         assert rows(engine, computations) == expected
 
 

@@ -56,7 +56,15 @@ def test_a_declaration_names_what_its_text_reads(result: Result) -> None:
     assert read == declared | own
     carried = CARRIED in set().union(*map(texts.words, all_texts(result)))
     assert carried == bool(result.carry_s)
-    assert bool(result.split_by) == bool(result.carry_s)
+    assert bool(result.split.key) or not result.carry_s
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_a_key_has_columns_that_are_there(result: Result) -> None:
+    key = set[str]().union(*map(texts.words, result.split.key)) - {"kafka_string"}
+    facts, rows = set(result.facts.column_names), set(result.table.column_names)
+    assert key <= facts
+    assert key <= rows or not (result.split.overlaps or result.carry_s)
 
 
 @pytest.mark.parametrize("result", RESULTS)

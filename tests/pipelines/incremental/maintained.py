@@ -41,7 +41,7 @@ class Maintained:
     results: tuple[Result, ...]
     conf: config.Conf
     rows_per_task: int = 100
-    rows_per_wave: int = 250
+    tasks_at_once: int = 2
     query_id: str = "first"
 
     @classmethod
@@ -73,7 +73,7 @@ class Maintained:
 
     def _engine(self, _: object, warehouse: Warehouse, __: int) -> Engine:
         folder = warehouse.conf.folder.resolve()
-        return Engine(lambda: LocalTasks(folder), self.rows_per_task, self.rows_per_wave)
+        return Engine(lambda: LocalTasks(folder), self.rows_per_task, self.tasks_at_once)
 
     def keep(self, facts: pa.Table, number: int, kind: type[Batch] = Batch) -> None:
         """One micro-batch of the query with these facts."""

@@ -216,7 +216,7 @@ def test_the_number_of_tasks_changes_nothing(
 ) -> None:
     dice = random.Random(5)
     facts = made_up_readings(dice) if result is alerts else made_up(dice)
-    under = replace(make(result()), rows_per_task=rows_per_task, rows_per_wave=2 * rows_per_task)
+    under = replace(make(result()), rows_per_task=rows_per_task)
     for batch in by_time(dice, facts, 12):
         under.arrive(batch)
     under.rebuild(EVER, 0)

@@ -74,14 +74,13 @@ def made(folder: Path, *facts: Rows, rolled_up: bool, **others: int) -> Maintain
     ],
     ids=["within an hour", "at the starts of hours", "where nothing was", "many"],
 )
-@pytest.mark.parametrize("rows_per_wave", [40, pytest.param(10_000, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("rows_per_task", [20, pytest.param(5_000, marks=pytest.mark.faults)])
 def test_facts_of_a_rolled_up_time_count_once(
-    tmp_path: Path, late: Rows, rows_per_wave: int
+    tmp_path: Path, late: Rows, rows_per_task: int
 ) -> None:
-    waves = {"rows_per_task": rows_per_wave // 2, "rows_per_wave": rows_per_wave}
     batches = [FACTS + NEWEST, late]
     plain = made(tmp_path / "plain", *batches, rolled_up=False)
-    place = made(tmp_path / "rolled", *batches, rolled_up=True, **waves)
+    place = made(tmp_path / "rolled", *batches, rolled_up=True, rows_per_task=rows_per_task)
     assert {None, 3_600} <= {row["rolled_up_s"] for row in content(place)}
     roll_up(plain)
     assert content(place) == content(plain)

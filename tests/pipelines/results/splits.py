@@ -53,9 +53,9 @@ def assert_parts_equal_whole(result: Result, cuts: Sequence[datetime], **facts: 
 
 
 def _by_key(result: Result, facts: Rows) -> Rows:
-    assert result.split_by
+    assert result.split.key
     of_key = defaultdict[tuple[Any, ...], Rows](list)
     for fact in facts:
-        of_key[tuple(fact.get(name) for name in result.split_by)].append(fact)
+        of_key[tuple(fact.get(name) for name in result.split.key)].append(fact)
     parts = (compute(result, **{result.facts.name: rows}) for rows in of_key.values())
     return [row for part in parts for row in part]

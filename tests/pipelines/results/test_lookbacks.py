@@ -80,9 +80,9 @@ def of_addresses(second: float) -> Tables:
 
 def of_faults(second: float) -> Tables:
     """A replica that said how far it has records, and then refused an offset."""
-    told = replica_rows.answered(9, log_start_offset=10, high_watermark=100)
+    reported = replica_rows.answered(9, log_start_offset=10, high_watermark=100)
     refused = replica_rows.fetch(4, 2, test_fetch_faults.refused(95))
-    facts = [replica_rows.fetch(second, 2, told, client_id="fine"), refused]
+    facts = [replica_rows.fetch(second, 2, reported, client_id="fine"), refused]
     return replica_rows.of_cluster({"fetches": facts, **test_fetch_faults.THREE})
 
 
