@@ -84,6 +84,18 @@ def find_all(
     return [job_gaps for job_gaps in gaps if job_gaps]
 
 
+def unread(properties: Mapping[str, str], warehouse: Warehouse, topics: Mapping[str, str]) -> int:
+    """The number of records that jobs have yet to read of their topics, job to topic."""
+    logs = {topic: admin.log_bounds(properties, topic) for topic in {*topics.values()}}
+    total = 0
+    for job, topic in topics.items():
+        position = topic_position.read_position(warehouse.checkpoint(job), topic)
+        offsets = position.offsets if position else {}
+        for partition, log in logs[topic].items():
+            total += len(range(max(log.start, offsets.get(partition, log.start)), log.stop))
+    return total
+
+
 def find_in_job(warehouse: Warehouse, job: str, topic: str, log: LogBounds) -> JobOffsetGaps | None:
     """The offsets this job reads next that the topic's logs no longer have, or None."""
     position = topic_position.read_position(warehouse.checkpoint(job), topic)

@@ -96,6 +96,11 @@ def owner() -> str | None:
     return None
 
 
+def one_compiler(conf: SparkSection) -> SparkSection:
+    """Conf for a run over few records (`ONE_COMPILER`); settings in conf itself win."""
+    return conf.model_copy(update={"conf": ONE_COMPILER | conf.conf})
+
+
 def short_lived(conf: SparkSection) -> SparkSection:
     """Conf for a run of a minute or two; settings in conf itself win."""
     return conf.model_copy(update={"conf": SHORT_LIVED | conf.conf})

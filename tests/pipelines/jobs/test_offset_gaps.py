@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import offset_gaps
 from quotaflow.pipelines.streaming.topic_position import TopicPosition, read_position
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -100,3 +103,21 @@ def test_what_is_missing_is_named_by_partition(
         words in message for words in [*expected, *(["--accept-lost-records"] if expected else [])]
     )
     assert bool(gaps) == bool(expected)
+
+
+@cases(
+    ("read", "expected"),
+    ("nothing", None, 95),
+    ("some, and nothing of a partition that is new", {0: 60}, 85),
+    ("up to records that are deleted", {0: 20, 1: 145}, 50),
+    ("all", {0: 100, 1: 145}, 0),
+)
+def test_records_to_read_are_those_that_the_logs_have_behind_the_position(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: dict[int, int] | None, expected: int
+) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    if read is not None:
+        plan(warehouse.checkpoint(JOB), 0, read, is_committed=True)
+    logs = {0: range(50, 100), 1: range(100, 145)}
+    monkeypatch.setattr(offset_gaps.admin, "log_bounds", lambda *_: logs)
+    assert offset_gaps.unread({}, warehouse, {JOB: TOPIC}) == expected
