@@ -3,7 +3,7 @@
 `python bench/month.py [--json] [--warehouse FOLDER] [--days N] [--minutes N] [--files N]`, after
 `make demo`. The month has the demo's rows again every `--minutes` minutes (30: some 4 lines/s), one
 file a table and day. The day has also `--files` files of requests, as a live job at 10,000 lines/s
-leaves them in eight hours. CPU seconds and wall time of a process per command.
+leaves them in eight hours. CPU seconds, wall time and peak memory of a process per command.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -26,12 +27,13 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import EVENTS, TABLES
+from quotaflow.schemas.tables.catalog import ANSWERS, EVENTS, TABLES
 from quotaflow.udfs.engine.connections import connect
 
 DAY_MINUTES = 24 * 60
@@ -46,6 +48,10 @@ COMMANDS = {
     "tables": ("tables",),
     "show": ("show", "throttled_clients"),
     "sql, 5 minutes": ("sql", "SELECT count(*) FROM requests WHERE event_time >= '{newest}'"),
+    # These change the warehouse, which is a copy.
+    "all answers": (),
+    "upkeep": ("upkeep",),
+    "upkeep again": ("upkeep",),
 }
 
 
@@ -151,10 +157,17 @@ def measure(folder: Path, scratch: Path) -> Iterator[dict[str, object]]:
     parts = {"scratch": str(scratch), "newest": utc(newest - timedelta(minutes=5))}
     environment = os.environ | {"QUOTAFLOW__WAREHOUSE__PATH": str(folder)}
     for name, command in COMMANDS.items():
-        arguments = [each.format(**parts) for each in command]
-        yield {"command": name} | cost(
-            [sys.executable, "-m", "quotaflow.pipelines", *arguments], environment
-        )
+        arguments = ["-m", "quotaflow.pipelines", *(each.format(**parts) for each in command)]
+        if not command:
+            for table in ("answer_state", *ANSWERS):
+                shutil.rmtree(folder / table, ignore_errors=True)
+            arguments = [__file__, "--refresh", "--warehouse", str(folder)]
+        yield {"command": name} | cost([sys.executable, *arguments], environment)
+
+
+def no_session() -> NoReturn:
+    """In place of a Spark session."""
+    raise AssertionError("a folder needs no session")
 
 
 def newest_event(folder: Path) -> datetime:
@@ -177,6 +190,7 @@ def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, objec
     return {
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
         "wall_s": round(time.monotonic() - started, 2),
+        "peak_mb": usage.ru_maxrss // 1024,
         "exit": process.returncode,
     }
 
@@ -185,15 +199,21 @@ def main() -> None:
     """Make the warehouses, run each command over them, print what it cost."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--refresh", action="store_true", help="only compute the answers")
     parser.add_argument("--warehouse", type=Path, default=config.home() / "warehouse")
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--minutes", type=int, default=30)
     parser.add_argument("--files", type=int, default=5_760)
     arguments = parser.parse_args()
+    if arguments.refresh:
+        conf = config.WarehouseSection(path=str(arguments.warehouse))
+        refresh(conf, no_session, datetime.now(UTC), print)
+        return
     measured: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        warehouses = {"the demo alone": arguments.warehouse}
-        month, day = Path(scratch, "month"), Path(scratch, "day")
+        alone, month, day = (Path(scratch, name) for name in ("demo", "month", "day"))
+        shutil.copytree(arguments.warehouse, alone)
+        warehouses = {"the demo alone": alone}
         make(arguments.warehouse, month, arguments.days, arguments.minutes)
         warehouses[f"{arguments.days} days"] = month
         shutil.copytree(arguments.warehouse, day)
