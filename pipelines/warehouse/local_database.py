@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
 from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
+from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.query_times import Bounds
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
+_SMALL, _SMALL_BYTES = "small", 256 * 1024
+"""The schema of tables whose rows are read at once, and the most bytes of their files."""
 _MAX_TEMP_GIB = 20
 MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
@@ -102,9 +105,9 @@ class LocalDatabase:
             whole |= {*views.sources(view)} - events
         with self._opening:
             for name in (name for name in TABLES if name in whole):
-                self._add(name, partial(self._table_sql, name))
+                self._add_table(name, name)
             for name in sorted(within):
-                self._add(WITHIN.format(name), partial(self._rows_since, name, self.since))
+                self._add_table(WITHIN.format(name), name, self.since)
             for view in (views.load()[name] for name in needed_views):
                 events = views.events(view) if self.since else frozenset()
                 self._add(view.name, partial(in_duckdb, view.sql, events))
@@ -126,7 +129,7 @@ class LocalDatabase:
         cursor = self._cursor()
         with self._opening:
             for name, times in bounds.items():
-                text = self._table_sql(name, times, cursor)
+                text = self._table_sql(name, self._files(name, times), cursor)
                 cursor.execute(f'CREATE TEMP VIEW "{name}" AS {text}').fetchall()
         clock = _Clock(cursor, self.timeout_s)
         self._clocks.add(clock)
@@ -153,6 +156,7 @@ class LocalDatabase:
         )
         for statement in (
             MACROS,
+            f"CREATE SCHEMA {_SMALL}",
             f"SET allowed_directories = [{literal(self.place.root)}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
@@ -173,38 +177,59 @@ class LocalDatabase:
             cursor.execute(f'CREATE VIEW "{name}" AS {text}').fetchall()
             self._made.add(name)
 
-    def _rows_since(self, name: str, since: Since | None) -> str:
-        """SQL for the rows of a table that views are about."""
-        start = None if since is None else since.facts if name in FACTS else since.results
-        rows = self._table_sql(name, Bounds(start))
-        return f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
+    def _add_table(self, relation: str, name: str, since: Since | None = None) -> None:
+        """Make a relation of a table's rows, or of those since a time.
 
-    def _table_sql(
-        self,
-        name: str,
-        bounds: Bounds | None = None,
-        cursor: duckdb.DuckDBPyConnection | None = None,
-    ) -> str:
-        """SQL for the rows of a table: live columns, then declared ones that it lacks, as null.
-
-        With bounds, of the files that may have rows of these times, for one cursor.
+        Few rows are read now: each query that names a view of files takes milliseconds to bind it.
         """
+        if relation in self._made:
+            return
+        start = None if since is None else since.facts if name in FACTS else since.results
+        files = self._files(name, Bounds(start))
+        rows = self._table_sql(name, files)
+        if start is not None:
+            rows = f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
+        is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
+        if is_small and self.place.store is None:
+            small = f'{_SMALL}."rows of {relation}"'
+            self._cursor().execute(f"CREATE TABLE {small} AS {rows}").fetchall()
+            rows = f"SELECT * FROM {small}"
+        self._add(relation, lambda: rows)
+
+    def _files(self, name: str, bounds: Bounds) -> list[DataFile]:
+        """The files of a table that may have rows of these times; none if it does not exist."""
         if not self.is_made(name):
-            return f"SELECT * FROM {files_sql(Files((), TABLES[name].arrow))}"
-        table = self.table(name)
+            return []
+        table, uri, root = self.table(name), self.place.path(name), self.place.root
         try:
             check_readable(name, table.metadata().configuration)
         except SchemaVersionError as error:
             raise ConfigError(str(error)) from None
-        uri, root = self.place.path(name), self.place.root
-        start, end = (bounds.start, bounds.end) if bounds else (None, None)
-        files = delta_files.of_version(table, uri, TABLES[name].time)
-        paths = [file.path for file in files if file.may_have(start, end)]
-        if outside := [path for path in paths if not _is_below(path, root)]:
+        files = [
+            file
+            for file in delta_files.of_version(table, uri, TABLES[name].time)
+            if file.may_have(bounds.start, bounds.end)
+        ]
+        if outside := [file.path for file in files if not _is_below(file.path, root)]:
             raise ConfigError(
                 f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
             )
-        schema = _with_declared(pa.schema(table.schema()), TABLES[name].arrow)
+        return files
+
+    def _table_sql(
+        self,
+        name: str,
+        files: Sequence[DataFile],
+        cursor: duckdb.DuckDBPyConnection | None = None,
+    ) -> str:
+        """SQL for the rows of files: live columns, then declared ones that they lack, as null.
+
+        With a cursor for that one alone.
+        """
+        if not self.is_made(name):
+            return f"SELECT * FROM {files_sql(Files((), TABLES[name].arrow))}"
+        paths = [file.path for file in files]
+        schema = _with_declared(pa.schema(self.table(name).schema()), TABLES[name].arrow)
         chosen = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
         is_stored = chosen.store and paths
         rows = self._objects(name, chosen, cursor) if is_stored else files_sql(chosen)
