@@ -31,6 +31,23 @@ _ACCOUNT = re.compile(
 )
 _KEY = re.compile(r"[A-Za-z0-9!_.*'()=@+,/-]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/*)(.*)", re.DOTALL)
+_ADDRESSES = (
+    (
+        re.compile(r"https?://(\w+)\.(?:blob|dfs)\.(core\.[\w.]+)/([^/]+)/(.+)"),
+        ADLS,
+        r"abfss://\3@\1.dfs.\2/\4",
+    ),
+    (re.compile(r"https?://([\w.-]+)\.s3[.-][\w.-]*amazonaws\.com/(.+)"), S3, r"s3://\1/\2"),
+    (re.compile(r"https?://s3[.-][\w.-]*amazonaws\.com/([^/]+)/(.+)"), S3, r"s3://\1/\2"),
+    (re.compile(r"https?://storage\.googleapis\.com/([^/]+)/(.+)"), GCS, r"gs://\1/\2"),
+    # A store by this scheme whose host is the one for blobs.
+    (
+        re.compile(r"abfss://([^@/]+)@(\w+)\.blob\.([\w.]+)/(.+)"),
+        ADLS,
+        r"abfss://\1@\2.dfs.\3/\4",
+    ),
+)
+"""Addresses of the web, and what is written for them."""
 _ENVIRONMENT = {
     ADLS: {"account_key": "AZURE_STORAGE_ACCOUNT_KEY", "sas_token": "AZURE_STORAGE_SAS_TOKEN"},
     S3: {"endpoint": "AWS_ENDPOINT_URL", "region": "AWS_REGION"},
@@ -55,6 +72,8 @@ def checked_path(path: str) -> str:
     if matched is None or (not matched[2] and matched[1].lower() not in _names()):
         return path
     scheme, slashes, rest = matched.groups()
+    if (named := _named(path)) is not None:
+        raise ValueError(f"write {_checked_store(*named)}")
     right = _OTHER_NAMES.get(scheme.lower(), scheme.lower())
     if right not in SCHEMES:
         if not slashes:
@@ -63,8 +82,33 @@ def checked_path(path: str) -> str:
         forms = _FORMS[near[0]] if near else ", ".join(_FORMS.values())
         raise ValueError(f"is no folder and no object store: write a folder, or {forms}")
     if scheme != right or slashes != "//":
-        raise ValueError(f"write {right}://{rest.lstrip('/')}")
+        near = f"{right}://{_of_azure(rest.lstrip('/')) if right == ADLS else rest.lstrip('/')}"
+        # What is proposed can be written, or the error says what is wrong with it.
+        raise ValueError(f"write {_checked_store(right, near.rstrip('/'))}")
     return _checked_store(right, path.rstrip("/"))
+
+
+def _of_azure(rest: str) -> str:
+    """A path of Azure as abfss has it: the account's host for Data Lake, not the one for blobs.
+
+    A driver of another library takes a container alone, and the account from its options.
+    """
+    host, slash, key = rest.partition("/")
+    container, at, account = host.partition("@")
+    if not at:
+        form = f"abfss://{container}@ACCOUNT.dfs.core.windows.net/{key or 'PREFIX'}"
+        raise ValueError(f"names no storage account: write {form}, with the account for ACCOUNT")
+    if "." not in account:
+        account = f"{account}.dfs.core.windows.net"
+    return f"{container}@{account.replace('.blob.', '.dfs.', 1)}{slash}{key}"
+
+
+def _named(path: str) -> tuple[str, str] | None:
+    """The store and the path of an address of the web, if it is one of a store's."""
+    for pattern, scheme, form in _ADDRESSES:
+        if matched := pattern.fullmatch(path):
+            return scheme, matched.expand(form).rstrip("/")
+    return None
 
 
 def _names() -> set[str]:

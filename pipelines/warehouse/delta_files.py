@@ -14,8 +14,9 @@ from quotaflow.pipelines.warehouse.python_times import time_of
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-# With these the files alone do not say which rows, or which columns, a table has.
-_NOT_IN_FILES = {"deletionVectors", "columnMapping", "variantType", "typeWidening"}
+# With these the files alone say which rows and which columns a table has. Of any other feature,
+# also of one that does not exist yet, that is not known.
+_IN_FILES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
 _MICROSECONDS = pa.timestamp("us", "UTC")
 # Spark cuts the bounds of times to milliseconds.
 _PRECISION = timedelta(milliseconds=1)
@@ -127,7 +128,7 @@ def path_of(uri: str) -> str:
 def check_features(table: "DeltaTable", folder: Path | str) -> None:
     """Raise ConfigError for a table whose files alone would be read wrong."""
     protocol = table.protocol()
-    used = _NOT_IN_FILES & set(protocol.reader_features or ())
+    used = set(protocol.reader_features or ()) - _IN_FILES
     mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mode != "none":
         used.add("columnMapping")

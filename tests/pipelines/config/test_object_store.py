@@ -1,5 +1,7 @@
 """`warehouse.path` of an object store: what is taken, and the nearest right text of what is not."""
 
+import re
+
 import pytest
 
 from quotaflow.pipelines import config
@@ -34,6 +36,10 @@ def test_a_prefix_of_an_object_store_is_a_place(path: str, key: str) -> None:
     assert str(section.state_folder) == "/var/lib/quotaflow/checkpoints"
 
 
+BLOB = "acct.blob.core.windows.net"
+AZURE = "abfss://tables@acct.dfs.core.windows.net"
+
+
 @pytest.mark.parametrize("path", ["/data/wh", "relative/wh", "~/wh", "/data/a:b", "a:b/c"])
 def test_a_folder_stays_one(path: str) -> None:
     assert not load(f"warehouse.path={path}").warehouse.is_store
@@ -48,6 +54,21 @@ def test_a_folder_stays_one(path: str) -> None:
     ("another name of Google's", "gcs://b-b/wh", "write gs://b-b/wh$"),
     ("a typing error", "s4://b-b/wh", "a folder, or s3://BUCKET/PREFIX"),
     ("a web address", "http://b-b/wh", "a folder, or s3://BUCKET/PREFIX, gs:"),
+    ("Azure's driver for blobs", f"wasbs://tables@{BLOB}/qf", f"write {AZURE}/qf$"),
+    ("without TLS", f"wasb://tables@{BLOB}/qf", f"write {AZURE}/qf$"),
+    ("blobs' host", f"abfss://tables@{BLOB}/qf", f"write {AZURE}/qf$"),
+    ("an account alone", "abfs://tables@acct/qf", f"write {AZURE}/qf$"),
+    (
+        "a container alone",
+        "az://tables/qf",
+        "no storage account: write abfss://tables@ACCOUNT.dfs.core.windows.net/qf, with",
+    ),
+    ("Azure's address", f"https://{BLOB}/tables/qf", f"write {AZURE}/qf$"),
+    ("Amazon's address", "https://b-b.s3.eu-west-1.amazonaws.com/wh", "write s3://b-b/wh$"),
+    ("Amazon's other address", "https://s3.amazonaws.com/b-b/wh", "write s3://b-b/wh$"),
+    ("Google's address", "https://storage.googleapis.com/b-b/wh", "write gs://b-b/wh$"),
+    ("Hadoop's name and no prefix", "s3a://b-b", "write s3://b-b/quotaflow"),
+    ("Hadoop's name and capitals", "s3a://Bucket/wh", "has no bucket that can be"),
     ("no prefix", "s3://b-b", "write s3://b-b/quotaflow"),
     ("an empty part", "s3://b-b/a//b", "prefix of letters"),
     ("a query", "s3://b-b/a?x=1", "prefix of letters"),
@@ -109,3 +130,17 @@ def test_an_emulator_of_azure_has_the_account_in_its_paths(monkeypatch: pytest.M
     options = place.delta_rs_options(conf.warehouse.object_store())
     assert options["azure_storage_endpoint"] == "http://127.0.0.1:10000/account"
     assert options["allow_http"] == "true"
+
+
+@pytest.mark.parametrize("host", ["b-b", "tables@acct", f"tables@{BLOB}", "Tables@acct", "x@y@z"])
+@pytest.mark.parametrize("key", ["", "/", "/wh", "/a/b/", "/a//b"])
+@pytest.mark.parametrize(
+    "scheme", ["s3a", "S3", "gcs", "abfs", "wasb", "wasbs", "az", "adl", "azure"]
+)
+def test_what_an_error_says_to_write_can_be_written(scheme: str, host: str, key: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(f"warehouse.path={scheme}://{host}{key}", CHECKPOINTS)
+    path = re.search(r"write (\S+?)[,;]?(?:\s|$)", str(error.value))
+    # Capitals stand for what the user knows.
+    if path is not None and not re.search("[A-Z]{3}", path[1]):
+        assert load(f"warehouse.path={path[1]}", CHECKPOINTS).warehouse.is_store

@@ -1,8 +1,10 @@
 """Which files a version of a table has, and tables whose files alone would be read wrong."""
 
 import json
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
@@ -57,6 +59,29 @@ def test_paths_are_those_of_the_file_system(tmp_path: Path, name: str) -> None:
     assert all(Path(path).is_file() for path in paths)
     read = duckdb.execute("SELECT count(*) FROM read_parquet($paths)", {"paths": paths})
     assert read.fetchall() == [(2,)]
+
+
+def test_the_features_that_files_show_are_what_is_known() -> None:
+    """A preview, or a feature of a later Delta, says nothing of how its files are to be read."""
+    others = ("typeWidening-preview", "variantType-preview", "variantShredding", "later")
+    for feature in ("deletionVectors", "typeWidening", "variantType", *others):
+        with pytest.raises(ConfigError, match=rf"Delta feature {feature}, .*DROP FEATURE"):
+            delta_files.check_features(Featured(feature), "folder")  # type: ignore[arg-type]
+    for feature in ("timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"):
+        delta_files.check_features(Featured(feature), "folder")  # type: ignore[arg-type]
+
+
+@dataclass
+class Featured:
+    """A table whose protocol has one feature of readers."""
+
+    feature: str
+
+    def protocol(self) -> SimpleNamespace:
+        return SimpleNamespace(reader_features=[self.feature])
+
+    def metadata(self) -> SimpleNamespace:
+        return SimpleNamespace(configuration={})
 
 
 @pytest.mark.parametrize("feature", ["deletionVectors", "columnMapping"])
