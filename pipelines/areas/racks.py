@@ -116,13 +116,21 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield last_day(", ".join(TABLES))
         return
     for row in scope.ask(STEPS):
-        text = f"{_saved(row)} per hour need not cross racks."
+        text = _unknown(row) or f"{_saved(row)} per hour need not cross racks."
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     for row in scope.ask(_RACKS):
         yield _racks(row)
     for row in scope.ask(PRODUCER_STEPS):
-        text = f"{_saved(row)} that is produced per hour need not cross racks."
+        text = _unknown(row) or f"{_saved(row)} that is produced per hour need not cross racks."
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
+
+
+def _unknown(row: Row) -> str | None:
+    if row["advice"] != "unknown_rack":
+        return None
+    size = texts.size(row["bytes_per_hour"])
+    rack = texts.listed(row["client_rack"])
+    return f"{client_text(row)} moves {size} per hour under rack {rack}, which no broker has."
 
 
 def _saved(row: Row) -> str:

@@ -82,9 +82,9 @@ def checked_path(path: str) -> str:
         forms = _FORMS[near[0]] if near else ", ".join(_FORMS.values())
         raise ValueError(f"is no folder and no object store: write a folder, or {forms}")
     if scheme != right or slashes != "//":
-        near = f"{right}://{_of_azure(rest.lstrip('/')) if right == ADLS else rest.lstrip('/')}"
+        spelled = f"{right}://{_of_azure(rest.lstrip('/')) if right == ADLS else rest.lstrip('/')}"
         # What is proposed can be written, or the error says what is wrong with it.
-        raise ValueError(f"write {_checked_store(right, near.rstrip('/'))}")
+        raise ValueError(f"write {_checked_store(right, spelled.rstrip('/'))}")
     return _checked_store(right, path.rstrip("/"))
 
 

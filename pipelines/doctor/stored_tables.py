@@ -7,7 +7,9 @@ from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -16,6 +18,15 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 _LATE = timedelta(minutes=30)
+_UNKNOWN_RACKS = """
+SELECT DISTINCT principal, client_id, client_rack, nearest_racks FROM (
+    SELECT principal, client_id, client_rack, nearest_racks FROM replica_advice
+    WHERE advice = 'unknown_rack'
+    UNION ALL
+    SELECT principal, client_id, client_rack, nearest_racks FROM producer_racks
+    WHERE nearest_racks IS NOT NULL
+) ORDER BY principal, client_id, client_rack LIMIT 20
+"""
 
 
 def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
@@ -33,6 +44,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
     if made:
         yield from_check("tables", lambda: _counted(reader, made))
         yield _columns(reader, made)
+        yield from _racks(reader)
     else:
         remedy = "fill them with `quotaflow run --once`"
         yield Finding("tables", WARNING, f"none in {warehouse.conf.location}", remedy)
@@ -68,6 +80,23 @@ def _columns(reader: Reader, made: list[str]) -> Finding:
         seen = f"{', '.join(outdated)} of an older version: columns are missing"
         return Finding("columns", OK, seen, "the next `quotaflow run` adds them")
     return Finding("columns", OK, f"those of this version, in {counted(len(made), 'table')}")
+
+
+def _racks(reader: Reader) -> Iterator[Finding]:
+    """Clients of the last day that name a rack which no broker has."""
+    try:
+        rows = reader.rows(_UNKNOWN_RACKS)
+    except (NeverMadeError, QueryError):
+        # A table that lacks a column is a finding of its own.
+        return
+    if rows:
+        named = "; ".join(
+            f"{texts.listed(row['principal'])} as {texts.listed(row['client_id'])}: "
+            f"{texts.listed(row['client_rack'])} (may be {texts.listed(row['nearest_racks'])})"
+            for row in rows
+        )
+        remedy = "set client.rack of these clients to a broker.rack of the cluster"
+        yield Finding("client racks", WARNING, f"no broker has them: {named}", remedy)
 
 
 def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:

@@ -16,7 +16,8 @@
 --   fetch_sizes: 7 d
 -- columns:
 --   from brokers: cluster_id
---   advice STRING: set_producer_rack (its metrics name no rack, and partitions of the topic are led
+--   advice STRING: unknown_rack (no broker has the rack that the producer names: nearest_racks),
+--     set_producer_rack (its metrics name no rack, and partitions of the topic are led
 --     in its rack), check_producer (it names its rack, and sends elsewhere) or move_leaders (the
 --     topic has replicas in the rack, and no leader; never by a rack that a client id claims)
 --   principal STRING: producer, as Kafka prints it; null: move_leaders
@@ -25,6 +26,8 @@
 --   unnamed_topic_id STRING: id of the topic if its name is not known; null otherwise
 --   client_rack STRING: rack of the producers
 --   rack_source STRING: how it is known: telemetry, address or client_id (claimed by the client id)
+--   nearest_racks STRING: unknown_rack: the rack that is meant, or all that may be, with commas;
+--     null for other steps
 --   leaders BIGINT: partitions of the topic that are led in this rack
 --   bytes_per_hour DOUBLE: record bytes produced, per hour
 --   saved_bytes_per_hour DOUBLE: those that cross racks, per hour: the most that can be saved.
@@ -62,12 +65,15 @@ crossing AS (
         ON sent.cluster_id = internal.cluster_id
             AND sent.principal = internal.principal
             AND internal.is_internal
-    WHERE sent.cross_rack_bytes * 10 > sent.bytes AND internal.principal IS NULL
+    WHERE
+        (sent.cross_rack_bytes * 10 > sent.bytes OR sent.nearest_racks IS NOT NULL)
+        AND internal.principal IS NULL
 ),
 advised AS (
     SELECT
         *,
         CASE
+            WHEN nearest_racks IS NOT NULL THEN 'unknown_rack'
             WHEN leaders > 0 AND configured_rack IS NULL THEN 'set_producer_rack'
             WHEN leaders > 0 THEN 'check_producer'
             WHEN replicas > 0 AND rack_source <> 'client_id' THEN 'move_leaders'
@@ -92,6 +98,7 @@ summed AS (
         unnamed_topic_id,
         client_rack,
         max(rack_source) AS rack_source,
+        max(nearest_racks) AS nearest_racks,
         max(leaders) AS leaders,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
@@ -116,6 +123,7 @@ SELECT
     hourly.unnamed_topic_id,
     hourly.client_rack,
     hourly.rack_source,
+    hourly.nearest_racks,
     hourly.leaders,
     hourly.bytes / hourly.hours AS bytes_per_hour,
     hourly.cross_rack_bytes / hourly.hours AS saved_bytes_per_hour,

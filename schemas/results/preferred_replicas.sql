@@ -194,8 +194,8 @@ chosen AS (
             'org.apache.kafka.common.replica.RackAwareReplicaSelector', client_rack)
             AS recommended_reason,
         eligible_in(assigned, client_rack) AS eligible,
-        client_rack <> broker_rack AS is_cross_rack
-    FROM read
+        own_rack <> broker_rack AS is_cross_rack
+    FROM with_own_rack(read, known_racks)
 )
 SELECT
     cluster_id, CAST(event_time AS DATE) AS event_date, event_time, principal, client_id,

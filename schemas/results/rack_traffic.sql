@@ -29,7 +29,7 @@
 --   requests BIGINT: requests with records
 --   bytes BIGINT: record bytes, as compressed by the producer
 --   cross_rack_bytes BIGINT: bytes, where client_rack and broker_rack differ; null: one of them is
---     not known
+--     not known, or no broker has client_rack
 
 -- Bytes produced, consumed and replicated between racks, by minute.
 -- `racks` and `rack_patterns` are conf's, for clients that send no rack.
@@ -86,6 +86,7 @@ SELECT
     is_rack_inferred, max(source) AS rack_source, broker_id, broker_rack,
     sum(requests) AS requests,
     sum(bytes) AS bytes,
-    cross_rack(client_rack, broker_rack, sum(bytes)) AS cross_rack_bytes
-FROM with_racks
-GROUP BY cluster_id, event_time, flow, client_rack, is_rack_inferred, broker_id, broker_rack
+    cross_rack(own_rack, broker_rack, sum(bytes)) AS cross_rack_bytes
+FROM with_own_rack(with_racks, known_racks)
+GROUP BY
+    cluster_id, event_time, flow, client_rack, own_rack, is_rack_inferred, broker_id, broker_rack

@@ -36,7 +36,7 @@
 --     known, or the row is older
 --   broker_rack STRING: broker.rack by the last snapshot by then, or by the first one after it
 --   cross_rack_bytes BIGINT: bytes, where client_rack and broker_rack differ; null: one of them is
---     not known
+--     not known, or no broker has client_rack
 
 -- Bytes produced and consumed by broker, client, topic and minute.
 -- A refused partition moves nothing. Without acks (acks=0) no refusal is ever reported.
@@ -72,7 +72,8 @@ named AS (
 SELECT
     s.cluster_id, CAST(s.event_time AS DATE) AS event_date, s.event_time, s.broker_id, s.principal,
     s.client_id, s.direction, s.topic, s.topic_id, s.client_rack, s.is_rack_inferred, s.rack_source, s.bytes,
-    b.rack AS broker_rack, cross_rack(s.client_rack, b.rack, s.bytes) AS cross_rack_bytes
-FROM named s
+    b.rack AS broker_rack,
+    cross_rack(s.own_rack, b.rack, s.bytes) AS cross_rack_bytes
+FROM with_own_rack(named, known_racks) s
 ASOF LEFT JOIN broker_racks b
     ON b.cluster_id = s.cluster_id AND b.broker_id = s.broker_id AND s.minute_end > b.since

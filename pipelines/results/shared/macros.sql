@@ -130,6 +130,16 @@ CREATE MACRO inferred_racks(rows, racks, rack_patterns) AS TABLE
 CREATE MACRO cross_rack(client_rack, broker_rack, bytes) AS
     CASE WHEN client_rack <> broker_rack THEN bytes WHEN client_rack = broker_rack THEN 0 END;
 
+-- Rows with the rack of their client, by minute_end, if a broker of the cluster has it by then: what
+-- moved to another one crossed no rack that is known. `racks` is known_racks.
+CREATE MACRO with_own_rack(rows, racks) AS TABLE
+    SELECT r.*, CASE WHEN EXISTS (
+        FROM query_table(racks) known
+        WHERE known.cluster_id = r.cluster_id AND known.since < r.minute_end
+            AND (known.rack IS NULL OR known.rack = r.client_rack)
+    ) THEN r.client_rack END AS own_rack
+    FROM query_table(rows) r;
+
 -- Which replica a consumer in a rack should read from, and why, if `selector` is the leader's
 -- replica.selector.class (KIP-392). `replicas` are structs of broker_id, rack, is_rack_known,
 -- is_leader, is_in_sync and is_offline. A snapshot has no log ends, so each follower that is in

@@ -11,6 +11,7 @@ from quotaflow.pipelines.doctor import brokers, stored_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...rows import moved, row
 from ...schemas.views.view_tables import make_tables_and_answers
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -36,6 +37,22 @@ def test_columns_of_an_older_version_are_added_and_of_another_type_refused(
     other = pa.schema([("cluster_id", pa.int64())])
     write_deltalake(warehouse.folder("requests"), other.empty_table())
     assert columns(warehouse) == ("bad", "requests.cluster_id is BIGINT and should be STRING")
+
+
+def test_clients_in_a_rack_that_no_broker_has_are_listed(warehouse: Warehouse) -> None:
+    rack = {"client_rack": "US-EAST-1A", "is_rack_inferred": True, "rack_source": "address"}
+    racks = ("us-east-1a", "us-east-1b")
+    brokers_there = [
+        row("brokers", 0, {}, broker_id=n, rack=rack) for n, rack in enumerate(racks, 1)
+    ]
+    sent = moved(0, 9) | rack | {"broker_rack": racks[0], "cross_rack_bytes": None}
+    make_tables_and_answers(warehouse, {"traffic": [sent], "brokers": brokers_there})
+    findings = stored_tables.findings(Conf(warehouse=warehouse.conf), NOW)
+    (named,) = (each for each in findings if each.subject == "client racks")
+    assert named.state == "warning"
+    assert named.observed == (
+        "no broker has them: User:alice as orders: US-EAST-1A (may be us-east-1a)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,16 @@ def test_both_tables_have_the_same_bytes_between_racks(requests: list[Row]) -> N
     by_client = compute(result_of("traffic", Conf(racks=RACKS)), **facts)
     by_rack = compute(result_of("rack_traffic", Conf(racks=RACKS)), **facts)
     assert totals(by_client, "direction") == totals(by_rack, "flow")
+
+
+def test_bytes_of_a_rack_that_no_broker_has_cross_none_that_is_known() -> None:
+    fetches = [
+        request(n, "FETCH", moved("a", 2**n), rack_id=rack)
+        for n, rack in enumerate(["use2-az1", "use2-az2", "us-east-2c", "USE2-AZ1"])
+    ]
+    brokers = [broker(1, "use2-az1"), broker(2, "use2-az2")]
+    traffic = compute(result_of("traffic"), requests=fetches, brokers=brokers)
+    seen = {row["client_rack"]: row["cross_rack_bytes"] for row in traffic}
+    assert seen == {"use2-az1": 0, "use2-az2": 2, "us-east-2c": None, "USE2-AZ1": None}
+    pairs = compute(result_of("rack_traffic"), requests=fetches, brokers=brokers)
+    assert {row["client_rack"]: row["cross_rack_bytes"] for row in pairs} == seen

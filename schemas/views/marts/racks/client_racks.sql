@@ -26,7 +26,7 @@
 --   differing_minutes: those of them in which it read from another broker than it reports; null: it
 --     reports none
 --   verdict: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
---     anywhere), unknown (racks of some brokers are not known), or by cross_rack_share: followed (at most
+--     anywhere), unknown_rack (no broker has the rack that its fetches name), unknown (racks of some brokers are not known), or by cross_rack_share: followed (at most
 --     0.1), elsewhere (at least 0.9) or mixed (between)
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
@@ -120,6 +120,7 @@ SELECT
     CASE
         WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
         WHEN read.declared_rack IS NULL THEN 'no_rack'
+        WHEN unknown.client_rack IS NOT NULL THEN 'unknown_rack'
         WHEN read.unknown_rack_bytes > 0 OR read.cross_rack_bytes IS NULL THEN 'unknown'
         WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
         WHEN read.cross_rack_bytes * 10 >= read.bytes * 9 THEN 'elsewhere'
@@ -138,3 +139,5 @@ LEFT JOIN protected_principals AS internal
     ON read.cluster_id = internal.cluster_id
         AND read.principal = internal.principal
         AND internal.is_internal
+LEFT JOIN unknown_racks AS unknown
+    ON read.cluster_id = unknown.cluster_id AND read.declared_rack = unknown.client_rack

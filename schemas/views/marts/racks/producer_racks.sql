@@ -12,6 +12,8 @@
 --     known
 --   rack_source: telemetry (it is configured), address (conf's racks) or client_id (claimed by the client
 --     id, by conf's rack_patterns); null: the rack is not known
+--   nearest_racks: if no broker has client_rack: the rack that is meant, or all that may be, with commas;
+--     null: a broker has it, or racks are not known
 --   bytes: record bytes produced, as compressed
 --   cross_rack_bytes: those that went to a leader in another rack: a least value where
 --     unknown_rack_bytes is more than 0; null: no racks are known
@@ -70,6 +72,12 @@ produced AS (
             AND (traffic.client_id IS NOT DISTINCT FROM configured.client_id)
     WHERE traffic.direction = 'produced'
 ),
+known AS (
+    SELECT produced.*, unknown.nearest_racks
+    FROM produced
+    LEFT JOIN unknown_racks AS unknown
+        ON produced.cluster_id = unknown.cluster_id AND produced.client_rack = unknown.client_rack
+),
 summed AS (
     SELECT
         cluster_id,
@@ -82,13 +90,23 @@ summed AS (
         rack_source,
         sum(bytes) AS bytes,
         sum(
-            CASE WHEN client_rack <> broker_rack THEN bytes WHEN client_rack = broker_rack THEN 0 END
+            CASE
+                WHEN nearest_racks IS NOT NULL THEN NULL
+                WHEN client_rack <> broker_rack THEN bytes
+                WHEN client_rack = broker_rack THEN 0
+            END
         ) AS cross_rack_bytes,
-        sum(CASE WHEN client_rack IS NULL OR broker_rack IS NULL THEN bytes ELSE 0 END)
-            AS unknown_rack_bytes,
+        sum(
+            CASE
+                WHEN client_rack IS NULL OR broker_rack IS NULL OR nearest_racks IS NOT NULL
+                    THEN bytes
+                ELSE 0
+            END
+        ) AS unknown_rack_bytes,
+        max(nearest_racks) AS nearest_racks,
         max(since) AS since,
         max(until) AS until
-    FROM produced
+    FROM known
     GROUP BY
         cluster_id,
         principal,
@@ -109,6 +127,7 @@ SELECT
     summed.configured_rack,
     summed.client_rack,
     summed.rack_source,
+    summed.nearest_racks,
     summed.bytes,
     summed.cross_rack_bytes,
     summed.unknown_rack_bytes,

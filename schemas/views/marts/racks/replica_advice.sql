@@ -10,7 +10,8 @@
 --   the cluster: update_client, set_client_rack and check_client only.
 -- columns:
 --   from preferred_replicas: cluster_id
---   advice: set_broker_rack (a broker that was read from has no broker.rack), update_client (its FETCH
+--   advice: set_broker_rack (a broker that was read from has no broker.rack), unknown_rack (no broker has
+--     the rack that the client names: nearest_racks), update_client (its FETCH
 --     is older than version 11 and names no rack), place_replica (the topic has no replica in the
 --     rack, whose brokers are not all cordoned: cordoned_brokers), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
 --     know its rack, the consumer does not name one), check_client (it names its rack and should have
@@ -21,6 +22,7 @@
 --   client_rack: rack of the consumers; null: the step is not about one
 --   rack_source: how client_rack is known, as in preferred_replicas: the least trusted of its bytes; null:
 --     the step is not about a client, or the rows are older
+--   nearest_racks: unknown_rack: the rack that is meant, or all that may be, with commas; null for other steps
 --   topic: topic of place_replica and move_leader; null: not known, or another step
 --   unnamed_topic_id: id of that topic if its name is not known; null otherwise
 --   partition: partition of move_leader; null for other steps
@@ -92,6 +94,8 @@ advised AS (
         CASE
             WHEN unracked.broker_id IS NOT NULL AND read.client_rack IS NOT NULL AND NOT read.is_claimed
                 THEN 'set_broker_rack'
+            WHEN unknown.client_rack IS NOT NULL AND read.recommended_reason = 'no_replica_in_rack'
+                THEN 'unknown_rack'
             WHEN
                 read.cross_rack_bytes > 0
                 AND read.recommended_reason = 'no_replica_in_rack'
@@ -103,19 +107,25 @@ advised AS (
             WHEN read.expected_reason = 'no_selector' AND NOT read.is_claimed THEN 'set_selector'
             WHEN read.is_rack_inferred THEN 'set_client_rack'
             WHEN read.expected_reason IN ('leader_in_rack', 'follower_in_rack') THEN 'check_client'
-        END AS advice
+        END AS advice,
+        unknown.nearest_racks
     FROM read
+    LEFT JOIN unknown_racks AS unknown
+        ON read.cluster_id = unknown.cluster_id AND read.client_rack = unknown.client_rack
     LEFT JOIN unracked
         ON read.cluster_id = unracked.cluster_id AND read.broker_id = unracked.broker_id
     LEFT JOIN full_racks
         ON read.cluster_id = full_racks.cluster_id AND read.client_rack = full_racks.rack
 ),
+judged AS (
+    SELECT *, advice LIKE '%client%' OR advice = 'unknown_rack' AS is_of_client FROM advised
+),
 targets AS (
     SELECT
         *,
-        CASE WHEN advice LIKE '%client%' THEN principal END AS of_principal,
-        CASE WHEN advice LIKE '%client%' THEN client_id END AS of_client_id,
-        CASE WHEN advice LIKE '%client%' THEN rack_source END AS of_rack_source,
+        CASE WHEN is_of_client THEN principal END AS of_principal,
+        CASE WHEN is_of_client THEN client_id END AS of_client_id,
+        CASE WHEN is_of_client THEN rack_source END AS of_rack_source,
         CASE WHEN advice NOT IN ('set_broker_rack', 'set_selector') THEN client_rack END AS of_rack,
         CASE WHEN advice = 'place_replica' THEN topic END AS of_topic,
         CASE WHEN advice = 'place_replica' THEN unnamed_topic_id END AS of_topic_id,
@@ -125,9 +135,9 @@ targets AS (
         END AS of_broker_id,
         CASE
             WHEN advice = 'place_replica' THEN cross_rack_bytes
-            WHEN advice <> 'set_broker_rack' THEN avoidable_bytes
+            WHEN advice NOT IN ('set_broker_rack', 'unknown_rack') THEN avoidable_bytes
         END AS saved_bytes
-    FROM advised
+    FROM judged
     WHERE advice IS NOT NULL
 ),
 racks AS (
@@ -149,7 +159,13 @@ racks AS (
             AND read.topic_id = last.topic_id
             AND read.partition = last.partition
             AND read.leader_id = last.leader_id
-    WHERE last.age = 1 AND read.broker_id = read.leader_id AND NOT read.is_claimed
+    LEFT JOIN unknown_racks AS unknown
+        ON read.cluster_id = unknown.cluster_id AND read.client_rack = unknown.client_rack
+    WHERE
+        last.age = 1
+        AND read.broker_id = read.leader_id
+        AND NOT read.is_claimed
+        AND unknown.client_rack IS NULL
     GROUP BY
         read.cluster_id,
         read.topic,
@@ -178,12 +194,13 @@ steps AS (
         of_client_id AS client_id,
         of_rack AS client_rack,
         max(of_rack_source) AS rack_source,
+        max(CASE WHEN advice = 'unknown_rack' THEN nearest_racks END) AS nearest_racks,
         of_topic AS topic,
         of_topic_id AS unnamed_topic_id,
         CAST(NULL AS INT) AS partition,
         of_broker_id AS broker_id,
         sum(bytes) AS bytes,
-        max(CASE WHEN advice LIKE '%client%' THEN client_bytes END) AS client_bytes,
+        max(CASE WHEN is_of_client THEN client_bytes END) AS client_bytes,
         sum(saved_bytes) AS saved_bytes,
         min(api_version) AS api_version,
         sum(redirects) AS redirects
@@ -205,6 +222,7 @@ steps AS (
         CAST(NULL AS STRING) AS client_id,
         client_rack,
         CAST(NULL AS STRING) AS rack_source,
+        CAST(NULL AS STRING) AS nearest_racks,
         topic,
         unnamed_topic_id,
         partition,
@@ -257,6 +275,7 @@ SELECT
     hourly.client_id,
     hourly.client_rack,
     hourly.rack_source,
+    hourly.nearest_racks,
     hourly.topic,
     hourly.unnamed_topic_id,
     hourly.partition,
