@@ -8,6 +8,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.completion import get_completion_inspect_parameters
 from typer.exceptions import TyperException
 
 from quotaflow.pipelines import extras, interrupts
@@ -113,6 +114,8 @@ def _with_value(error: TyperException) -> str:
 
 
 def _done(commands: typer.Typer, arguments: list[str]) -> int:
+    # Typer knows the shells that complete once it has made options that we do not offer.
+    get_completion_inspect_parameters()
     code: int = commands(arguments, prog_name="quotaflow", standalone_mode=False) or 0
     # Typer handles Ctrl-C itself, and prints nothing.
     if code == interrupts.EXIT_CODE:

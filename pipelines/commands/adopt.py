@@ -30,11 +30,6 @@ From = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Take over; without it, it is only shown.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("adopt")(adopt)
-
-
 def adopt(
     entity: Entity = None,
     key: Key = None,
@@ -42,8 +37,7 @@ def adopt(
     client_id: ClientId = None,
     *,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Take over configs that this deployment does not know as its own, so that they are restored.
 
@@ -65,7 +59,7 @@ def adopt(
 
     Example: quotaflow adopt user/mallory producer_byte_rate --yes
     """
-    opened = context.from_conf(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(conf.of_tables())
     if (entity is None) != (key is None):
         raise ConfigError("give the KEY too, as it is printed")
     named = None if not entity or not key else release_run.Request.parse(entity, key, client_id)

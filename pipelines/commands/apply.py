@@ -49,18 +49,11 @@ AllDeployments = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("apply")(options.with_layout(apply))
-    app.command("restore")(options.with_layout(restore))
-
-
 def apply(
     plan_id: PlanId = None,
     *,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Write the changes of a plan to the cluster: each is recorded, read back and has a lease.
@@ -79,7 +72,7 @@ def apply(
 
     Example: quotaflow apply 3f1c5e0a9b72d4e81c06 --yes
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     opened = context.from_conf(settings)
     frozen_plan = None if plan_id is None else frozen_plans.load(opened.tables, plan_id)
     if not yes:
@@ -103,8 +96,7 @@ def restore(
     panic: Panic = False,
     all_deployments: AllDeployments = False,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Restore configs whose lease is over to the values from before quotaflow wrote them.
@@ -130,7 +122,7 @@ def restore(
 
     Example: quotaflow restore --panic --yes
     """
-    opened = context.from_conf(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(conf.of_tables())
     if panic:
         _panic(opened, yes=yes, layout=layout, all_deployments=all_deployments)
     elif all_deployments:

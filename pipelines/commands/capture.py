@@ -24,7 +24,7 @@ from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.monitoring import capture_preview, log_volume
 from quotaflow.pipelines.spark import spark_errors
 from quotaflow.pipelines.terminal import output, times
-from quotaflow.pipelines.terminal.layout import Layout, for_programs
+from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.tables import Tables
 
@@ -56,21 +56,14 @@ Yes = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("capture")(capture)
-
-
 def capture(
     period: Period = "10m",
     broker: Brokers = None,
     api: Apis = None,
     *,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    conf: options.ConfOptions,
+    layout: options.FormLayout,
 ) -> None:
     """Switch brokers' request logs on for a while, and show the lines per second.
 
@@ -90,8 +83,8 @@ def capture(
             f"--for {period} must be {FOR_S[0]} to {FOR_S[-1]} s: for longer, set the brokers' own "
             "log4j2 configuration"
         )
-    apis, layout = _apis(api), for_programs(as_json=as_json, as_csv=as_csv)
-    settings = options.conf_of_tables(conf, overrides)
+    apis = _apis(api)
+    settings = conf.of_tables()
     opened = context.from_conf(settings)
     switch = request_logger.read_switch(opened, broker or [], for_s, datetime.now(UTC))
     volume = capture_preview.expected(opened.tables, settings.warehouse, switch.request.cluster_id)

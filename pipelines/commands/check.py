@@ -27,17 +27,11 @@ Tables = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("check")(options.with_layout(check))
-
-
 def check(
     *,
     since: Since = None,
     tables: Tables = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Check new rows of the tables against the expectations on them.
@@ -53,7 +47,7 @@ def check(
     """
     now = datetime.now(UTC)
     start = times.since(since, now) if since else None
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
     request = quality.CheckRequest(tables or [], start)

@@ -24,20 +24,14 @@ class Action(StrEnum):
     SCHEMA = "schema"
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("conf")(options.with_layout(conf_command))
-
-
-def conf_command(
+def conf(
     action: Annotated[Action, typer.Argument(metavar="ACTION", help="check, show or schema.")],
     prefix: Annotated[
         str | None,
         typer.Argument(metavar="[PREFIX]", help="With show: only keys that begin so: kafka."),
     ] = None,
     *,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Check conf, show where each value comes from, or print its JSON Schema.
@@ -59,7 +53,7 @@ def conf_command(
     if action is Action.SCHEMA:
         output.lines([_schema()])
         return
-    sources = given(conf, overrides)
+    sources = given(conf.file, conf.overrides)
     shown = list(origins.origins(load(*sources), *sources))
     if action is Action.CHECK:
         output.lines([_valid(sum(each.source != origins.DEFAULT for each in shown))])

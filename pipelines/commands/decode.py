@@ -25,21 +25,18 @@ class UnreadableFileError(QuotaflowError):
     """A captured file, or a line of it, that the pipeline would quarantine."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("decode")(options.with_layout(decode))
-    app.command("parse")(options.with_layout(parse))
-    app.command("pseudonym")(pseudonym)
-
-
 def decode(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="One payload as bytes; - is stdin.")],
     codec: Annotated[
-        str, typer.Option("--codec", help=f"How it is compressed: {' '.join(CODECS)}.")
+        str,
+        typer.Option(
+            "--codec",
+            help=f"How it is compressed: {' '.join(CODECS)}.",
+            autocompletion=lambda: CODECS,
+        ),
     ] = "none",
     *,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Print the data points of one telemetry payload.
@@ -53,7 +50,7 @@ def decode(
     """
     if codec not in CODECS:
         raise ConfigError(f"--codec {codec} is unknown{nearest(codec, CODECS)}")
-    settings = options.conf(conf, overrides)
+    settings = conf.load()
     payload = _bounded(file, settings.ingest.max_line_bytes)
     try:
         points = pushes.payload_points(
@@ -69,8 +66,7 @@ def parse(
         Path, typer.Argument(metavar="FILE", help="Lines of the request log; - is stdin.")
     ],
     *,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Parse lines of a request log to rows of the table requests.
@@ -83,7 +79,7 @@ def parse(
 
     Example: quotaflow parse kafka-request.log | jq .api
     """
-    settings = options.conf(conf, overrides)
+    settings = conf.load()
     with _opened(file) as content:
         lines = request_lines.Lines(settings, file.name, datetime.now(UTC), output.note)
         output.write(lines.rows(content), request_lines.COLUMNS, _lines_of_json(layout))
@@ -98,8 +94,7 @@ def pseudonym(
     ],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What the client is really called.")],
     *,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Print what tables have for a client id or an address that privacy hides.
 
@@ -107,7 +102,7 @@ def pseudonym(
 
     Example: quotaflow pseudonym client_id orders-7
     """
-    privacy = options.conf(conf, overrides).privacy
+    privacy = conf.load().privacy
     hidden = privacy.pseudonyms()
     if hidden is None:
         raise ConfigError("conf hides nothing: privacy.key names no key")

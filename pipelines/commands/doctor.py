@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.doctor import doctor, finding
+from quotaflow.pipelines.doctor import finding
+from quotaflow.pipelines.doctor.doctor import examine
 from quotaflow.pipelines.terminal import output, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 
@@ -17,15 +18,9 @@ if TYPE_CHECKING:
 _NAMES = ["state", "subject", "observed", "remedy"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("doctor")(options.with_layout(examine))
-
-
-def examine(
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+def doctor(
     *,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Check what is missing, and say how to fix it.
@@ -35,9 +30,9 @@ def examine(
 
     Example: quotaflow doctor
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     findings: list[dict[str, str]] = []
-    checks = doctor.examine(settings)
+    checks = examine(settings)
     while (each := _next(checks)) is not None:
         findings.append(asdict(each))
         if layout == Layout():

@@ -1,7 +1,7 @@
 """All commands, by the sections and summaries of commands.toml.
 
-The module of a command is imported when the command is called, so that the help, and each command,
-waits only for what it needs.
+A command is the function of its name, with `_` for `-`. Its module is imported when it is called,
+so that the help, and each command, waits only for what it needs.
 """
 
 import tomllib
@@ -57,9 +57,12 @@ class _Commands(MutableMapping[str, Any]):
 
 
 def _imported(name: str) -> Any:
+    function = name.replace("-", "_")
+    module = import_module(f"{__package__}.{_MODULES.get(name, function)}")
+    from quotaflow.pipelines.commands.options import parsed  # noqa: PLC0415  imports conf
+
     commands = typer.Typer(rich_markup_mode=None, add_completion=False)
-    module = _MODULES.get(name, name.replace("-", "_"))
-    import_module(f"{__package__}.{module}").register(commands)
+    commands.command(name)(parsed(getattr(module, function)))
     return typer.main.get_group(commands).commands[name]
 
 

@@ -26,19 +26,13 @@ Offline = Annotated[bool, typer.Option("--offline", help="Do not connect; assume
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("init")(init)
-
-
 def init(
     bootstrap_server: Servers = None,
     out: Out = Path("quotaflow-setup"),
     *,
     offline: Offline = False,
     force: Force = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Write the files that connect a cluster: conf, topics, rights, broker files.
 
@@ -52,14 +46,14 @@ def init(
     kafka.properties.security.protocol=SASL_SSL --set kafka.properties.sasl.mechanism=SCRAM-SHA-512
     --set kafka.properties.sasl.username=quotaflow --set kafka.properties.sasl.password=env:PASSWORD
     """
-    if bootstrap_server is None and conf is None:
+    if bootstrap_server is None and conf.file is None:
         raise ConfigError("--bootstrap-server is missing: name brokers as host:port,host:port")
     problem = bootstrap_server is not None and kafka.servers_problem(bootstrap_server)
     if problem:
         raise ConfigError(f"--bootstrap-server {bootstrap_server}: {problem}")
     servers = [f"kafka.properties.bootstrap.servers={bootstrap_server}"] if bootstrap_server else []
     # A new conf takes nothing from one that the environment names, such as its login.
-    settings = load(conf, [*servers, *(overrides or [])])
+    settings = load(conf.file, [*servers, *(conf.overrides or [])])
     cluster = cluster_discovery.OFFLINE if offline else cluster_discovery.discover(settings)
     settings = files.without_receiver(settings, cluster.release)
     contents = files.render(settings, cluster, datetime.now(UTC))

@@ -56,13 +56,7 @@ MetricsFile = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("run")(run_jobs)
-    app.command("jobs")(options.with_layout(list_jobs))
-
-
-def run_jobs(
+def run(
     jobs: Jobs = None,
     *,
     once: Once = False,
@@ -71,8 +65,7 @@ def run_jobs(
     accept_lost_records: AcceptLostRecords = False,
     metrics_port: MetricsPort = None,
     metrics_file: MetricsFile = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Fill the tables from Kafka, once or until Ctrl-C.
 
@@ -89,7 +82,7 @@ def run_jobs(
     if once == (every is not None):
         raise ConfigError("give exactly one of --once and --every 10s")
     every_s = None if every is None else times.seconds(every)
-    values = options.conf_of_tables(conf, overrides)
+    values = conf.of_tables()
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
 
     with prometheus.exposed(values, metrics_port, metrics_file):
@@ -104,7 +97,7 @@ def run_jobs(
     output.note(f"{counted(rows, 'row')} came in")
 
 
-def list_jobs(*, layout: Layout) -> None:
+def jobs(*, layout: Layout) -> None:
     """List the jobs: what each reads, fills and does.
 
     Starts no JVM.

@@ -33,11 +33,6 @@ class NoMatchError(QuotaflowError):
     """No metric has the given words; the message names the nearest metrics."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("metrics")(options.with_layout(list_metrics))
-
-
 _Pattern = Annotated[
     list[str] | None,
     typer.Argument(
@@ -45,12 +40,25 @@ _Pattern = Annotated[
     ),
 ]
 _Client = Annotated[
-    str | None, typer.Option("--client", help=f"Only of one library: {' or '.join(CLIENTS)}.")
+    str | None,
+    typer.Option(
+        "--client",
+        help=f"Only of one library: {' or '.join(CLIENTS)}.",
+        autocompletion=lambda: CLIENTS,
+    ),
 ]
 _Kind = Annotated[
-    str | None, typer.Option("--kind", help=f"Only of one kind: {' or '.join(KINDS)}.")
+    str | None,
+    typer.Option(
+        "--kind", help=f"Only of one kind: {' or '.join(KINDS)}.", autocompletion=lambda: KINDS
+    ),
 ]
-_Kip = Annotated[str | None, typer.Option("--kip", help="Only names of one KIP, such as KIP-73.")]
+_Kip = Annotated[
+    str | None,
+    typer.Option(
+        "--kip", help="Only names of one KIP, such as KIP-73.", autocompletion=lambda: KIPS
+    ),
+]
 _Rules = Annotated[
     bool, typer.Option("--rules", help="Print alerts on quotaflow itself, as Prometheus' rules.")
 ]
@@ -68,7 +76,7 @@ _Grafana = Annotated[
 ]
 
 
-def list_metrics(
+def metrics(
     pattern: _Pattern = None,
     *,
     client: _Client = None,
@@ -77,8 +85,7 @@ def list_metrics(
     rules: _Rules = False,
     runbooks: _Runbooks = "",
     grafana: _Grafana = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """List or search metrics: name, unit, kind, clients, meaning, and names of the KIPs.
@@ -96,7 +103,7 @@ def list_metrics(
     if rules or grafana:
         if (rules and grafana) or any((pattern, client, kind, kip)) or layout != Layout():
             raise ConfigError("--rules and --grafana print a file each: give one of them, alone")
-        output.lines([_of_ourselves(options.conf(conf, overrides), runbooks, rules=rules)])
+        output.lines([_of_ourselves(conf.load(), runbooks, rules=rules)])
         return
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)

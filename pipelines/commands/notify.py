@@ -16,16 +16,10 @@ _DELIVERY = ("sent", "summarized", "refused", "pending", "problem")
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be sent.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("notify")(options.with_layout(notify))
-
-
 def notify(
     *,
     dry_run: DryRun = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Notify a webhook of alerts, waiting plans, failed changes and critical checks.
@@ -37,7 +31,7 @@ def notify(
 
     Example: quotaflow notify --dry-run
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     now = datetime.now(UTC)
     if dry_run:
         waiting = map(notifier.body, notifier.pending(settings, now))

@@ -1,6 +1,7 @@
 """Options that commands share, and how they are read."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -11,11 +12,12 @@ import typer
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import demo_tables
 from quotaflow.pipelines.terminal import layout, output, texts, times
+from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
-ConfFile = Annotated[
+_ConfFile = Annotated[
     Path | None,
     typer.Option(
         "--conf",
@@ -26,16 +28,16 @@ ConfFile = Annotated[
         ),
     ),
 ]
-Overrides = Annotated[
+_Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="KEY=VALUE", help="Change one value of conf: --set warehouse.path=/data."
     ),
 ]
-AsJson = Annotated[
+_AsJson = Annotated[
     bool, typer.Option("--json", help="One JSON object a line: times in UTC, bytes in base64.")
 ]
-AsCsv = Annotated[
+_AsCsv = Annotated[
     bool,
     typer.Option(
         "--csv", help="CSV; text a spreadsheet would run gets a leading ' (JSON is exact)."
@@ -52,58 +54,100 @@ _Vertical = Annotated[
     bool, typer.Option("-x", "--vertical", help="A block per row, with a line per column.")
 ]
 
+
+def relations() -> list[str]:
+    """Names of tables and views, for completion."""
+    from quotaflow.pipelines.warehouse import views  # noqa: PLC0415  only at a Tab
+    from quotaflow.schemas.tables.catalog import TABLES  # noqa: PLC0415
+
+    return [*TABLES, *views.load()]
+
+
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"From {times.FORMS}.")]
 
 
-def conf(file: Path | None, overrides: list[str] | None) -> "Conf":
-    """The conf that these two options and the environment give."""
-    return config.load(*config.given(file, overrides))
+@dataclass(frozen=True, slots=True)
+class ConfOptions:
+    """What --conf and --set give to a command."""
+
+    file: Path | None
+    overrides: list[str] | None
+
+    def load(self) -> "Conf":
+        """The conf that these two options and the environment give."""
+        return config.load(*config.given(self.file, self.overrides))
+
+    def of_tables(self) -> "Conf":
+        """The same, for a command that uses tables: a line says if a demo left them, and how old
+        they are, unless conf names their place.
+        """
+        sources = config.given(self.file, self.overrides)
+        settings = config.load(*sources)
+        if ended_at := demo_tables.ended_at(settings.warehouse):
+            age = texts.age(ended_at, datetime.now(UTC))
+            instead = (
+                f"{sources.file} names none: set warehouse.path"
+                if sources.file
+                else "name your conf by --conf or QUOTAFLOW_CONF"
+            )
+            output.note(f"tables of the demo that ended {age} ago; {instead}")
+        return settings
 
 
-def conf_of_tables(file: Path | None, overrides: list[str] | None) -> "Conf":
-    """The same, for a command that uses tables: a line says if a demo left them, and how old they
-    are, unless conf names their place.
-    """
-    sources = config.given(file, overrides)
-    settings = config.load(*sources)
-    if ended_at := demo_tables.ended_at(settings.warehouse):
-        age = texts.age(ended_at, datetime.now(UTC))
-        instead = (
-            f"{sources.file} names none: set warehouse.path"
-            if sources.file
-            else "name your conf by --conf or QUOTAFLOW_CONF"
-        )
-        output.note(f"tables of the demo that ended {age} ago; {instead}")
-    return settings
+FormLayout = Annotated[Layout, "--json or --csv"]
+"""The layout of a command whose text is no table, and has no columns to choose."""
 
 
-def with_layout(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --json, --csv, --columns, --wide and -x in place of its last parameter.
+def _conf(*, conf: _ConfFile = None, overrides: _Overrides = None) -> ConfOptions:
+    return ConfOptions(conf, overrides)
 
-    That is `layout`, a `Layout`.
-    """
 
-    def printing(
-        *,
-        as_json: AsJson = False,
-        as_csv: AsCsv = False,
-        columns: _Columns = None,
-        wide: _Wide = False,
-        vertical: _Vertical = False,
-        **rest: object,
-    ) -> None:
-        chosen = layout.from_options(
-            as_json=as_json, as_csv=as_csv, columns=columns, is_wide=wide, is_vertical=vertical
-        )
-        command(**rest, layout=chosen)
+def _form(*, as_json: _AsJson = False, as_csv: _AsCsv = False) -> Layout:
+    return layout.from_options(as_json=as_json, as_csv=as_csv)
 
-    def parameters(function: Callable[..., None]) -> list[Parameter]:
-        return list(signature(function, eval_str=True).parameters.values())[:-1]
 
-    listed = [*parameters(command), *parameters(printing)]
-    named = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in listed]
+def _layout(
+    *,
+    as_json: _AsJson = False,
+    as_csv: _AsCsv = False,
+    columns: _Columns = None,
+    wide: _Wide = False,
+    vertical: _Vertical = False,
+) -> Layout:
+    return layout.from_options(
+        as_json=as_json, as_csv=as_csv, columns=columns, is_wide=wide, is_vertical=vertical
+    )
+
+
+_READERS: dict[object, Callable[..., object]] = {
+    ConfOptions: _conf,
+    FormLayout: _form,
+    Layout: _layout,
+}
+"""Types of parameters that several options give, each with the function that reads these."""
+
+
+def parsed(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer calls it: with options in place of parameters that several give."""
+    parameters = signature(command).parameters
+    readers = {
+        name: _READERS[each.annotation]
+        for name, each in parameters.items()
+        if each.annotation in _READERS
+    }
+
+    def called(**given: object) -> None:
+        for name, reader in readers.items():
+            given[name] = reader(**{each: given.pop(each) for each in signature(reader).parameters})
+        command(**given)
+
+    listed = [
+        option.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, each in parameters.items()
+        for option in (signature(readers[name]).parameters.values() if name in readers else [each])
+    ]
     # Typer reads options from these.
-    vars(printing)["__signature__"] = Signature(named)
-    printing.__annotations__ = {each.name: each.annotation for each in named}
-    printing.__doc__ = command.__doc__
-    return printing
+    vars(called)["__signature__"] = Signature(listed)
+    called.__annotations__ = {each.name: each.annotation for each in listed}
+    called.__doc__ = command.__doc__
+    return called

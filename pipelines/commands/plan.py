@@ -51,19 +51,13 @@ ExitZero = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("plan")(options.with_layout(show_plan))
-
-
-def show_plan(
+def plan(
     *,
     save: Save = False,
     as_format: As = None,
     jikkou: Jikkou = False,
     exit_zero: ExitZero = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Show which configs should change, why, and how.
@@ -81,7 +75,7 @@ def show_plan(
         raise ConfigError(f"{chosen} is a format of its own: leave out --json, --csv and the like")
     if chosen is Format.JSON:
         layout = Layout(as_json=True)
-    opened = context.from_conf(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(conf.of_tables())
     now = datetime.now(UTC)
     with progress.shown("computing what should change"):
         plan = planning.make(opened.plans, opened.tables, now)

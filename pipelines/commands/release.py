@@ -29,19 +29,13 @@ ClientId = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Record it; without it, it is only shown.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("release")(release)
-
-
 def release(
     entity: Entity,
     key: Key = None,
     client_id: ClientId = None,
     *,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Allow plans to change a config that another login set last, or to go on after a halt.
 
@@ -53,7 +47,7 @@ def release(
 
     Example: quotaflow release user/mallory producer_byte_rate --yes
     """
-    opened = context.from_conf(options.conf_of_tables(conf, overrides))
+    opened = context.from_conf(conf.of_tables())
     if entity == "halt":
         if not yes:
             output.note("Nothing was recorded: --yes releases the halt.")

@@ -38,17 +38,12 @@ Cluster = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("report")(report)
-
-
 def report(
     out: Out = Path("quotaflow-report.html"),
     since: Since = None,
     cluster: Cluster = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    *,
+    conf: options.ConfOptions,
 ) -> None:
     """Write one HTML file to read offline: the cluster, and what needs attention first.
 
@@ -64,7 +59,7 @@ def report(
     """
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     reader, now = browsing.open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
         cluster_id, newest = newest_event(reader, cluster, settings.kafka.cluster_id, now)

@@ -42,19 +42,13 @@ Cluster = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("serve")(serve)
-
-
 def serve(
     *,
     address: Address = "127.0.0.1",
     port: Port = 9_465,
     since: Since = "1d",
     cluster: Cluster = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Serve the report as a live page, and a page for each name, to browsers.
 
@@ -67,7 +61,7 @@ def serve(
     Example: quotaflow serve --address 0.0.0.0 --set serve.token=env:QUOTAFLOW_TOKEN
     """
     lookback = timedelta(seconds=times.seconds(since))
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     access = _access(settings, address)
     browsing.open_reader(settings)  # an error for tables in a catalog, before anything is served
     tables = ServedTables(settings, cluster, lookback)

@@ -12,18 +12,17 @@ from quotaflow.pipelines.terminal import output
 from quotaflow.udfs.counted import counted
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("snapshot")(snapshot)
-
-
 def snapshot(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE]...", help="Tables to fill; all of them without a name."),
+        typer.Argument(
+            metavar="[TABLE]...",
+            help="Tables to fill; all of them without a name.",
+            autocompletion=options.relations,
+        ),
     ] = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    *,
+    conf: options.ConfOptions,
 ) -> None:
     """Read the cluster's state and configs, and write what changed since the last snapshot.
 
@@ -42,7 +41,7 @@ def snapshot(
 
     Example: quotaflow snapshot client_quotas configs
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     names = [table.name for table in sections.SNAPSHOT_TABLES]
     for name in tables or []:
         if name not in names:

@@ -27,18 +27,12 @@ Spark = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("sql")(options.with_layout(sql))
-
-
 def sql(
     query: Query = None,
     *,
     file: File = None,
     spark: Spark = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Answer one SQL query over tables and views, or open a shell for many.
@@ -56,7 +50,7 @@ def sql(
 
     Example: quotaflow sql
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     text = _text(query, file)
     if text is None and spark:
         raise ConfigError("--spark needs a query: the shell is DuckDB's")

@@ -29,16 +29,10 @@ _COLUMNS = [
 _FIELDS = [field.name for field in fields(JobHealth)]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("status")(options.with_layout(status))
-
-
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Refresh every 5 s until Ctrl-C.")] = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
     *,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Show the health of each job, who writes to the tables, and what waits for an operator.
@@ -49,7 +43,7 @@ def status(
 
     Example: quotaflow status --watch
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     if watch and layout == Layout():
         _watch(settings)
         return

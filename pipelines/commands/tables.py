@@ -23,15 +23,17 @@ class Dialect(StrEnum):
     DUCKDB = "duckdb"
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("tables")(options.with_layout(list_tables))
-    app.command("describe")(options.with_layout(describe))
-    app.command("show")(options.with_layout(show))
-    app.command("ddl")(print_ddl)
+_Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A table or view: see `tables`.",
+        autocompletion=options.relations,
+    ),
+]
 
 
-def list_tables(
+def tables(
     word: Annotated[
         list[str] | None,
         typer.Argument(
@@ -42,8 +44,7 @@ def list_tables(
     every: Annotated[
         bool, typer.Option("--all", help="Also list what serves other tables and views.")
     ] = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """List tables and views by area, or search them and their columns.
@@ -66,7 +67,7 @@ def list_tables(
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
     with progress.shown("reading sizes"):
-        reader = browsing.open_reader(options.conf_of_tables(conf, overrides))
+        reader = browsing.open_reader(conf.of_tables())
         rows = catalogue.extents(reader, every=every)
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
@@ -75,10 +76,9 @@ def list_tables(
 
 
 def describe(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or view: see `tables`.")],
+    table: _Table,
     *,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Describe a table or view: what a row is, what fills it, and what each column means.
@@ -88,7 +88,7 @@ def describe(
     Example: quotaflow describe quota_usage
     """
     name = browsing.checked_name(table)
-    rows = catalogue.columns(browsing.open_reader(options.conf_of_tables(conf, overrides)), name)
+    rows = catalogue.columns(browsing.open_reader(conf.of_tables()), name)
     if layout == Layout():
         output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
     else:
@@ -96,7 +96,7 @@ def describe(
 
 
 def show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table or view: see `tables`.")],
+    table: _Table,
     *,
     since: options.Since = None,
     where: Annotated[
@@ -108,8 +108,7 @@ def show(
             "--limit", min=1, help="At most this many rows [20; all with --json or --csv]."
         ),
     ] = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Show rows of a table or view, newest first.
@@ -121,7 +120,7 @@ def show(
     name = browsing.checked_name(table)
     max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
-    tables_reader = browsing.open_reader(options.conf_of_tables(conf, overrides))
+    tables_reader = browsing.open_reader(conf.of_tables())
     columns = tables_reader.columns(name)
     query = browsing.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):
@@ -149,9 +148,14 @@ _Operator = Annotated[
 ]
 
 
-def print_ddl(
+def ddl(
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="One table or view; all without it.")
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="One table or view; all without it.",
+            autocompletion=options.relations,
+        ),
     ] = None,
     *,
     dialect: _Dialect = Dialect.SPARK,
@@ -159,8 +163,7 @@ def print_ddl(
     grants: _Grants = False,
     jobs: _Jobs = "quotaflow-jobs",
     operator: _Operator = "quotaflow-operator",
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Print CREATE TABLE and CREATE VIEW with the meaning of each column, or GRANT statements.
 
@@ -178,13 +181,13 @@ def print_ddl(
     Example: quotaflow ddl --grants --set warehouse.catalog_schema=main.quotaflow
     """
     if dbt:
-        output.lines([statements.dbt_sources(table, options.conf(conf, overrides)).rstrip()])
+        output.lines([statements.dbt_sources(table, conf.load()).rstrip()])
     elif grants:
-        output.lines(statements.grant_statements(options.conf(conf, overrides), jobs, operator))
+        output.lines(statements.grant_statements(conf.load(), jobs, operator))
     elif dialect == Dialect.SPARK:
         # Names depend on conf only where the ledger has a schema of its own.
-        ledger = options.conf(conf, overrides).warehouse.ledger_schema
+        ledger = conf.load().warehouse.ledger_schema
         output.lines(statements.create_statements(table, ledger))
     else:
-        settings = options.conf_of_tables(conf, overrides)
+        settings = conf.of_tables()
         output.lines(statements.create_statements_of_duckdb(table, settings))

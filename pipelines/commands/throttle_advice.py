@@ -36,16 +36,10 @@ File = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("throttle-advice")(options.with_layout(throttle_advice))
-
-
 def throttle_advice(
     file: File,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
     *,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Advise a throttle for a move of replicas, and how long the move takes (KIP-73).
@@ -57,7 +51,7 @@ def throttle_advice(
 
     Example: quotaflow throttle-advice move.json
     """
-    settings, targets = options.conf_of_tables(conf, overrides), reassignment_file.read(file)
+    settings, targets = conf.of_tables(), reassignment_file.read(file)
     advice = move_advice.advise(browsing.open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, layout, by_importance=False)

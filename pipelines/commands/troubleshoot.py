@@ -14,7 +14,7 @@ from quotaflow.pipelines.facts.pushes import COLUMNS, CapturedPushes
 from quotaflow.pipelines.feedback.runs import subscription_request
 from quotaflow.pipelines.kafka import tail, temporary_subscription
 from quotaflow.pipelines.terminal import output, times, values
-from quotaflow.pipelines.terminal.layout import Layout, for_programs
+from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.udfs.counted import counted
@@ -39,11 +39,6 @@ Period = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Write it; without it, it is only shown.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("troubleshoot")(troubleshoot)
-
-
 def troubleshoot(
     client: Client,
     metrics: Metrics,
@@ -51,10 +46,8 @@ def troubleshoot(
     period: Period = "30m",
     *,
     yes: Yes = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
-    as_json: options.AsJson = False,
-    as_csv: options.AsCsv = False,
+    conf: options.ConfOptions,
+    layout: options.FormLayout,
 ) -> None:
     """Request metrics from one client for a while, and show what it pushes.
 
@@ -69,8 +62,7 @@ def troubleshoot(
     prefixes = tuple(dict.fromkeys(part.strip() for part in metrics.split(",")))
     interval_s = _seconds("--interval", interval, INTERVAL_S, "every push costs client and broker")
     for_s = _seconds("--for", period, FOR_S, "for longer, add a subscription rule to conf")
-    layout = for_programs(as_json=as_json, as_csv=as_csv)
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     now = datetime.now(UTC)
     until = now + timedelta(seconds=for_s)
     request = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)

@@ -24,27 +24,26 @@ Slice = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command("upkeep")(options.with_layout(upkeep))
-    app.command("rebuild")(rebuild)
-    app.command("backfill")(backfill)
-
-
 def upkeep(
     tables: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE]...", help="Tables; all of them without a name."),
+        typer.Argument(
+            metavar="[TABLE]...",
+            help="Tables; all of them without a name.",
+            autocompletion=options.relations,
+        ),
     ] = None,
     *,
     skipped: Annotated[
-        list[str] | None, typer.Option("--except", metavar="TABLE", help="Not this table.")
+        list[str] | None,
+        typer.Option(
+            "--except", metavar="TABLE", help="Not this table.", autocompletion=options.relations
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Remove rows past their retention, roll up old windows, compact and delete files.
@@ -61,7 +60,7 @@ def upkeep(
 
     Example: quotaflow upkeep requests --set upkeep.retention_days.requests=14
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     from quotaflow.pipelines.maintenance.upkeep import (  # noqa: PLC0415  imports pyspark
         UpkeepOutcome,
         run_upkeep,
@@ -83,7 +82,12 @@ def _check_tables(names: list[str]) -> None:
 
 
 def rebuild(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A result, or client_metrics.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE", help="A result, or client_metrics.", autocompletion=options.relations
+        ),
+    ],
     *,
     since: From,
     until: Until = None,
@@ -91,8 +95,7 @@ def rebuild(
     yes: Annotated[
         bool, typer.Option("--yes", help="Also replace rows whose facts were removed.")
     ] = False,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Compute rows of a result again from its facts, late ones included.
 
@@ -106,7 +109,7 @@ def rebuild(
     """
     first, last = _between(since, until)
     size_s = times.seconds(at_once)
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     from quotaflow.pipelines.maintenance import rebuild as rebuilding  # noqa: PLC0415  imports pyspark
 
     rows = rebuilding.rebuild(
@@ -123,8 +126,7 @@ def backfill(
     since: From,
     until: Until = None,
     at_once: Slice = "1h",
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
 ) -> None:
     """Add records of a past time to the tables that lack them, from the topic.
 
@@ -138,7 +140,7 @@ def backfill(
     """
     first, last = _between(since, until)
     size_s = times.seconds(at_once)
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     from quotaflow.pipelines.jobs import selection  # noqa: PLC0415
     from quotaflow.pipelines.jobs.registry import JOBS  # noqa: PLC0415
     from quotaflow.pipelines.maintenance import backfill as backfilling  # noqa: PLC0415  imports pyspark

@@ -11,11 +11,6 @@ from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("what-if")(options.with_layout(what_if))
-
-
 def what_if(
     producer_ids_rate: Annotated[
         float,
@@ -31,8 +26,7 @@ def what_if(
         ),
     ] = None,
     since: options.Since = None,
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Replay new producer ids under a producer_ids_rate (KIP-936): who would have waited.
@@ -44,9 +38,7 @@ def what_if(
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
     start = times.since(since, datetime.now(UTC)) if since else None
-    sources = quota_replay.throttled_sources(
-        options.conf_of_tables(conf, overrides), producer_ids_rate, principal, start
-    )
+    sources = quota_replay.throttled_sources(conf.of_tables(), producer_ids_rate, principal, start)
     rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)
     for line in quota_replay.summaries(sources):

@@ -53,18 +53,12 @@ At = Annotated[
 Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this command."""
-    app.command("why")(options.with_layout(why))
-
-
 def why(
     name: Name,
     at: At = None,
     lookback: Lookback = "5m",
-    conf: options.ConfFile = None,
-    overrides: options.Overrides = None,
     *,
+    conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Show what is wrong with a client, group, topic or address, why, and what to do.
@@ -77,7 +71,7 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    settings = options.conf_of_tables(conf, overrides)
+    settings = conf.of_tables()
     until = times.since(at, datetime.now(UTC), "--at") if at else None
     period = Period(until, timedelta(seconds=times.seconds(lookback)))
     with progress.shown("asking the tables"):

@@ -41,7 +41,12 @@ class Layout:
 
 
 def from_options(
-    *, as_json: bool, as_csv: bool, columns: str | None, is_wide: bool, is_vertical: bool
+    *,
+    as_json: bool,
+    as_csv: bool,
+    columns: str | None = None,
+    is_wide: bool = False,
+    is_vertical: bool = False,
 ) -> Layout:
     """The layout of these options. Raises ConfigError for options that exclude each other."""
     forms = {"--json": as_json, "--csv": as_csv, "--vertical": is_vertical, "--wide": is_wide}
@@ -49,13 +54,6 @@ def from_options(
     if len(given) > 1:
         raise ConfigError(f"{given[0]} and {given[1]} exclude each other: give one")
     return Layout(as_json, as_csv, _names(columns), is_wide, is_vertical)
-
-
-def for_programs(*, as_json: bool, as_csv: bool) -> Layout:
-    """The layout of a command whose text is no table. Raises ConfigError for both options."""
-    return from_options(
-        as_json=as_json, as_csv=as_csv, columns=None, is_wide=False, is_vertical=False
-    )
 
 
 def _names(columns: str | None) -> tuple[str, ...] | None:

@@ -82,7 +82,7 @@ def test_it_is_said_unless_conf_names_a_place(
         monkeypatch.setenv("QUOTAFLOW_CONF", str(file))
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    options.conf_of_tables(file if conf is not None and way == "option" else None, pairs)
+    options.ConfOptions(file if conf is not None and way == "option" else None, pairs).of_tables()
     expected = f"tables of the demo that ended 3 days ago; {line}\n" if line else ""
     assert capsys.readouterr() == ("", expected.format(file=file))
 
@@ -103,7 +103,7 @@ def test_tables_of_the_user_s_own_are_no_demo_s(
     home: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None]
 ) -> None:
     make(home)
-    options.conf_of_tables(None, None)
+    options.ConfOptions(None, None).of_tables()
     assert capsys.readouterr() == ("", "")
 
 
@@ -140,7 +140,7 @@ def test_every_command_that_uses_tables_says_it(
 
     example = command(name, "--help").out.split(f"Example: quotaflow {name}")[1]
     words = takewhile(lambda word: word not in "|>", shlex.split(example.split("\n\n")[0]))
-    monkeypatch.setattr(options, "conf_of_tables", used)
+    monkeypatch.setattr(options.ConfOptions, "of_tables", used)
     monkeypatch.setattr(config, "load", stopped)
     execute([name, *words])
     assert ("it uses tables" in capsys.readouterr().err) is (name not in NO_TABLES)
