@@ -28,7 +28,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.facts import task
 
 LINES = Path(__file__).parents[1] / "tests" / "golden" / "lines"

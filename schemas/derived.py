@@ -32,6 +32,7 @@ DESCRIBED = ("kind", "grain", "area", "level", "question", "description", "empty
 """The first fields of a head."""
 STORED = ("key", "time", "clustering", "partitioning")
 OPTIONAL = ("question", "empty", "clustering", "partitioning")
+_DECLARED = ("comment", "area", "level", "question", "empty", *STORED, "columns")
 
 _COLUMN = re.compile(r"(\w+) ([A-Z].*)")
 _ROWS = "one row "
@@ -43,11 +44,26 @@ Described = Mapping[str, Mapping[str, Column]]
 """The columns of the tables that a text reads, by table and name."""
 
 
+def declared(name: str, text: str, described: Described) -> Table:
+    """The table of a file that has its declaration alone. Raises HeadError."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    try:
+        fields = head.fields(lines, _DECLARED, OPTIONAL)
+        return _table(name, head.text(fields["comment"]), fields, described)
+    except HeadError as error:
+        raise HeadError(f"table {name}: {error}") from None
+
+
 def table(name: str, fields: Fields, described: Described) -> Table:
     """The table that a text fills. Raises HeadError."""
+    comment = _comment(head.grain(fields["grain"]), head.text(fields["description"]))
+    return _table(name, comment, fields, described)
+
+
+def _table(name: str, comment: str, fields: Fields, described: Described) -> Table:
     return Table(
         name=name,
-        comment=_comment(head.grain(fields["grain"]), head.text(fields["description"])),
+        comment=comment,
         columns=head.columns(fields["columns"], described, _column),
         key=names(fields["key"]),
         time=head.text(fields["time"]),

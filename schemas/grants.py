@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quotaflow.schemas.tables.catalog import ANSWERS, TABLES
-from quotaflow.schemas.tables.control import (
+from quotaflow.schemas.tables.declared import (
     ANSWER_STATE,
     CONFIG_CHANGES,
     FEEDBACK_LOCKS,

@@ -142,6 +142,10 @@ class Table:
         """The table's columns as Spark's DDL text, for mapInArrow and readers."""
         return sql_columns(self.arrow)
 
+    def element(self, name: str) -> pa.StructType:
+        """The struct that a list column has."""
+        return self.arrow.field(name).type.value_type
+
     @property
     def empty_sql(self) -> str:
         """Spark's SQL for the table's columns without a row."""

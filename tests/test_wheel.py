@@ -18,6 +18,7 @@ PACKED = {
     ".py",
     ".sql",
     ".csv",
+    ".table",
     ".json",
     ".conf",
     ".yaml",

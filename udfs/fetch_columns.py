@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import INT, LONG, STRING
-from quotaflow.schemas.tables import fetches
+from quotaflow.schemas.tables.declared import FETCHES
 from quotaflow.udfs.rules.fetch_line import FULL_EPOCHS, FetchLine, FollowedLine, SessionState
 from quotaflow.udfs.rules.fetch_session import MAX_LIMIT
 
@@ -226,7 +226,7 @@ class FollowedColumns:
             "partition_max_bytes": pa.array(limits, LONG, mask=limits < 0),
         }
         mask = pa.array(answered)
-        fields = list(fetches.FETCHED_PARTITION)
+        fields = list(FETCHES.element("partitions"))
         arrays = [
             filled[f.name] if f.name in filled else lines.partitions.field(f.name).filter(mask)
             for f in fields
@@ -241,7 +241,7 @@ class FollowedColumns:
         starved = [(row, codes) for row, codes in self._starved if chosen[row]]
         counts[[row for row, _ in starved]] = [len(codes) for _, codes in starved]
         codes = list(chain.from_iterable(codes for _, codes in starved))
-        values = self._lines.codes.structs(codes, fetches.STARVED_PARTITION, {})
+        values = self._lines.codes.structs(codes, FETCHES.element("starved"), {})
         is_unknown = pa.array(self._counts[chosen] < 0)
         return pa.ListArray.from_arrays(offsets_of(counts[chosen]), values, mask=is_unknown)
 

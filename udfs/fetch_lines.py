@@ -8,8 +8,7 @@ Spark.
 import pyarrow as pa
 
 from quotaflow.schemas.table import LONG, STRING
-from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import FETCH_SESSIONS, FETCHES, REQUESTS
 from quotaflow.udfs.rules.fetch_session import MAX_EPOCH
 
 KEY = ("cluster_id", "broker_id", "session")

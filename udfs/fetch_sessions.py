@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BOOLEAN, LONG, STRING, TIMESTAMP, sql_columns
-from quotaflow.schemas.tables import fetches
+from quotaflow.schemas.tables.declared import FETCH_SESSIONS, FETCHES
 from quotaflow.udfs import fetch_lines, table_files
 from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB, opened
 from quotaflow.udfs.engine.rule import Files
@@ -28,8 +28,8 @@ from quotaflow.udfs.table_files import FILE, TableFile, Target, joined
 BROKER, OF_FILE = "broker", "file"
 """Kinds of rows that are only returned: what was read of a broker, and a file that was written."""
 
-_FETCHES = fetches.FETCHES.arrow
-_SESSIONS = fetches.FETCH_SESSIONS.arrow
+_FETCHES = FETCHES.arrow
+_SESSIONS = FETCH_SESSIONS.arrow
 _OF_BROKER = [pa.field("lines", LONG), pa.field("newest_past", TIMESTAMP)]
 LEFT = pa.schema([*_SESSIONS, *_OF_BROKER, pa.field("kind", STRING)])
 """Sessions that go on, and for each broker the number of lines, the time of its newest line, and
@@ -274,7 +274,7 @@ def _cached_partitions(sessions: list[FetchSession], lines: LineColumns) -> pa.A
         "end_offset": [one.end_offset for one in kept],
     }
     codes = [one.partition for one in kept]
-    values = lines.codes.structs(codes, fetches.CACHED_PARTITION, numbers)
+    values = lines.codes.structs(codes, FETCH_SESSIONS.element("cached_partitions"), numbers)
     is_lost = pa.array([not one.is_valid for one in sessions], BOOLEAN)
     return pa.ListArray.from_arrays(offsets_of([len(one) for one in cached]), values, mask=is_lost)
 

@@ -9,7 +9,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, times, values
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:

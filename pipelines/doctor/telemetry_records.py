@@ -14,7 +14,7 @@ from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_e
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.kafka import record_batches, tail
 from quotaflow.pipelines.kafka.admin import Cluster
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.facts import telemetry_pushes
 from quotaflow.udfs.facts.receiver import ReadPushes

@@ -17,7 +17,7 @@ from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.spark.frames import null_safe
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, merged
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode as otlp
 from quotaflow.udfs.otlp import point_files
 from quotaflow.udfs.otlp.codecs import Limits

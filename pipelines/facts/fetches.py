@@ -24,8 +24,7 @@ from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import BOOLEAN, LONG
-from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import FETCH_SESSIONS, FETCHES, REQUESTS
 from quotaflow.udfs import fetch_lines, fetch_sessions
 from quotaflow.udfs.engine.database import DEFAULT_MEMORY_MB
 from quotaflow.udfs.engine.rule import Files

@@ -14,9 +14,12 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.tables import tables_of
 from quotaflow.schemas.table import Table, sql_columns
-from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES, TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import (
+    QUARANTINE,
+    REQUESTS,
+    TELEMETRY_PUSHES,
+    TELEMETRY_SUBSCRIPTIONS,
+)
 from quotaflow.udfs.facts import task, telemetry_pushes
 from quotaflow.udfs.facts.facts import FactSource
 from quotaflow.udfs.facts.receiver import PushLog, ReadPushes

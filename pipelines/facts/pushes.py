@@ -12,8 +12,7 @@ from quotaflow.pipelines.config import IngestSection, PayloadsSection
 from quotaflow.pipelines.kafka import record_batches
 from quotaflow.pipelines.terminal import values
 from quotaflow.schemas.table import STRING
-from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, QUARANTINE, TELEMETRY_PUSHES
 from quotaflow.udfs.facts.facts import FactReader
 from quotaflow.udfs.facts.receiver import PushLog
 from quotaflow.udfs.facts.requests import RequestLog

@@ -12,7 +12,7 @@ import pyarrow as pa
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts.forward_times import ForwardTimes
 from quotaflow.pipelines.terminal import values
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.request_log.columns import DOUBTFUL, IMPLAUSIBLE_TIME
 from quotaflow.udfs.request_log.parser import LineParser

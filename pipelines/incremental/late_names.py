@@ -17,7 +17,7 @@ from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.incremental.result import Result, Unnamed
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.topology import TOPICS
+from quotaflow.schemas.tables.declared import TOPICS
 from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Relation
 

@@ -1,14 +1,14 @@
 """The command that fills a table, for errors, reports and lists of tables."""
 
 from quotaflow.schemas.tables.catalog import ANSWERS, RESULTS
-from quotaflow.schemas.tables.control import (
+from quotaflow.schemas.tables.declared import (
     ANSWER_STATE,
     CONFIG_CHANGES,
     FEEDBACK_LOCKS,
     PLANS,
+    QUALITY_RESULTS,
     QUERY_PROGRESS,
 )
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
 
 _OTHERS = {
     PLANS.name: "plan --save",

@@ -4,7 +4,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 
 def of_tables(conf: Conf) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -28,8 +28,7 @@ from quotaflow.pipelines.streaming.listener import BATCH, IDLE, QueryEvent, Quer
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.schemas.tables.control import QUERY_PROGRESS
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, QUERY_PROGRESS
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:

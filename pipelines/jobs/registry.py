@@ -14,16 +14,18 @@ from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.results import declared
 from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS, QUARANTINE
-from quotaflow.schemas.tables.fetches import FETCH_SESSIONS, FETCHES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import ACTIVE_PRODUCERS
-from quotaflow.schemas.tables.telemetry import (
+from quotaflow.schemas.tables.declared import (
+    ACTIVE_PRODUCERS,
+    BROKERS,
     CLIENT_METRICS,
+    FETCH_SESSIONS,
+    FETCHES,
+    PIPELINE_PROGRESS,
+    QUARANTINE,
+    REQUESTS,
     TELEMETRY_PUSHES,
     TELEMETRY_SUBSCRIPTIONS,
 )
-from quotaflow.schemas.tables.topology import BROKERS
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -28,8 +28,7 @@ from quotaflow.pipelines.streaming.listener import listening
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import QUERY_PROGRESS
-from quotaflow.schemas.tables.snapshots import SETTINGS
+from quotaflow.schemas.tables.declared import QUERY_PROGRESS, SETTINGS
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, sliced
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, PIPELINE_PROGRESS, TELEMETRY_PUSHES
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:

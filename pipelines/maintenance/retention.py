@@ -23,7 +23,7 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import LONG, STRING, Table
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PIPELINE_PROGRESS
 
 REMOVED = "removed"
 # With a wrong clock a row may stay in the future: then its record time decides.

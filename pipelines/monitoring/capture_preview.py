@@ -16,7 +16,7 @@ from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 COLUMNS = (
     *("broker_id", "level", "level_then", "expected_lines_per_s", "expected_bytes_per_s"),

@@ -21,7 +21,7 @@ from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.counted import counted
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"

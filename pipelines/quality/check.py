@@ -19,7 +19,7 @@ from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from quotaflow.pipelines.quality.new_rows import LastCheck
 from quotaflow.pipelines.quality.suites import CRITICAL
 from quotaflow.pipelines.warehouse import row_writer, spark_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from quotaflow.schemas.columns import SOURCE
 from quotaflow.schemas.table import DOUBLE, INT, LONG, Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 
 CRITICAL, WARNING = "critical", "warning"
 NOT_NULL = "expect_column_values_to_not_be_null"
@@ -24,7 +23,10 @@ ORDER = "expect_column_pair_values_a_to_be_greater_than_b"
 LENGTHS = "expect_column_value_lengths_to_be_between"
 SQL = "unexpected_rows_expectation"
 _OWN_COLUMNS = ("column", "column_list", "column_A", "column_B")
-_NEVER_NULL = {"cluster_id", "event_date", *(column.name for column in SOURCE)}
+_NEVER_NULL = {
+    *("cluster_id", "event_date"),
+    *("source_topic", "source_partition", "source_offset", "record_time"),
+}
 _RATE = "_per_s"
 _AMOUNTS = ("bytes", "_ms", "_count", _RATE)
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.pipelines.terminal import texts
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
 
 TITLE = "Quality of the tables"

@@ -6,10 +6,9 @@ from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas.columns import TAGS
 from quotaflow.schemas.table import DOUBLE, INT, STRING
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs import alerts
 from quotaflow.udfs.engine.rule import Walk
 
@@ -18,7 +17,7 @@ _RULES = pa.schema(
     [
         pa.field("rule", STRING),
         pa.field("pattern", STRING),
-        pa.field("labels", TAGS),
+        pa.field("labels", pa.map_(pa.string(), pa.string())),
         pa.field("bound", DOUBLE),
         pa.field("subscribe_metrics", STRING),
         pa.field("subscribe_interval_ms", INT),

@@ -13,8 +13,7 @@ from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
+from quotaflow.schemas.tables.declared import CLIENT_QUOTAS, REQUESTS
 from quotaflow.udfs.engine.database import opened
 
 SETTER = ("set_at", "set_by")

@@ -18,8 +18,7 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.configs import CLIENT_METRICS
 from quotaflow.schemas.table import TIMESTAMP
-from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS, CONFIGS
-from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import CLIENT_SUBSCRIPTIONS, CONFIGS, TELEMETRY_SUBSCRIPTIONS
 from quotaflow.udfs.rules.client_metrics import Client, Subscription, effective, matches
 
 _TABLE = CLIENT_SUBSCRIPTIONS

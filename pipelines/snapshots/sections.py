@@ -21,21 +21,20 @@ from quotaflow.pipelines.snapshots import (
 from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.group_snapshots import (
-    GROUP_ASSIGNMENTS,
-    GROUP_OFFSETS,
-    GROUPS,
-    PARTITION_OFFSETS,
-)
-from quotaflow.schemas.tables.snapshots import (
+from quotaflow.schemas.tables.declared import (
     ACTIVE_PRODUCERS,
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
     CONFIGS,
+    GROUP_ASSIGNMENTS,
+    GROUP_OFFSETS,
+    GROUPS,
+    MOVING_REPLICAS,
+    PARTITION_OFFSETS,
+    REPLICA_SIZES,
     SETTINGS,
     TRANSACTIONAL_IDS,
 )
-from quotaflow.schemas.tables.topology import MOVING_REPLICAS, REPLICA_SIZES
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 

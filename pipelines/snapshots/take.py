@@ -22,16 +22,17 @@ from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import (
+from quotaflow.schemas.tables.declared import (
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
+    CONFIG_CHANGES,
     CONFIGS,
+    PIPELINE_PROGRESS,
+    REQUESTS,
     SETTINGS,
+    TELEMETRY_SUBSCRIPTIONS,
+    TOPICS,
 )
-from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
-from quotaflow.schemas.tables.topology import TOPICS
 
 JOB = "snapshot"
 _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)

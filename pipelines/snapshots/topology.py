@@ -16,7 +16,7 @@ from quotaflow.pipelines.kafka.cluster_state import (
     error_name,
 )
 from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, UnansweredPart, collect
-from quotaflow.schemas.tables.topology import BROKERS, REPLICAS, TOPICS
+from quotaflow.schemas.tables.declared import BROKERS, REPLICAS, TOPICS
 
 
 @dataclass(frozen=True, slots=True)

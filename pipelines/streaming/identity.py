@@ -17,7 +17,7 @@ from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.warehouse import state_files
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 # No query has so many batches. Larger numbers are times in ms, of work outside of micro-batches.
 _TIMES_BEGIN = 10**11

@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse.time_ranges import as_in_delta
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.ddl import lookup_key
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 from quotaflow.udfs.table_files import Target
 
 if TYPE_CHECKING:

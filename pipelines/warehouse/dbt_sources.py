@@ -12,8 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import QUERY_PROGRESS
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import QUERY_PROGRESS, REQUESTS
 from quotaflow.schemas.view import View
 
 _SOURCE = "quotaflow"

@@ -2,7 +2,7 @@
 
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.topology import BROKERS
+from quotaflow.schemas.tables.declared import BROKERS
 
 
 def known_brokers(tables: Tables, cluster_id: str) -> tuple[int, ...]:

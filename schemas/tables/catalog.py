@@ -1,26 +1,16 @@
-"""All Delta tables by name: those that the modules beside this one declare, results and answers."""
+"""All Delta tables by name: those that the files beside this one declare, results and answers."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from itertools import chain
-from types import ModuleType
 from typing import Protocol, TypeVar
 
 from quotaflow.schemas import answer_head, result_head
 from quotaflow.schemas.derived import Described
 from quotaflow.schemas.levels import LEVELS
 from quotaflow.schemas.table import Column, Table
-from quotaflow.schemas.tables import (
-    control,
-    fetches,
-    group_snapshots,
-    quality,
-    requests,
-    snapshots,
-    telemetry,
-    topology,
-)
+from quotaflow.schemas.tables import declared
 
 _SOURCE = re.compile(r"^--   from (\w+):", re.M)
 # What only the head of a result names, because its text reads a shared view of it.
@@ -39,17 +29,8 @@ class _Head(Protocol):
 _AnyHead = TypeVar("_AnyHead", bound=_Head)
 
 
-def _declared(*modules: ModuleType) -> dict[str, Table]:
-    return {
-        table.name: table
-        for module in modules
-        for table in vars(module).values()
-        if isinstance(table, Table)
-    }
-
-
 def _read(
-    folder: str, parse: Callable[[str, str, Described], _AnyHead], declared: Mapping[str, Table]
+    folder: str, parse: Callable[[str, str, Described], _AnyHead], tables: Mapping[str, Table]
 ) -> dict[str, _AnyHead]:
     """The heads of a folder's files, by name. A head may have columns of another one."""
     texts = {
@@ -60,7 +41,7 @@ def _read(
     heads: dict[str, _AnyHead] = {}
 
     def columns(name: str) -> Mapping[str, Column]:
-        table = declared[name] if name in declared else head(name).table
+        table = tables[name] if name in tables else head(name).table
         return {column.name: column for column in table.columns} if table else {}
 
     def head(name: str) -> _AnyHead:
@@ -68,34 +49,31 @@ def _read(
             text = texts[name]
             _, _, query = text.partition("\n\n")
             read = {*re.findall(r"\w+", query), *chain(*_READ.findall(text))}
-            sources = read & {*_SOURCE.findall(text)} & {*declared, *texts}
+            sources = read & {*_SOURCE.findall(text)} & {*tables, *texts}
             heads[name] = parse(name, text, {each: columns(each) for each in sources})
         return heads[name]
 
     return {name: head(name) for name in sorted(texts)}
 
 
-_FACTS = _declared(requests, telemetry, fetches)
-_STATE = _declared(topology, group_snapshots, snapshots, control, quality)
-
-RESULTS = _read("results", result_head.parse, {**_FACTS, **_STATE})
+RESULTS = _read("results", result_head.parse, declared.TABLES)
 """What the head of each result says, by the name of its file."""
 
 _FILLED = {name: head.table for name, head in RESULTS.items() if head.table is not None}
 
-ANSWERS = _read("answers", answer_head.parse, {**_FACTS, **_STATE, **_FILLED})
+ANSWERS = _read("answers", answer_head.parse, {**declared.TABLES, **_FILLED})
 """What the head of each answer says, by its name."""
 
 # In the order that lists of tables show.
 TABLES: dict[str, Table] = {
-    **_FACTS,
+    **{name: declared.TABLES[name] for name in declared.FACTS},
     **_FILLED,
     **{name: head.table for name, head in ANSWERS.items()},
-    **_STATE,
+    **declared.TABLES,
 }
 """Facts, results, answers, snapshots and control tables."""
 
-FACTS = frozenset({*_FACTS, control.QUARANTINE.name})
+FACTS = frozenset({*declared.FACTS, declared.QUARANTINE.name})
 EVENTS = FACTS | _FILLED.keys()
 """Facts and results: what a table of these says of a time, its rows of that time say."""
 

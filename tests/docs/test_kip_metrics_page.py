@@ -2,7 +2,7 @@
 
 import re
 
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from .pages import text_of
 

@@ -18,7 +18,7 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import TELEMETRY_SUBSCRIPTIONS
 
 from ..command_line import Command, in_options
 from ..documented_commands import PAGES, in_blocks, words

@@ -17,7 +17,7 @@ from quotaflow.demo.request_lines import logged
 from quotaflow.pipelines.facts import fetches
 from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.spark import frames
-from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
+from quotaflow.schemas.tables.declared import FETCH_SESSIONS
 from quotaflow.udfs.fetch_sessions import Limits
 
 from .drive import Run, parsed

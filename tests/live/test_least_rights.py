@@ -26,7 +26,7 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredErro
 from quotaflow.pipelines.snapshots import sections
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas import acls
-from quotaflow.schemas.tables.snapshots import TRANSACTIONAL_IDS
+from quotaflow.schemas.tables.declared import TRANSACTIONAL_IDS
 
 from . import live_configs
 from .guarded import TOPICS, USERS, conf_of, grant, guarded

@@ -11,7 +11,7 @@ from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ..schemas.views.view_tables import picked
 from . import rack_scene, replay_tables

@@ -13,7 +13,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import runner
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
 
 from . import quiet_clients

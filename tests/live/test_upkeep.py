@@ -11,7 +11,7 @@ from quotaflow.pipelines.maintenance import rebuild, upkeep
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ..command_line import Command, in_options
 from .tables_read import contents, query

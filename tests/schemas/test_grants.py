@@ -9,7 +9,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.schemas import grants
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import (
+from quotaflow.schemas.tables.declared import (
     ANSWER_STATE,
     CONFIG_CHANGES,
     FEEDBACK_LOCKS,

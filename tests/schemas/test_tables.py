@@ -1,14 +1,15 @@
 """Every table is declared so that it can be filled, clustered and read."""
 
-import pkgutil
 import re
-from importlib import import_module
+from importlib.resources import files
 
 import pyarrow as pa
 import pytest
 
-from quotaflow.schemas import tables
-from quotaflow.schemas.table import Table, sql_type
+from quotaflow.schemas import derived, tables
+from quotaflow.schemas.head import HeadError
+from quotaflow.schemas.table import sql_type
+from quotaflow.schemas.tables import declared
 from quotaflow.schemas.tables.catalog import ANSWERS, RESULTS, TABLES
 
 from ..cases import cases
@@ -16,13 +17,35 @@ from ..cases import cases
 INDEXED_COLUMNS = 32
 
 
-def test_the_catalog_has_the_tables_of_every_module() -> None:
-    names = pkgutil.walk_packages(tables.__path__, f"{tables.__name__}.")
-    modules = [import_module(module.name) for module in names]
-    declared = {t.name for module in modules for t in vars(module).values() if isinstance(t, Table)}
+def test_the_catalog_has_the_tables_of_every_file() -> None:
+    alone = {file.name for file in files(tables).iterdir() if file.name.endswith(".table")}
+    assert alone == {f"{name}.table" for name in declared.TABLES}
     in_heads = {*ANSWERS, *(head.fills for head in RESULTS.values())}
-    assert declared | in_heads == set(TABLES)
-    assert not declared & in_heads
+    assert declared.TABLES.keys() | in_heads == set(TABLES)
+    assert not declared.TABLES.keys() & in_heads
+
+
+@cases(
+    ("changes", "message"),
+    (
+        "an area is none",
+        {"area: quotas": "area: quota"},
+        "table t: area 'quota' is none of",
+    ),
+    ("a field is missing", {"time: event_time\n": ""}, "table t: the head has no time"),
+    ("a source is below it", {"from requests": "from later"}, "does not read later"),
+)
+def test_a_wrong_declaration_is_an_error(changes: dict[str, str], message: str) -> None:
+    text = (
+        "comment: One row per user\narea: quotas\nlevel: admin_api\nkey: user\ntime: event_time\n"
+        "columns:\n  # As its view has it.\n  from requests: event_time\n  user STRING: its name\n"
+    )
+    described = {"requests": {"event_time": declared.REQUESTS.columns[1]}}
+    assert derived.declared("t", text, described).column_names == ["event_time", "user"]
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    with pytest.raises(HeadError, match=message):
+        derived.declared("t", text, described)
 
 
 def test_names_are_unique_lower_snake_case() -> None:

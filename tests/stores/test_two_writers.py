@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse import store_owner
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS as TABLE
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS as TABLE
 
 from ..schemas.views.view_tables import no_session
 from . import careless

@@ -9,7 +9,7 @@ from quotaflow.pipelines.errors import LockedError
 from quotaflow.pipelines.warehouse import row_writer, store_owner
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS as TABLE
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS as TABLE
 
 from ..delta_tables import NOON
 from ..schemas.views.view_tables import no_session

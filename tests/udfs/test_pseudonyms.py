@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
 
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import TELEMETRY_PUSHES
 from quotaflow.udfs import pseudonyms
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits, compress, decompress

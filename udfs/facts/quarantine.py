@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import BINARY, LONG, STRING, TIMESTAMP
-from quotaflow.schemas.tables.control import QUARANTINE
+from quotaflow.schemas.tables.declared import QUARANTINE
 from quotaflow.udfs.otlp import bad_text
 from quotaflow.udfs.request_log.columns import (
     LINE_TOO_LONG,

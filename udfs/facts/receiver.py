@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import STRING
-from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import QUARANTINE, TELEMETRY_PUSHES
 from quotaflow.udfs.facts import quarantine, telemetry_pushes
 from quotaflow.udfs.facts.facts import Facts, Outcome
 from quotaflow.udfs.facts.requests import unreadable_counts

@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import STRING
-from quotaflow.schemas.tables.control import QUARANTINE
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES, TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import (
+    QUARANTINE,
+    REQUESTS,
+    TELEMETRY_PUSHES,
+    TELEMETRY_SUBSCRIPTIONS,
+)
 from quotaflow.udfs.facts import quarantine, telemetry_pushes, telemetry_subscriptions
 from quotaflow.udfs.facts.facts import Facts, Outcome
 from quotaflow.udfs.otlp.codecs import Limits

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.events import PUSH
 from quotaflow.schemas.table import BINARY, BOOLEAN, INT, LONG, STRING, TIMESTAMP
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 from quotaflow.udfs.pseudonyms import hide_columns, hide_payloads

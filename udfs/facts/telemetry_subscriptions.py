@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas.events import SUBSCRIPTIONS
 from quotaflow.schemas.table import INT, STRING
-from quotaflow.schemas.tables.telemetry import TELEMETRY_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import TELEMETRY_SUBSCRIPTIONS
 from quotaflow.udfs.facts.telemetry_pushes import compression
 from quotaflow.udfs.rules.client_metrics import subscription_id
 

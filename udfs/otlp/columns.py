@@ -1,4 +1,4 @@
-"""Points as flat Arrow columns: the columns of POINT and the normalised ones of client_metrics."""
+"""Points as flat Arrow columns: those of a point and the normalised ones of client_metrics."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from quotaflow.schemas import metrics as catalogue
 from quotaflow.schemas.table import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, POINT
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp.arrays import Ints, Unsigned
 from quotaflow.udfs.otlp.attribute_sets import MAP, AttributeSets, repeated
 from quotaflow.udfs.otlp.attributes import node, whole_number
@@ -30,7 +30,9 @@ _CLIENT_KEYS = {
     "client_rack": ("client_rack",),
 }
 _PLACES = ("topic", "partition", "node_id", "node_kind")
-_POINT_TYPES = {column.name: column.type for column in POINT}
+_OF_POINTS = CLIENT_METRICS.columns[1 : CLIENT_METRICS.column_names.index("series_id")]
+"""Behind the cluster, and before what a push says of its client."""
+_POINT_TYPES = {column.name: column.type for column in _OF_POINTS}
 
 SCHEMA = pa.schema(
     [CLIENT_METRICS.arrow.field(name) for name in (*_POINT_TYPES, *_PLACES, *_CLIENT_KEYS)]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.events import HEADER_PREFIX
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.attributes import DROPPED, whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quotaflow.schemas.table import LONG, STRING, TIMESTAMP
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp import batch, columns, context, foreign
 from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from quotaflow.schemas.table import BOOLEAN, INT, STRING, TIMESTAMP
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 EMPTY_LINE, LINE_TOO_LONG = "empty_line", "line_too_long"
 NOT_JSON, NOT_A_REQUEST_LINE = "not_json", "not_a_request_line"

@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotaflow.schemas.tables.requests import FORGOTTEN, PARTITION
+from quotaflow.schemas.tables.declared import REQUESTS
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_FORGOTTEN, _PARTITION = REQUESTS.element("forgotten"), REQUESTS.element("partitions")
 _NO_PARTITION = -(1 << 31) - 1
 _PARTITION_BITS = 33
 
@@ -39,8 +40,8 @@ def forgotten(rows: pa.Table, has_list: Flags, places: Ints) -> pa.ListArray:
     """One list per line of the partitions that a FETCH takes out of its session."""
     line = places[_ints(rows, "line")]
     order = np.argsort(line, kind="stable")
-    fields = [rows[f.name].take(pa.array(order)).combine_chunks().cast(f.type) for f in FORGOTTEN]
-    return _lists(pa.StructArray.from_arrays(fields, fields=list(FORGOTTEN)), line, has_list)
+    fields = [rows[f.name].take(pa.array(order)).combine_chunks().cast(f.type) for f in _FORGOTTEN]
+    return _lists(pa.StructArray.from_arrays(fields, fields=list(_FORGOTTEN)), line, has_list)
 
 
 def _lists(values: pa.StructArray, line: Ints, has_list: Flags) -> pa.ListArray:
@@ -100,8 +101,8 @@ def _structs(
         "bytes": pc.coalesce(request("requested_bytes"), response("answered_bytes")),
         "error_code": response("error_code"),
     }
-    arrays = [columns[field.name].cast(field.type) for field in PARTITION]
-    return pa.StructArray.from_arrays(arrays, fields=list(PARTITION))
+    arrays = [columns[field.name].cast(field.type) for field in _PARTITION]
+    return pa.StructArray.from_arrays(arrays, fields=list(_PARTITION))
 
 
 def _offsets(values: pa.Array) -> pa.Array:

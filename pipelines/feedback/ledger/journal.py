@@ -10,7 +10,7 @@ from quotaflow.pipelines.feedback.configs.change import RENEW
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 _ENTITY = ("cluster_id", "entity_type", "entity_name", "entity_client_id")
 _FIELDS = tuple(field.name for field in fields(Record) if field.name != "entity")

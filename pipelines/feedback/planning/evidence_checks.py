@@ -15,8 +15,7 @@ from quotaflow.pipelines.results.answers import refresh
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.quality import QUALITY_RESULTS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS, QUALITY_RESULTS
 
 CURRENT_CHECKS = """
     SELECT suite, expectation, severity = 'critical' AND NOT success AS is_failing, event_time

@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.planning.guards import (
 )
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS
 
 _JOBS = {
     REQUESTS: "ingest_request_log",

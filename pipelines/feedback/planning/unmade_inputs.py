@@ -13,7 +13,7 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 _BY_NAME = {answer.name: answer for answer in ANSWERS}
 _READ = """

@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.writing.exclusive_section import (
 )
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
-from quotaflow.schemas.tables.control import PLANS
+from quotaflow.schemas.tables.declared import PLANS
 
 _NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
 _FROZEN_AT = "SELECT max(event_time) AS at FROM plans WHERE plan_id = {}"

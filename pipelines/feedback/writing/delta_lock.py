@@ -13,7 +13,7 @@ from quotaflow.pipelines.errors import LockedError
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import FEEDBACK_LOCKS
+from quotaflow.schemas.tables.declared import FEEDBACK_LOCKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

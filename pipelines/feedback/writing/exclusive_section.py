@@ -44,8 +44,7 @@ from quotaflow.pipelines.warehouse.tables import Tables, tables_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
-from quotaflow.schemas.tables.snapshots import SETTINGS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS, SETTINGS
 from quotaflow.udfs.counted import counted
 
 _LOCK = ".feedback.lock"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.results.answers.answer import Answer
-from quotaflow.schemas.tables.control import ANSWER_STATE
+from quotaflow.schemas.tables.declared import ANSWER_STATE
 
 Stamps = Mapping[str, str | None]
 """The version of each table; None for one that does not exist."""

@@ -29,7 +29,7 @@ from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import LONG, Table
-from quotaflow.schemas.tables.control import ANSWER_STATE
+from quotaflow.schemas.tables.declared import ANSWER_STATE
 from quotaflow.udfs.engine.database import opened
 
 Report = Callable[[str], None]

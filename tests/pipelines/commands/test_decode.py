@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, REQUESTS
 
 from ...cases import cases
 from ...command_line import Command

@@ -11,7 +11,7 @@ import pytest
 
 from quotaflow.pipelines.commands import report
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 from ...command_line import Command, Printed
 from ...schemas.views.view_tables import make_table

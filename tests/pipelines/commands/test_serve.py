@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 from ...command_line import Command
 from ...schemas.views.view_tables import make_table

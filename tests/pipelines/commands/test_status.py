@@ -18,7 +18,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health, prometheus
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import ANSWER_STATE
+from quotaflow.schemas.tables.declared import ANSWER_STATE
 
 from ...cases import cases
 from ...command_line import Command, Printed, in_options

@@ -15,7 +15,7 @@ import pytest
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, client_metrics, tail, temporary_subscription
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.rules import lease
 
 from ...cases import cases

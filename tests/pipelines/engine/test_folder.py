@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.table import LONG, TIMESTAMP
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 from quotaflow.udfs.engine.task import over_relations
 

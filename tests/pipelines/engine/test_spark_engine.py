@@ -21,8 +21,7 @@ from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.topology import BROKERS, TOPICS
+from quotaflow.schemas.tables.declared import BROKERS, REQUESTS, TOPICS
 from quotaflow.udfs.engine.rule import Rule
 
 from ...delta_tables import NOON

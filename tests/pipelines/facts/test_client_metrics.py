@@ -24,7 +24,7 @@ from quotaflow.pipelines.streaming import sinks, sources
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ...pushes import encoded, pushing
 from .conftest import RECORD_TIME

@@ -23,7 +23,7 @@ from quotaflow.pipelines.streaming import sinks
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 from ...udfs.fetch_rows import part, request
 from ...udfs.rules.fetch_broker import Read, played

@@ -21,7 +21,7 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas import events
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.topology import BROKERS
+from quotaflow.schemas.tables.declared import BROKERS
 
 from ...pushes import pushing
 

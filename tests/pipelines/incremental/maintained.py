@@ -19,7 +19,7 @@ from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 from quotaflow.udfs.engine.arrivals import ARRIVALS
 
 from ..engine.local_tasks import LocalTasks

@@ -16,8 +16,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import FETCHES, REQUESTS
 from quotaflow.udfs.engine.arrivals import ARRIVALS
 from quotaflow.udfs.engine.rule import Rule
 

@@ -18,7 +18,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import EVER, sliced
 from quotaflow.schemas.table import DATE, LONG, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
 from .maintained import Maintained, is_late

@@ -13,9 +13,7 @@ from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.fetches import FETCHES
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.topology import TOPICS
+from quotaflow.schemas.tables.declared import FETCHES, REQUESTS, TOPICS
 
 from ...delta_tables import NOON
 from .maintained import Maintained, Rows

@@ -13,7 +13,7 @@ from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
+from quotaflow.schemas.tables.declared import CLIENT_QUOTAS
 
 from .maintained import Maintained, Rows
 

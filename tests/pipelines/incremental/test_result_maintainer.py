@@ -21,9 +21,7 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.requests import REQUESTS
-from quotaflow.schemas.tables.snapshots import CONFIGS
+from quotaflow.schemas.tables.declared import CONFIGS, PIPELINE_PROGRESS, REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
 from ...delta_tables import NOON

@@ -14,7 +14,7 @@ from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 from ...delta_tables import NOON, Fill
 from ...udfs.fetch_rows import part

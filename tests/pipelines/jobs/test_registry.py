@@ -7,7 +7,7 @@ from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.schemas.tables import catalog
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 RESULTS = {name: job.results(Conf()) for name, job in JOBS.items() if job.results}
 

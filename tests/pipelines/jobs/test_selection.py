@@ -7,7 +7,7 @@ from hypothesis import given
 
 from quotaflow.pipelines.jobs import selection
 from quotaflow.pipelines.jobs.registry import JOBS
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 
 @given(st.sets(st.sampled_from(sorted(JOBS))))

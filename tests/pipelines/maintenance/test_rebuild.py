@@ -18,8 +18,7 @@ from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS, REQUESTS
 
 from ...cases import cases
 from ...command_line import Command

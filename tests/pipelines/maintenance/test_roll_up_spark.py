@@ -15,7 +15,7 @@ from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 from .quota_windows import MIDNIGHT, NOW, days, in_order, table
 

@@ -10,7 +10,7 @@ from quotaflow.pipelines.quality import suites
 from quotaflow.pipelines.quality.suites import CRITICAL, WARNING, Check
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
 SUITES = suites.load(VALUES)

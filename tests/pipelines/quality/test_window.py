@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from quotaflow.pipelines.quality import new_rows
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ...cases import cases
 from ...delta_tables import NOON

@@ -6,7 +6,7 @@ from quotaflow.pipelines.areas.finding import NOW, SOON
 from quotaflow.pipelines.report import changes
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 from ...rows import Row, at, row
 from ...schemas.views.view_tables import make_table

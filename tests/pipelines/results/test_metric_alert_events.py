@@ -16,7 +16,7 @@ from quotaflow.pipelines.engine.local import compute_over
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.alerts import alert_id
 from quotaflow.udfs.engine.rule import Files
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.snapshots.changes import changes, current_rows, newest_rows
 from quotaflow.pipelines.snapshots.observations import UnansweredPart
-from quotaflow.schemas.columns import is_removed
-from quotaflow.schemas.table import DATE, DOUBLE, INT, STRING, TIMESTAMP, Column, Table
-from quotaflow.schemas.tables.topology import BROKERS, REPLICA_SIZES, REPLICAS
+from quotaflow.schemas.table import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Column, Table
+from quotaflow.schemas.tables.declared import BROKERS, REPLICA_SIZES, REPLICAS
 
 from ...cases import cases
 from ...delta_tables import NOON
@@ -95,7 +94,7 @@ EVERY_TYPE = Table(
         Column("names", pa.list_(STRING), "some texts"),
         Column("counts", pa.map_(STRING, INT), "some numbers"),
         Column("pair", pa.struct([("a", INT), ("b", STRING)]), "some pair"),
-        is_removed("it"),
+        Column("is_removed", BOOLEAN, "it was removed"),
     ),
     key=("cluster_id", "name", "number", "event_time"),
     time="event_time",

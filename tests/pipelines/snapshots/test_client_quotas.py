@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.snapshots import client_quotas
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
+from quotaflow.schemas.tables.declared import CLIENT_QUOTAS
 
 from ...delta_tables import NOON
 from .snapshot_scenes import CLUSTER, Scene, altered, at

@@ -5,7 +5,7 @@ from typing import Any
 from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import client_subscriptions
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
-from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS, CONFIGS
+from quotaflow.schemas.tables.declared import CLIENT_SUBSCRIPTIONS, CONFIGS
 
 from ...cases import cases
 from .snapshot_scenes import EVERY_S, Resources, Scene, answer, at, of_resources

@@ -9,7 +9,7 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import configs, sections
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS, CONFIGS
+from quotaflow.schemas.tables.declared import CLIENT_QUOTAS, CONFIGS
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 
 from ...cases import cases

@@ -6,13 +6,13 @@ import pytest
 
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.snapshots import (
+from quotaflow.schemas.tables.declared import (
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
     CONFIGS,
+    TOPICS,
     TRANSACTIONAL_IDS,
 )
-from quotaflow.schemas.tables.topology import TOPICS
 
 from ...own_process import printed_by
 from ..kafka.fake_cluster import (

@@ -19,7 +19,7 @@ from quotaflow.pipelines.streaming.identity import TopicIdentity
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 from ...cases import cases
 from ...schemas.views.view_tables import no_session

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.streaming import query_progress
-from quotaflow.schemas.tables.control import QUERY_PROGRESS
+from quotaflow.schemas.tables.declared import QUERY_PROGRESS
 
 from ...cases import cases
 

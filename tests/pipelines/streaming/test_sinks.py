@@ -20,7 +20,7 @@ from quotaflow.pipelines.streaming import checkpoints, sinks, sources
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table
-from quotaflow.schemas.tables.control import PIPELINE_PROGRESS
+from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 NUMBERS, EVENS = (
     Table(

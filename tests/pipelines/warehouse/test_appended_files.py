@@ -18,7 +18,7 @@ from quotaflow.pipelines.warehouse.row_writer import AppId
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.table import DOUBLE, LONG, STRING, TIMESTAMP, Column, Table
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs import table_files
 from quotaflow.udfs.table_files import TableFile, Target
 

@@ -10,7 +10,7 @@ from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.tables import tables_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.topology import BROKERS
+from quotaflow.schemas.tables.declared import BROKERS
 
 from ...delta_tables import Fill
 from ...rows import Row, row

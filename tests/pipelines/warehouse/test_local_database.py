@@ -17,7 +17,7 @@ from quotaflow.pipelines.errors import QueryError, QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ...delta_tables import NOON, Fill
 from ...rows import LONG_AGO

@@ -14,7 +14,7 @@ from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 from ... import rows as table_rows
 from ...cases import cases

@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import CatalogTables, open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.topology import BROKERS
+from quotaflow.schemas.tables.declared import BROKERS
 
 from ...delta_tables import NOON, Fill
 from ...schemas.views.view_tables import make_tables_and_answers

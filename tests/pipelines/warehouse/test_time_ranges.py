@@ -15,7 +15,7 @@ from quotaflow.pipelines.incremental.affected import AffectedBuckets
 from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced, within_any
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
 from ...cases import cases

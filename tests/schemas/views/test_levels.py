@@ -14,22 +14,16 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.levels import ADMIN_API, LEVELS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
-from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables import control, quality
+from quotaflow.schemas.tables import declared
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.snapshots import CLIENT_SUBSCRIPTIONS
+from quotaflow.schemas.tables.declared import CLIENT_SUBSCRIPTIONS
 
 from .filled_views import FILLED
 from .memory_tables import MemoryTables
 from .view_tables import make_table, make_tables
 
 _OF_SNAPSHOTS = {table.name for table in SNAPSHOT_TABLES} - {CLIENT_SUBSCRIPTIONS.name}
-_OWN = {
-    table.name
-    for module in (control, quality)
-    for table in vars(module).values()
-    if isinstance(table, Table)
-}
+_OWN = set(list(declared.TABLES)[list(declared.TABLES).index("quarantine") :])
 _OF_TOPICS = {
     "ingest_request_log": SAMPLED_LOG,
     "ingest_receiver": TELEMETRY,

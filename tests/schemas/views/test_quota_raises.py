@@ -15,8 +15,7 @@ from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAP
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.plan_inputs import worded
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import CONFIG_CHANGES
-from quotaflow.schemas.tables.snapshots import CLIENT_QUOTAS
+from quotaflow.schemas.tables.declared import CLIENT_QUOTAS, CONFIG_CHANGES
 
 from ...cases import cases
 from ...delta_tables import NOON

@@ -24,7 +24,7 @@ from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.control import ANSWER_STATE
+from quotaflow.schemas.tables.declared import ANSWER_STATE
 
 from ...rows import Row
 from .memory_tables import MemoryTables, answers_for

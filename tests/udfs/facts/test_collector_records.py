@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.facts import telemetry_pushes
 from quotaflow.udfs.facts.receiver import PushLog, ReadPushes
 from quotaflow.udfs.otlp import decode

@@ -12,7 +12,7 @@ import pyarrow as pa
 import zstandard
 
 from quotaflow.pipelines.config import IngestSection
-from quotaflow.schemas.tables.telemetry import TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import TELEMETRY_PUSHES
 from quotaflow.udfs.facts import quarantine, telemetry_pushes
 from quotaflow.udfs.facts.facts import Facts
 from quotaflow.udfs.facts.receiver import PushLog

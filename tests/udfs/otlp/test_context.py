@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from google.protobuf.wrappers_pb2 import BytesValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS
+from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp import decode as otlp
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.columns import SCHEMA

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quotaflow.schemas import ddl
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.decode import decode_pushes
 from quotaflow.udfs.otlp.point_files import WRITTEN, write_points

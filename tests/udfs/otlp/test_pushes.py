@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from quotaflow.schemas.tables.telemetry import CLIENT_METRICS, TELEMETRY_PUSHES
+from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 

@@ -38,7 +38,7 @@ from quotaflow.pipelines.feedback.runs import frozen_plans, release_run
 from quotaflow.pipelines.feedback.runs.release_run import Request
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN
 
 from ....cases import cases

@@ -7,7 +7,7 @@ from quotaflow.pipelines.feedback.configs.change import Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.journal import to_record, to_row
 from quotaflow.pipelines.feedback.runs import frozen_plans
-from quotaflow.schemas.tables.control import CONFIG_CHANGES, PLANS
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 
 from ....delta_tables import NOON
 from ..fake_configs import DictConfigs, ListJournal, applying, desired, planned

@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.runs import adopt_run, context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 from ....cases import cases
 from ..delta_scene import Folder, Opened, apply, changes, ledger

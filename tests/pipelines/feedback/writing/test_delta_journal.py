@@ -23,7 +23,7 @@ from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal,
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.control import CONFIG_CHANGES
+from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 from ....cases import cases
 from ....schemas.views.limit_rows import offending_now

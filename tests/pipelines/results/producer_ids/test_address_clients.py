@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import REQUESTS
 
 from .... import rows
 from ....examples import EXPENSIVE

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.schemas.tables.fetches import FETCH_SESSIONS
-from quotaflow.schemas.tables.requests import REQUESTS
+from quotaflow.schemas.tables.declared import FETCH_SESSIONS, REQUESTS
 from quotaflow.udfs import fetch_lines
 from quotaflow.udfs.fetch_sessions import Limits, follow_sessions
 
