@@ -2,12 +2,17 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Properties;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.CommitFailedException;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
@@ -19,6 +24,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public final class LaggingGroups {
     private static final Duration POLL = Duration.ofMillis(100);
     private static final long LIVES_MS = 2_000;
+    private static final String OTHER_TOPIC = "lag-keeps-up";
     private static volatile boolean isPlanted;
 
     private final String user;
@@ -56,6 +62,8 @@ public final class LaggingGroups {
         try {
             if (way.equals("crashes")) {
                 crashAgainAndAgain();
+            } else if (way.equals("fences")) {
+                fenceAgainAndAgain();
             } else {
                 act();
             }
@@ -67,13 +75,21 @@ public final class LaggingGroups {
 
     private void act() throws IOException, InterruptedException {
         try (KafkaConsumer<byte[], byte[]> consumer = subscribed()) {
-            read(consumer, () -> way.equals("works") || !isPlanted);
+            read(consumer, () -> way.equals("works") || way.equals("waits") || !isPlanted);
             if (way.equals("leaves")) {
                 return;
             }
             consumer.commitSync();
             if (way.equals("pauses")) {
                 consumer.pause(consumer.assignment());
+                read(consumer, () -> true);
+            }
+            if (way.equals("skips")) {
+                consumer.pause(List.of(consumer.assignment().iterator().next()));
+                read(consumer, () -> true);
+            }
+            if (way.equals("moves")) {
+                consumer.subscribe(List.of(OTHER_TOPIC));
                 read(consumer, () -> true);
             }
             Thread.sleep(Long.MAX_VALUE);
@@ -92,6 +108,24 @@ public final class LaggingGroups {
             read(consumer, () -> System.currentTimeMillis() < end);
             consumer.close(CloseOptions.groupMembershipOperation(
                 CloseOptions.GroupMembershipOperation.REMAIN_IN_GROUP));
+        }
+    }
+
+    /** A member that takes the place of another one with its group.instance.id, and loses it again. */
+    private void fenceAgainAndAgain() throws IOException, InterruptedException {
+        while (!isPlanted) {
+            Thread.sleep(POLL.toMillis());
+        }
+        while (true) {
+            try (KafkaConsumer<byte[], byte[]> consumer = subscribed()) {
+                while (true) {
+                    long end = System.currentTimeMillis() + POLL.toMillis();
+                    read(consumer, () -> System.currentTimeMillis() < end);
+                    consumer.commitSync();
+                }
+            } catch (CommitFailedException | FencedInstanceIdException fenced) {
+                Thread.sleep(LIVES_MS);
+            }
         }
     }
 
@@ -121,7 +155,20 @@ public final class LaggingGroups {
         all.putAll(config);
         KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
             all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
-        consumer.subscribe(List.of(group));
+        // Who waits never fetches: it has its partitions, and reads none of them.
+        consumer.subscribe(List.of(group), new ConsumerRebalanceListener() {
+            @Override
+            public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+            }
+
+            @Override
+            public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+                if (way.equals("waits")) {
+                    consumer.pause(partitions);
+                    System.out.println(group);
+                }
+            }
+        });
         return consumer;
     }
 }

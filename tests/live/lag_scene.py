@@ -20,12 +20,13 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark.java import compiler
 
-from . import quota_limits
+from . import quiet_clients, quota_limits
 
 PREFIX = "lag-"
 LOG = f"{PREFIX}request-log"
 KEEPS_UP = f"{PREFIX}keeps-up"
 LIMITED, THROTTLED = f"{PREFIX}fetch_limited", f"{PREFIX}throttled"
+OPEN = f"{PREFIX}open_transaction"
 SKEWED, STOPPING = f"{PREFIX}skewed_partitions", f"{PREFIX}rebalancing"
 TIMEOUTS = "session.timeout.ms=6000 heartbeat.interval.ms=500"
 THROTTLED_USER, QUOTA = "ivan", 20_000
@@ -40,6 +41,11 @@ MEMBERS = (
     *(f"{SKEWED} works 10 max.poll.records=50",) * 2,
     f"{STOPPING} works 5 max.poll.records=50 {TIMEOUTS}",
     f"{STOPPING} crashes 5 max.poll.records=50 {TIMEOUTS}",
+    f"{OPEN} works 0 isolation.level=read_committed",
+    f"{PREFIX}stuck_partition skips 0",
+    f"{PREFIX}not_subscribed moves 0",
+    f"{PREFIX}never_committed waits 0 enable.auto.commit=false",
+    *(f"{PREFIX}fenced_instance fences 20 max.poll.records=20 group.instance.id=node-1",) * 2,
 )
 """Group, which is topic and client id too, way, milliseconds for a record, and configs."""
 
@@ -58,6 +64,7 @@ _STEP_S, _STEPS = 65.0, 3
 _SECTIONS = (
     *("brokers", "topics", "client_quotas", "settings"),
     *("groups", "group_assignments", "group_offsets", "partition_offsets"),
+    *("active_producers", "transactional_ids"),
 )
 _SOURCE = Path(__file__).with_name("LaggingGroups.java")
 
@@ -114,11 +121,12 @@ def play(cluster: LocalCluster, conf: Conf) -> None:
         try:
             with _members(cluster) as members:
                 _plant(members)
-                _take(conf)
-                for _ in range(_STEPS):
-                    time.sleep(_STEP_S)
-                    assert members.poll() is None
+                with _open_transaction(cluster):
                     _take(conf)
+                    for _ in range(_STEPS):
+                        time.sleep(_STEP_S)
+                        assert members.poll() is None
+                        _take(conf)
         finally:
             writers.stop.set()
         written.result()
@@ -127,11 +135,25 @@ def play(cluster: LocalCluster, conf: Conf) -> None:
     request_lines.ship(cluster, LOG, lines)
 
 
+@contextmanager
+def _open_transaction(cluster: LocalCluster) -> Iterator[None]:
+    """A transaction in each partition of a topic that is open until the end of the block."""
+    settings = {"transactional_id": OPEN, "transaction_timeout_ms": 600_000}
+    producer = quiet_clients.producer(cluster, "bob", **settings)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for partition in range(_PARTITIONS):
+        producer.produce(OPEN, bytes(_RECORD_BYTES), partition=partition)
+    assert producer.flush(30) == 0
+    yield
+    producer.abort_transaction(30)
+
+
 def _plant(members: "subprocess.Popen[bytes]") -> None:
     """Once all of them read."""
     assert members.stdin is not None
     assert members.stdout is not None
-    for _ in [member for member in MEMBERS if " crashes " not in member]:
+    for _ in [member for member in MEMBERS if not {"crashes", "fences"} & set(member.split())]:
         assert members.stdout.readline(), "the members ended"
     members.stdin.write(b"\n")
     members.stdin.flush()
