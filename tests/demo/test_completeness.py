@@ -48,8 +48,8 @@ def test_few_objects_may_be_empty() -> None:
         "leftover_proposals",
         # The demo has no remote storage.
         *("remote_reads", "remote_reads_by_hour", "remote_read_advice"),
-        # Its clients name their racks, or none is known.
-        "producer_rack_advice",
+        # Its clients name their racks, or none is known, and no rack that brokers do not have.
+        *("producer_rack_advice", "unknown_racks"),
         # It cordons no log dir.
         "cordoned_brokers",
         # The demo has no application of Kafka Streams: the live tests have.

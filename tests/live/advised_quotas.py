@@ -6,7 +6,7 @@ from datetime import timedelta
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ..delta_tables import this_minute
+from ..delta_tables import recent_time
 from ..rows import fresh, setting
 from ..schemas.views.view_tables import make_tables_and_answers
 
@@ -21,8 +21,8 @@ def fill(conf: Conf, cluster_id: str, users: Sequence[str]) -> None:
 
     They did a week before, too: without a week of history no plan sets a quota.
     """
-    # Tests in one minute have the same rows, which are made once.
-    now = this_minute()
+    # Tests of five minutes have the same rows, which are made once.
+    now = recent_time()
     at = now - timedelta(minutes=30)
     on_cluster = {"cluster_id": cluster_id}
     used = on_cluster | {
