@@ -74,7 +74,7 @@ WITH newest AS (
     FROM group_positions
 ),
 unread AS (
-    -- Members that have a partition, and no position in it: the group never committed there.
+    -- Members that have a partition: where the group has no position, it never committed.
     SELECT
         assigned.cluster_id,
         assigned.group_id,
@@ -106,11 +106,6 @@ unread AS (
             ON members.cluster_id = current_groups.cluster_id
             AND members.group_id = current_groups.group_id
     ) AS assigned
-    LEFT ANTI JOIN newest
-        ON assigned.cluster_id = newest.cluster_id
-        AND assigned.group_id = newest.group_id
-        AND assigned.topic = newest.topic
-        AND assigned.partition = newest.partition
     WHERE
         assigned.topic IS NOT NULL
         AND coalesce(assigned.group_type, 'classic') <> 'share'
@@ -148,27 +143,32 @@ isolation AS (
 ),
 known_positions AS (
     SELECT
-        cluster_id,
-        group_id,
-        known_type AS group_type,
-        topic,
-        partition,
-        known_at,
-        position,
-        reported_lag
-    FROM newest
-    WHERE place = 1
-    UNION ALL
-    SELECT
-        cluster_id,
-        group_id,
-        group_type,
-        topic,
-        partition,
-        known_at,
-        CAST(NULL AS BIGINT) AS position,
-        CAST(NULL AS BIGINT) AS reported_lag
-    FROM unread
+        *,
+        count(position) OVER (PARTITION BY cluster_id, group_id, topic, partition) AS committed
+    FROM (
+        SELECT
+            cluster_id,
+            group_id,
+            known_type AS group_type,
+            topic,
+            partition,
+            known_at,
+            position,
+            reported_lag
+        FROM newest
+        WHERE place = 1
+        UNION ALL
+        SELECT
+            cluster_id,
+            group_id,
+            group_type,
+            topic,
+            partition,
+            known_at,
+            CAST(NULL AS BIGINT) AS position,
+            CAST(NULL AS BIGINT) AS reported_lag
+        FROM unread
+    ) AS each_position
 ),
 positions AS (
     -- Where the group reads on: what was deleted before it came there is left out.
@@ -181,16 +181,13 @@ positions AS (
         readable.log_start_offset,
         readable.log_end_offset,
         readable.last_stable_offset,
-        readable.other_writers,
-        isolation.fetches,
-        isolation.committed_fetches
+        readable.other_writers
     FROM known_positions AS known
     LEFT JOIN readable_partitions AS readable
         ON known.cluster_id = readable.cluster_id
         AND known.topic = readable.topic
         AND known.partition = readable.partition
-    LEFT JOIN isolation
-        ON known.cluster_id = isolation.cluster_id AND known.group_id = isolation.group_id
+    WHERE known.position IS NOT NULL OR known.committed = 0
 ),
 last_ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -243,27 +240,38 @@ crossings AS (
         AND positions.partition = known.partition
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
 ),
-markers AS (
-    -- Markers that may have been written since the first unread offset was.
+marked AS (
+    -- With the markers that may have been written since the first unread offset was.
     SELECT
         crossings.cluster_id,
         crossings.group_id,
         crossings.topic,
         crossings.partition,
-        count(*) AS markers
+        crossings.read_until_us,
+        crossings.read_until_offset,
+        crossings.unread_from_us,
+        crossings.unread_from_offset,
+        count(producers.producer_id) AS markers
     FROM crossings
-    INNER JOIN current_partition_producers AS producers
+    LEFT JOIN current_partition_producers AS producers
         ON crossings.cluster_id = producers.cluster_id
         AND crossings.topic = producers.topic
         AND crossings.partition = producers.partition
-    WHERE
-        producers.has_marker
+        AND producers.has_marker
         AND (
             producers.last_timestamp IS NULL
             OR crossings.read_until_us IS NULL
             OR unix_micros(producers.last_timestamp) >= crossings.read_until_us
         )
-    GROUP BY crossings.cluster_id, crossings.group_id, crossings.topic, crossings.partition
+    GROUP BY
+        crossings.cluster_id,
+        crossings.group_id,
+        crossings.topic,
+        crossings.partition,
+        crossings.read_until_us,
+        crossings.read_until_offset,
+        crossings.unread_from_us,
+        crossings.unread_from_offset
 ),
 compacted AS (
     SELECT cluster_id, entity_name AS topic
@@ -355,8 +363,8 @@ joined AS (
         ends.end_offset,
         ends.end_known_at,
         ends.end_seen_us,
-        coalesce(markers.markers, 0) AS markers,
-        coalesce(markers.markers, 0) > 0 OR compacted.topic IS NOT NULL AS has_gaps,
+        coalesce(marked.markers, 0) AS markers,
+        coalesce(marked.markers, 0) > 0 OR compacted.topic IS NOT NULL AS has_gaps,
         -- Where no request log shows the isolation level, a group that is there waits there: no
         -- record is left before the transaction.
         coalesce(
@@ -364,17 +372,17 @@ joined AS (
             AND coalesce(positions.group_type, 'classic') <> 'share'
             AND positions.first_offset <= positions.last_stable_offset
             AND CASE
-                WHEN positions.committed_fetches = positions.fetches THEN TRUE
-                WHEN positions.committed_fetches = 0 THEN FALSE
+                WHEN isolation.committed_fetches = isolation.fetches THEN TRUE
+                WHEN isolation.committed_fetches = 0 THEN FALSE
                 ELSE positions.last_stable_offset - positions.first_offset
-                    <= coalesce(markers.markers, 0)
+                    <= coalesce(marked.markers, 0)
             END,
             FALSE
         ) AS is_blocked,
-        crossings.read_until_us,
-        crossings.read_until_offset,
-        crossings.unread_from_us,
-        crossings.unread_from_offset,
+        marked.read_until_us,
+        marked.read_until_offset,
+        marked.unread_from_us,
+        marked.unread_from_offset,
         in_rates.records_in_per_s,
         out_rates.offsets_per_s
     FROM positions
@@ -382,16 +390,14 @@ joined AS (
         ON positions.cluster_id = ends.cluster_id
         AND positions.topic = ends.topic
         AND positions.partition = ends.partition
-    LEFT JOIN crossings
-        ON positions.cluster_id = crossings.cluster_id
-        AND positions.group_id = crossings.group_id
-        AND positions.topic = crossings.topic
-        AND positions.partition = crossings.partition
-    LEFT JOIN markers
-        ON positions.cluster_id = markers.cluster_id
-        AND positions.group_id = markers.group_id
-        AND positions.topic = markers.topic
-        AND positions.partition = markers.partition
+    LEFT JOIN marked
+        ON positions.cluster_id = marked.cluster_id
+        AND positions.group_id = marked.group_id
+        AND positions.topic = marked.topic
+        AND positions.partition = marked.partition
+    LEFT JOIN isolation
+        ON positions.cluster_id = isolation.cluster_id
+        AND positions.group_id = isolation.group_id
     LEFT JOIN compacted
         ON positions.cluster_id = compacted.cluster_id AND positions.topic = compacted.topic
     LEFT JOIN in_rates

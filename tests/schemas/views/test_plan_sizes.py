@@ -10,7 +10,7 @@ from sqlglot import exp
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 
-MOST_READS = 75
+MOST_READS = 80
 Sizes = dict[str, int]
 
 
