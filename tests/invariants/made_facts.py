@@ -99,6 +99,7 @@ _POOLS_OF: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "active_producers": {"last_timestamp": (NOON, NOON + timedelta(seconds=30))},
 }
 _NEVER_NULL = {"event_time", "is_removed", "record_time", "weight", "client_id", "accepted"}
+_NEVER_NULL |= {"series_id"}
 _DRAWN = (
     *("requests", "fetches", "telemetry_pushes", "telemetry_subscriptions", "client_metrics"),
     *("brokers", "topics", "replicas", "replica_sizes", "configs", "client_quotas"),
