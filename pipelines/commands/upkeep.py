@@ -14,6 +14,20 @@ from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
+Tables = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TABLE]...",
+        help="Tables; all of them without a name.",
+        autocompletion=options.relations,
+    ),
+]
+Skipped = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except", metavar="TABLE", help="Not this table.", autocompletion=options.relations
+    ),
+]
 From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {times.FORMS}.")]
 Until = Annotated[
     str | None,
@@ -25,21 +39,9 @@ Slice = Annotated[
 
 
 def upkeep(
-    tables: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TABLE]...",
-            help="Tables; all of them without a name.",
-            autocompletion=options.relations,
-        ),
-    ] = None,
+    tables: Tables = None,
     *,
-    skipped: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--except", metavar="TABLE", help="Not this table.", autocompletion=options.relations
-        ),
-    ] = None,
+    skipped: Skipped = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,

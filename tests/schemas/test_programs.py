@@ -57,7 +57,7 @@ def ip(separator: str) -> Make:
 
 
 def base36(length: int) -> Make:
-    """With a digit before a letter: without one a hash cannot be told from a word."""
+    """With a digit before a letter: without one a hash looks like a word."""
 
     def made(draws: random.Random) -> str:
         left = "".join(draws.choices(BASE36, k=length - 4))

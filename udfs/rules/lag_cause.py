@@ -43,7 +43,7 @@ LEAST_CONFIDENCE = 0.3
 _MOST = 0.95
 _FETCH_SIDE = (THROTTLED, FETCH_LIMITED, FAR_REPLICA, SLOW_BROKER)
 _BLOCKS = (OPEN_TRANSACTION, FENCED_INSTANCE, NOT_SUBSCRIBED, STUCK_PARTITION)
-"""What stops a group whatever its application does."""
+"""Causes that stop a group, regardless of its application."""
 _OF_SHARED_CLIENT = 0.85
 _REBALANCING_STATES = {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
 _EMPTY_STATES = {"Empty", "Dead"}

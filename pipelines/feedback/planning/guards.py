@@ -138,7 +138,7 @@ def stale_evidence(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str
 def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     newest = bounds.inputs_at[name]
     if newest is None:
-        return f"nothing tells the age of the {name}: run quotaflow run and quotaflow snapshot"
+        return f"the age of the {name} is not known: run quotaflow run and quotaflow snapshot"
     if newest - now > _AHEAD:
         return (
             f"the time of the {name} is {newest - now} ahead of the clock here: set both clocks by "

@@ -3,14 +3,15 @@
 -- area: racks
 -- level: sampled_log
 -- description: Racks of clients that are no rack of the cluster, and which rack may be meant. Clusters
---   without racks, and those of which a broker has none, are left out. Text alone does not tell which zone
---   of a cloud a zone id (use1-az1) is.
+--   without racks, and those of which a broker has none, are left out. No text shows which zone of a
+--   cloud has a zone id (use1-az1).
 -- empty: while clients name racks that brokers have
 -- columns:
 --   from traffic: cluster_id, client_rack
 --   nearest_racks: rack that is meant, by its text but for capitals, separators, a prefix or two letters;
 --     else all racks that may be, with commas
 WITH racks AS (
+    -- As current_brokers, which may not be read here: views are two deep at most.
     SELECT cluster_id, rack
     FROM (
         SELECT

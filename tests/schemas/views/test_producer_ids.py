@@ -160,7 +160,7 @@ WORDLESS = [
     "".join("bcdfghjklmnprstvz"[(n * k + k) % 17] for k in (1, 3, 5, 7, 11, 13, 2, 6))
     for n in range(1, 17)
 ]
-"""Random names without a figure, which nothing tells from words."""
+"""Random names without a figure: no rule can distinguish them from words."""
 
 
 def named_once(prefix: str, produce_requests: int, apart_s: float = 10.0) -> list[Row]:

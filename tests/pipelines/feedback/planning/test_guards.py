@@ -104,9 +104,9 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
         (BY_RATES, {"producer_id_rates": 61}, "the age of the producer_id_rates is 61 s"),
         ("of_another", {RESULTS: 61}, "the age of the results is 61 s"),
         (BY_RATES, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
-        (BY_RATES, {REQUESTS: None}, "nothing tells the age of the request log"),
+        (BY_RATES, {REQUESTS: None}, "the age of the request log is not known"),
         (BY_ALERTS, {TELEMETRY: 61}, "the age of the telemetry is 61 s"),
-        (BY_ALERTS, {"metric_alert_events": None}, "nothing tells the age of the metric_alert"),
+        (BY_ALERTS, {"metric_alert_events": None}, "the age of the metric_alert"),
         (BY_SNAPSHOT, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
         (BY_RATES, {REQUESTS: -301}, "the time of the request log is 0:05:01 ahead"),
         (BY_SNAPSHOT, {SNAPSHOT: -366 * 86_400}, "the time of the last snapshot is 366 days"),
@@ -287,7 +287,7 @@ def blocked_row(**others: object) -> DesiredConfig:
         OLD,
         301,
         None,
-        "nothing tells the age of the request log: run quotaflow run ",
+        "the age of the request log is not known: run quotaflow run ",
     ),
 )
 def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(
