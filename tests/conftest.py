@@ -24,9 +24,10 @@ from .spark_catalog import catalog  # noqa: F401  as above
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs. Each run
-# draws other examples, so many short runs see as much as few long ones.
-settings.register_profile("gate", deadline=None, max_examples=10)
+# A slow or busy machine is no fault of what is tested: pytest's timeout ends what hangs. The gate
+# draws the same examples each time: what other examples find is for `make faults`, not for a
+# change that did nothing to the rule.
+settings.register_profile("gate", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile("gate")
 

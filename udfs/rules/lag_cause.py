@@ -302,7 +302,7 @@ SIGNALS: dict[str, tuple[str, ...]] = {
     FETCH_LIMITED: ("limit_share", "limit_bytes", "fetches_per_s", "poll_idle_ratio"),
     FAR_REPLICA: ("network_time_share", "network_ms", "cross_rack_share"),
     OUT_OF_RANGE: ("out_of_range_answers", "beyond_end_partitions", "reread_lag_share"),
-    REBALANCING: ("rebalance_time_share", "rebalances", "members"),
+    REBALANCING: ("rebalance_time_share", "rebalances", "group_state", "members"),
     NOT_POLLING: ("last_poll_s", "poll_timeouts", "stalled_lag_share", "consumed_bytes"),
     SLOW_PROCESSING: (
         *("poll_idle_ratio", "time_between_polls_ms"),
@@ -312,7 +312,7 @@ SIGNALS: dict[str, tuple[str, ...]] = {
     SLOW_BROKER: ("broker_time_share", "broker_ms", "other_brokers_ms"),
     PRODUCERS_FASTER: ("in_ratio", "out_ratio"),
     NO_MEMBERS: ("unassigned_lag_share", "members"),
-    PAUSED: ("last_poll_s", "stalled_lag_share", "recent_bytes"),
+    PAUSED: ("last_poll_s", "stalled_lag_share", "recent_bytes", "consumed_bytes"),
     OPEN_TRANSACTION: (
         *("open_transaction_s", "blocked_records"),
         *("producer_id", "open_partition", "start_offset"),

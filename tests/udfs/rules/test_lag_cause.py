@@ -2,6 +2,7 @@
 
 from typing import Any, get_type_hints
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -216,3 +217,16 @@ def test_any_numbers_give_ranked_causes_with_their_evidence(numbers: dict[str, A
     assert sure == sorted(sure, reverse=True)
     assert all(lag_cause.LEAST_CONFIDENCE <= each <= 0.95 for each in sure)
     assert len({cause.name for cause in ranked}) == len(ranked) <= len(CAUSES)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+@given(
+    numbers=st.fixed_dictionaries(
+        {name: _DRAWN[hint] for name, hint in get_type_hints(Evidence).items()}
+    )
+)
+def test_no_cause_is_likely_where_none_of_its_signals_is_known(
+    name: str, numbers: dict[str, Any]
+) -> None:
+    unknown = dict.fromkeys(lag_cause.SIGNALS[name])
+    assert [cause for cause in causes(Evidence(**numbers | unknown)) if cause.name == name] == []
