@@ -150,10 +150,11 @@ def _out_of_range(e: Evidence) -> float:
 
 
 def _rebalancing(e: Evidence) -> float:
+    is_in_state = e.group_state in _REBALANCING_STATES and e.members is not None
     return max(
         _MOST * _ramp(e.rebalance_time_share, 0.05, 0.3),
         0.7 * _ramp(e.rebalances, 2, 10),
-        0.4 if e.group_state in _REBALANCING_STATES else 0.0,
+        0.4 if is_in_state else 0.0,
     )
 
 
@@ -302,7 +303,7 @@ SIGNALS: dict[str, tuple[str, ...]] = {
     FETCH_LIMITED: ("limit_share", "limit_bytes", "fetches_per_s", "poll_idle_ratio"),
     FAR_REPLICA: ("network_time_share", "network_ms", "cross_rack_share"),
     OUT_OF_RANGE: ("out_of_range_answers", "beyond_end_partitions", "reread_lag_share"),
-    REBALANCING: ("rebalance_time_share", "rebalances", "group_state", "members"),
+    REBALANCING: ("rebalance_time_share", "rebalances", "members"),
     NOT_POLLING: ("last_poll_s", "poll_timeouts", "stalled_lag_share", "consumed_bytes"),
     SLOW_PROCESSING: (
         *("poll_idle_ratio", "time_between_polls_ms"),
