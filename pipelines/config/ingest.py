@@ -4,6 +4,7 @@ A broker logs every request or none, so sampling leaves out lines at ingest.
 """
 
 import difflib
+import re
 import zoneinfo
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -70,6 +71,16 @@ def _is_zone(name: str) -> str:
     return name
 
 
+def _is_path(field: str) -> str:
+    keys = [key for key in re.split(r"[.\[\]'\"/\s]+", field.removeprefix("$")) if key]
+    near = ".".join(key for key in keys if not key.isdecimal() and key != "*")
+    if not near or near != field:
+        hint = f"write {near}" if near else "write the keys that lead to it, such as payload.raw"
+        raise ValueError(f"{field!r} names no field ({hint})")
+    return field
+
+
+LineField = Annotated[str, AfterValidator(_is_path)]
 BodyApi = Annotated[str, AfterValidator(_has_body)]
 TimeZone = Annotated[str, AfterValidator(_is_zone)]
 
@@ -139,6 +150,12 @@ class IngestSection(Section):
     twice, the record's time decides (docs/connect.md#what-is-read-of-a-record).
     """
 
+    line_field: LineField | None = None
+    """Field that has the line in a record of a shipper that is not known, such as `payload.raw`:
+    its keys with dots between them, without places in lists. The rows of `quarantine` with
+    `wrapped_line` name it. Of several fields with a line, this one counts.
+    """
+
     @property
     def line_options(self) -> "LineOptions":
         """The same as the parser of lines takes it."""
@@ -154,6 +171,7 @@ class IngestSection(Section):
             sampling={api: one_of(fraction) for api, fraction in self.sampling.items()},
             without_body=tuple(self.without_body),
             time_zone=self.time_zone,
+            line_field=self.line_field,
         )
 
 

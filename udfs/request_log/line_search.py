@@ -24,12 +24,16 @@ _PATH_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A place in a record that has a request: in a text, or as an object."""
+    """A place in a record that has a request: in a text, or as an object.
+
+    `is_known` is whether shippers put a line there, and `is_named` whether conf says so.
+    """
 
     path: str
     node: Any
     around: tuple[Mapping[str, Any], ...]
     is_known: bool
+    is_named: bool
 
     @property
     def text(self) -> str:
@@ -37,8 +41,8 @@ class Line:
         return self.node if isinstance(self.node, str) else self.path
 
 
-def lines_of(whole: Mapping[str, Any]) -> Iterator[Line]:
-    """Lines within a record, which is no request itself."""
+def lines_of(whole: Mapping[str, Any], line_field: str | None = None) -> Iterator[Line]:
+    """Lines within a record, which is no request itself. `line_field` is known, as FIELDS are."""
     pending: list[tuple[str, tuple[Mapping[str, Any], ...], Any]] = [("", (), whole)]
     for _ in range(_MOST_NODES):
         if not pending:
@@ -46,9 +50,13 @@ def lines_of(whole: Mapping[str, Any]) -> Iterator[Line]:
         path, around, node = pending.pop()
         if isinstance(node, str):
             if COMPLETED in node or HEADER in node or REST.search(node):
-                yield Line(path[:_PATH_CHARS], node, around, _is_field(path))
+                name = _without_numbers(path)
+                is_named = name == line_field
+                is_known = is_named or name in _FIELDS or name.endswith(_ENDS)
+                yield Line(path[:_PATH_CHARS], node, around, is_known, is_named)
         elif isinstance(node, dict) and (HEADER in node or HEADER in _dict(node.get("r"))):
-            yield Line(path[:_PATH_CHARS], node, around, True)
+            is_named = _without_numbers(path) == line_field
+            yield Line(path[:_PATH_CHARS], node, around, True, is_named)
         elif len(around) < _DEEPEST and isinstance(node, dict):
             inner = (node, *around)
             pending += [(_joined(path, name), inner, each) for name, each in node.items()]
@@ -57,11 +65,9 @@ def lines_of(whole: Mapping[str, Any]) -> Iterator[Line]:
             pending += [(_joined(path, n), inner, each) for n, each in enumerate(node)]
 
 
-def _is_field(path: str) -> bool:
-    if path in _FIELDS:
-        return True
-    name = ".".join(part for part in path.split(".") if not part.isdecimal())
-    return name in _FIELDS or name.endswith(_ENDS)
+def _without_numbers(path: str) -> str:
+    """The path of a field without places in lists."""
+    return ".".join(part for part in path.split(".") if not part.isdecimal())
 
 
 def _dict(node: Any) -> Mapping[str, Any]:

@@ -104,7 +104,7 @@ CREATE OR REPLACE MACRO time_before(prefix) AS coalesce(
 CREATE OR REPLACE MACRO is_zoneless(value) AS regexp_full_match(value,
     '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?');
 
--- The host that syslog writes before a line.
+-- The host that syslog or Logstash's `plain` writes before a line.
 CREATE OR REPLACE MACRO host_before(prefix) AS nullif(regexp_extract(prefix,
-    '^(?:<[0-9]{1,3}>)?(?:[0-9] )?(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9]{4}-[^ ]+) ([^ ]+) ',
+    '^(?:<[0-9]{1,3}>)?(?:[0-9] )?(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9]{4}-[^ ]+) (?:\{name=)?([^ {},]+)[ },]',
     1), '');

@@ -11,6 +11,7 @@ class LineOptions:
     `shippers` are client ids, which leave out lines only with one of `shipper_principals`.
     The number in a name is a broker only if it is one of `brokers`, which a snapshot has.
     `time_zone` is that of times that do not name theirs; None: such a time is not read.
+    `line_field` is a field that has the line in a record of a shipper that is not known.
     """
 
     max_line_bytes: int
@@ -23,3 +24,9 @@ class LineOptions:
     without_body: tuple[str, ...] = ()
     time_zone: str | None = None
     brokers: tuple[int, ...] = ()
+    line_field: str | None = None
+
+    @property
+    def has_zone(self) -> bool:
+        """Whether a time without a zone is read: then it counts more than that of a wrapper."""
+        return self.time_zone is not None

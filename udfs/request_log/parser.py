@@ -89,9 +89,7 @@ class LineParser:
         ):
             if line in outcome.failures:
                 continue
-            units = wrappers.unwrap(
-                values[line].as_py(), text, has_zone=self.options.time_zone is not None
-            )
+            units = wrappers.unwrap(values[line].as_py(), text, self.options)
             for number, unit in zip(outcome.numbered(line, len(units)), units, strict=True):
                 try:
                     envelopes.add(row, number, unit)

@@ -61,8 +61,7 @@ class Reader:
             "brokers": list(options.brokers),
             "shipper_principals": list(options.shipper_principals),
         }
-        has_zone = options.time_zone is not None
-        sql = statements.lines(dict(options.sampling), has_zone=has_zone)
+        sql = statements.lines(dict(options.sampling), has_zone=options.has_zone)
         return self._table(sql, parameters)
 
     def _lists(self, lines: pa.Table, places: Ints) -> tuple[dict[str, pa.Array], Ints]:

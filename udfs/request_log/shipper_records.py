@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 Record = Mapping[str, Any]
 
-OTLP, CLOUDWATCH, JSON_STRING, JSON_LIST = "OTLP logs", "CloudWatch", "JSON string", "JSON list"
-DOCKER, CRI, SYSLOG = "docker", "CRI", "syslog"
+OTLP, CLOUDWATCH, JSON_STRING = "OTLP logs", "CloudWatch", "JSON string"
+DOCKER, CRI, SYSLOG, PLAIN = "docker", "CRI", "syslog", "text before JSON"
 
 FIELDS = (
     "message",
@@ -34,6 +34,12 @@ TIMES = (
     "@timestamp",
     "timestamp",
     "time",
+    "_time",
+    "ISODATE",
+    "S_ISODATE",
+    "UNIXTIME",
+    "S_UNIXTIME",
+    "timereported",
     "timeUnixNano",
     "timeMillis",
     "instant",
@@ -42,6 +48,10 @@ TIMES = (
     "timestampSeconds",
     "observedTimeUnixNano",
     "receiveTimestamp",
+    "R_ISODATE",
+    "R_UNIXTIME",
+    "timegenerated",
+    "EventTime",
 )
 """Fields in which they put its time, the most trustworthy first."""
 LOGGERS = ("logger", "loggerName", "logger_name", "log.logger", "_logger")
@@ -53,6 +63,7 @@ _BROKERS = ("broker", "broker_id", "broker.id", "node_id", "node.id", "kafka.bro
 _PODS = ("pod_name", "pod.name", "k8s.pod.name", "pod", "_k8s_pod_name", "kube_pod_name")
 _HOSTS = (
     *("host", "host.name", "hostname", "source_host", "agent.hostname", "_HOSTNAME"),
+    *("HOST", "FULLHOST", "Hostname"),
     *("service.instance.id", "logStream"),
 )
 _WITHIN = (
@@ -81,7 +92,16 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Splunk HEC", ("event", "host")),
     ("Splunk HEC", ("event", "time")),
     ("Kafka Connect", ("schema", "payload")),
+    ("syslog-ng", ("MESSAGE", "HOST")),
+    ("syslog-ng", ("MESSAGE", "ISODATE")),
+    ("syslog-ng", ("MESSAGE", "PROGRAM")),
     ("journald", ("MESSAGE",)),
+    ("rsyslog", ("msg", "syslogtag")),
+    ("rsyslog", ("rawmsg",)),
+    ("CloudEvents", ("specversion", "data")),
+    ("NXLog", ("SourceModuleName",)),
+    ("Telegraf", ("fields", "name", "tags")),
+    ("Cribl", ("_raw",)),
     ("logstash", ("@version",)),
     ("ECS layout", ("ecs.version",)),
     ("ECS layout", ("log.level", "message")),

@@ -8,12 +8,12 @@ line.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from quotaflow.udfs.request_log import otlp_logs, shipper_records
+from quotaflow.udfs.request_log import formats, framings, otlp_logs, shipper_records
 from quotaflow.udfs.request_log.columns import (
     LINES_LOST,
     NOT_A_REQUEST_LINE,
@@ -21,40 +21,45 @@ from quotaflow.udfs.request_log.columns import (
     OLD_TEXT_FORMAT,
     WRAPPED_LINE,
 )
+from quotaflow.udfs.request_log.framings import MOST_LINES, Unit
+from quotaflow.udfs.request_log.json_values import EDGES, object_at, whole_value
 from quotaflow.udfs.request_log.line_search import COMPLETED, HEADER, REST, Line, lines_of
+from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.shipper_records import UNNAMED, Origin
 
-MOST_LINES = 10_000
-"""Lines that one record may have."""
-
+_TWO_LINES = "two lines in one record"
 _MOST_STRINGS = 4
 _NAME_CHARS = 200
-_EDGES = "\ufeff\0 \t\r\n"
 _ZONED = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?(?:Z|[+-]\d\d:?\d\d)|[+-]\d\d)(?![\d:])"
 )
 _ZONELESS = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?")
 _CRI = re.compile(r"\d{4}-\S+ (?:stdout|stderr) ([PF])(?::\S*)? ")
+_STAMP = r"(?:[A-Z][a-z]{2} [ \d]?\d [\d:]{8}|\d{4}-\S+)"
 _HOST = re.compile(
-    r"(?:<\d{1,3}>)?(?:\d )?(?:[A-Z][a-z]{2} [ \d]?\d [\d:]{8}|\d{4}-\S+) (?!stdout |stderr )(\S+) "
+    rf"(?:<\d{{1,3}}>)?(?:\d )?{_STAMP}[ \t](?!stdout |stderr )(?:\{{name=)?([^\s{{}},]+)[\s}},]"
+    r"|\{name=([^\s{},]+)[},]"
 )
-"""A host of syslog, by RFC 5424 or RFC 3164."""
+"""A host of syslog, by RFC 5424 or RFC 3164, or of Logstash's `plain`, which prints its object."""
 _PREFIX = re.compile(
     r"\ufeff?(?:"
     r"\d{4}-\S+ (?:stdout|stderr) F(?::\S*)? "
-    r"|<\d{1,3}>1 (?:\S+ ){5}(?:-|\[[^{}]{0,500}\])? ?\ufeff?"
-    r"|(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]?\d [\d:]{8}|\d{4}-\S+) \S+ [^{}:]{0,100}: ?"
+    r"|<\d{1,3}>1 (?:\S+ ){5}(?:-|\[[^{}]{0,500}\])? ?\ufeff?(?:@cee: ?)?"
+    rf"|(?:<\d{{1,3}}>)?{_STAMP} \S+ [^{{}}:]{{0,100}}: ?(?:@cee: ?)?"
     r")"
 )
 """All that a container runtime or syslog writes before a line."""
+_PLAIN = re.compile(
+    rf"\ufeff?(?:<\d{{1,3}}>)?(?:(?:{_STAMP}[ \t])?(?:\{{name=[^{{}}]{{1,300}}\}}|%\{{host\}})"
+    rf"|{_STAMP}[ \t](?!(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)[^\s{{}}\"]{{1,253}})[ \t]"
+)
+"""A time and a host, or one of them, before JSON. A level in its place is a layout's."""
 _NO_JSON = re.compile(r"\{\s*[^\"}\s]")
 _LEVEL = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
 _LOSS = {"ts", "broker", "lost"}
 _CURE_OF_LOSS = "lines found no room in the broker's queue, or were not delivered: see its log"
 """What a broker's own appender (broker/RequestLog.java) writes where it lost lines."""
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _CURE_OF_BATCH = "a batch of lines within a field: ship the batch as the record's value"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NoRequestError(ValueError):
@@ -98,20 +103,20 @@ Unwrapped = Request | NoRequestError
 """A line of a record: its request, or why there is none."""
 
 
-def unwrap(value: bytes, text: str, *, has_zone: bool) -> list[Unwrapped]:
+def unwrap(value: bytes, text: str, options: LineOptions) -> list[Unwrapped]:
     """The requests in a record, or why there is none: one of each line that the record has.
 
-    `text` is the value as text. `has_zone` is whether times without a zone can be read: then the
-    time of a line counts more than that of its wrapper.
+    `text` is the value as text.
     """
     try:
-        units = list(islice(_units(value, text.strip(_EDGES)), MOST_LINES + 1))
+        _refuse_binary(value)
+        units = list(islice(framings.units(value, text), MOST_LINES + 1))
     except (NoRequestError, RecursionError) as error:
         return [_failure(error)]
     if len(units) > MOST_LINES:
         cure = f"over {MOST_LINES} lines in one record: let the shipper send smaller batches"
         return [NoRequestError(WRAPPED_LINE, f"{units[0].wrapper}: {cure}")]
-    return [_of_unit(unit, has_zone) for unit in units]
+    return [_of_unit(unit, options) for unit in units]
 
 
 def time_before(prefix: str) -> str | None:
@@ -123,60 +128,25 @@ def time_before(prefix: str) -> str | None:
     return times[-1] if times else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A line of a record: a text or an object, and the records around it."""
-
-    node: Any
-    wrapper: str | None = None
-    around: tuple[Mapping[str, Any], ...] = ()
-
-
 def _refuse_binary(value: bytes) -> None:
-    """Raise NoRequestError for values that are compressed, or framed for a Schema Registry."""
-    for magic, codec in _COMPRESSED.items():
-        if value.startswith(magic):
-            cure = "send values as they are, and let the producer compress (compression.type)"
-            raise NoRequestError(WRAPPED_LINE, f"{codec}: {cure}")
+    """Raise NoRequestError for values that are compressed, framed, or no text."""
+    if cure := formats.compressed(value):
+        raise NoRequestError(WRAPPED_LINE, cure)
     # A magic byte and a schema's id, which is not 0: zeros alone are a hole of a sparse file.
     if value.startswith(b"\0\0") and any(value[:5]):
         cure = "Schema Registry frame: write strings, without a schema"
         raise NoRequestError(WRAPPED_LINE, cure)
+    if cure := formats.binary(value):
+        raise NoRequestError(NOT_JSON, cure)
 
 
-def _units(value: bytes, text: str) -> Iterator[_Unit]:
-    _refuse_binary(value)
-    if value.startswith(_UTF_16):
-        text = value.decode("utf-16", "replace").strip(_EDGES)
-    if value.startswith(b"\n") and (logs := otlp_logs.parsed(value)) is not None:
-        yield from _of_otlp(logs)
-        return
-    whole = _whole(text) if text.startswith(("{", "[")) else None
-    if isinstance(whole, dict) and otlp_logs.is_whole(whole):
-        yield from _of_otlp(whole)
-    elif isinstance(whole, dict) and isinstance(whole.get("logEvents"), list):
-        for event in whole["logEvents"]:
-            yield _Unit(event, shipper_records.CLOUDWATCH, (whole,))
-    elif isinstance(whole, list) and any(isinstance(each, dict | str) for each in whole):
-        for each in whole:
-            kind = shipper_records.name(each) if isinstance(each, dict) else None
-            yield _Unit(each, kind or shipper_records.JSON_LIST)
-    else:
-        yield _Unit(whole if isinstance(whole, dict) else text)
-
-
-def _of_otlp(logs: Mapping[str, Any]) -> Iterator[_Unit]:
-    for record in otlp_logs.records(logs):
-        yield _Unit(record, shipper_records.OTLP)
-
-
-def _of_unit(unit: _Unit, has_zone: bool) -> Request | NoRequestError:
+def _of_unit(unit: Unit, options: LineOptions) -> Request | NoRequestError:
     try:
         if isinstance(unit.node, dict):
-            request = _of_object(unit.node, has_zone)
-            request = _within(request, unit.around, has_zone)
+            request = _of_object(unit.node, options)
+            request = _within(request, unit.around, options)
         else:
-            request = _of_text(unit.node if isinstance(unit.node, str) else "", has_zone)
+            request = _of_text(unit.node if isinstance(unit.node, str) else "", options)
     except (NoRequestError, RecursionError) as error:
         return _failure(error, unit.wrapper)
     return replace(request, wrapper=unit.wrapper) if unit.wrapper else request
@@ -192,22 +162,22 @@ def _failure(error: Exception, wrapper: str | None = None) -> NoRequestError:
     return error
 
 
-def _of_text(text: str, has_zone: bool, strings: int = 0) -> Request:
-    text = text.strip(_EDGES)
+def _of_text(text: str, options: LineOptions, strings: int = 0) -> Request:
+    text = text.strip(EDGES)
     if strings > _MOST_STRINGS:
         raise NoRequestError(NOT_JSON, "nested too deeply")
     if text.startswith(('"', "{", '["', "[{")):
-        whole = _whole(text)
+        whole = whole_value(text)
         if isinstance(whole, list) or (isinstance(whole, dict) and otlp_logs.is_whole(whole)):
             raise NoRequestError(WRAPPED_LINE, _CURE_OF_BATCH)
         if isinstance(whole, str):
-            request = _of_text(whole, has_zone, strings + 1)
+            request = _of_text(whole, options, strings + 1)
             return replace(request, wrapper=request.wrapper or shipper_records.JSON_STRING)
         if isinstance(whole, dict):
-            return _of_object(whole, has_zone, strings)
+            return _of_object(whole, options, strings)
         if text.startswith("{"):
             _refuse_torn(text)
-    return _of_layout(text, has_zone, strings)
+    return _of_layout(text, options, strings)
 
 
 def _refuse_torn(text: str) -> None:
@@ -218,24 +188,31 @@ def _refuse_torn(text: str) -> None:
     if _NO_JSON.match(text):
         return
     try:
-        first, _ = _object(text)
+        first, end = object_at(text)
     except ValueError:
-        raise NoRequestError(NOT_JSON) from None
+        raise _not_json(text) from None
     if HEADER in first or "r" in first:
-        raise NoRequestError(NOT_JSON)
+        raise NoRequestError(NOT_JSON, _TWO_LINES if HEADER in text[end:] else None)
 
 
-def _of_layout(text: str, has_zone: bool, strings: int) -> Request:
+def _not_json(text: str, kind: str | None = None) -> NoRequestError:
+    """Why a text is no line: its format has a name, or it is a part of a line of this kind."""
+    torn = shipper_records.cure_of_torn(kind) if kind else None
+    return NoRequestError(NOT_JSON, formats.of_text(text) or torn)
+
+
+def _of_layout(text: str, options: LineOptions, strings: int) -> Request:
     """A request behind the text that Kafka's logger or a shipper writes before it."""
     cri = _CRI.match(text)
     if cri and cri[1] == "P":
         raise NoRequestError(NOT_JSON, shipper_records.cure_of_torn(shipper_records.CRI))
     if (inner := _object_behind(text)) is not None:
-        prefix = text[: text.find("{")]
-        request = _of_object(inner, has_zone, strings + 1)
+        prefix = text[: text.find('{"')]
+        request = _of_object(inner, options, strings + 1)
         outer = {"time": time_before(prefix), "host": _host(prefix)}
-        kind = shipper_records.CRI if cri else shipper_records.SYSLOG
-        return replace(_within(request, (outer,), has_zone), wrapper=request.wrapper or kind)
+        kind = shipper_records.SYSLOG if _PREFIX.match(prefix) else shipper_records.PLAIN
+        kind = shipper_records.CRI if cri else kind
+        return replace(_within(request, (outer,), options), wrapper=request.wrapper or kind)
     at = text.find(COMPLETED)
     if at < 0:
         raise _no_line(text, cri is not None)
@@ -243,12 +220,11 @@ def _of_layout(text: str, has_zone: bool, strings: int) -> Request:
     if text.startswith("RequestHeader(", start):
         raise NoRequestError(OLD_TEXT_FORMAT, "brokers write JSON from Kafka 2.8 on")
     try:
-        whole, end = _object(text, start)
+        whole, end = object_at(text, start)
     except ValueError:
-        detail = shipper_records.cure_of_torn(shipper_records.CRI) if cri else None
-        raise NoRequestError(NOT_JSON, detail) from None
+        raise _not_json(text, shipper_records.CRI if cri else None) from None
     if COMPLETED + "{" in text[end:]:
-        raise NoRequestError(NOT_JSON, "two lines in one record")
+        raise NoRequestError(NOT_JSON, _TWO_LINES)
     if HEADER not in whole:
         raise NoRequestError(NOT_A_REQUEST_LINE)
     prefix = text[:at]
@@ -260,31 +236,30 @@ def _no_line(text: str, is_cri: bool) -> NoRequestError:
     """Why a text has no request: it is a part of a line, or of another log."""
     if not REST.search(text) and not text.startswith(("{", '"')) and _LEVEL.search(text[:200]):
         return NoRequestError(NOT_A_REQUEST_LINE)
-    detail = shipper_records.cure_of_torn(shipper_records.CRI) if is_cri else None
-    return NoRequestError(NOT_JSON, detail)
+    return _not_json(text, shipper_records.CRI if is_cri else None)
 
 
 def _object_behind(text: str) -> dict[str, Any] | None:
     """The object behind what a container runtime or syslog writes before a line."""
-    at = text.find("{")
-    if at <= 0 or not _PREFIX.fullmatch(text, 0, at):
+    at = text.find('{"')
+    if at <= 0 or not (_PREFIX.fullmatch(text, 0, at) or _PLAIN.fullmatch(text, 0, at)):
         return None
     try:
-        whole, end = _object(text, at)
+        whole, end = object_at(text, at)
     except ValueError:
         return None
-    return whole if whole and not text[end:].strip(_EDGES) else None
+    return whole if whole and not text[end:].strip(EDGES) else None
 
 
 def _host(prefix: str) -> str | None:
     host = _HOST.match(prefix)
-    return host[1] if host else None
+    return host[1] or host[2] if host else None
 
 
-def _of_object(whole: Mapping[str, Any], has_zone: bool, strings: int = 0) -> Request:
+def _of_object(whole: Mapping[str, Any], options: LineOptions, strings: int = 0) -> Request:
     inner = whole.get("r")
     if isinstance(inner, str):
-        inner = _of_text(inner, has_zone, strings + 1).fields
+        inner = _of_text(inner, options, strings + 1).fields
     if isinstance(inner, dict) and HEADER in inner:
         return replace(_beside(whole, inner), weight=whole.get("weight"))
     if HEADER in whole:
@@ -293,7 +268,7 @@ def _of_object(whole: Mapping[str, Any], has_zone: bool, strings: int = 0) -> Re
         raise NoRequestError(
             LINES_LOST, f"broker {whole['broker']}: {whole['lost']} {_CURE_OF_LOSS}"
         )
-    return _of_wrapper(whole, has_zone, strings)
+    return _of_wrapper(whole, options, strings)
 
 
 def _beside(whole: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
@@ -303,17 +278,18 @@ def _beside(whole: Mapping[str, Any], fields: Mapping[str, Any]) -> Request:
     return Request(fields, shipper_records.time(whole), broker, origin)
 
 
-def _of_wrapper(whole: Mapping[str, Any], has_zone: bool, strings: int) -> Request:
+def _of_wrapper(whole: Mapping[str, Any], options: LineOptions, strings: int) -> Request:
     """The line in a field of a shipper's record."""
     kind = shipper_records.name(whole)
-    unique = {each.text: each for each in lines_of(whole)}
-    lines = [each for each in unique.values() if each.is_known] or list(unique.values())
+    unique = {each.text: each for each in lines_of(whole, options.line_field)}
+    usual = [each for each in unique.values() if each.is_known]
+    lines = [each for each in usual if each.is_named] or usual or list(unique.values())
     if not lines:
         raise NoRequestError(NOT_A_REQUEST_LINE, None if kind == shipper_records.OTHER else kind)
     if not lines[0].is_known:
-        cure = "put the line into message, or ship it as the record's value"
+        cure = "put the line into message, ship it as the record's value, or set ingest.line_field"
         raise NoRequestError(WRAPPED_LINE, f"{kind}: in the field {lines[0].path}: {cure}")
-    requests = [_of_line(each, kind, has_zone, strings) for each in lines]
+    requests = [_of_line(each, kind, options, strings) for each in lines]
     # Logstash keeps a line in event.original beside message.
     if any(each.fields != requests[0].fields for each in requests):
         raise NoRequestError(
@@ -324,7 +300,7 @@ def _of_wrapper(whole: Mapping[str, Any], has_zone: bool, strings: int) -> Reque
     return requests[0]
 
 
-def _of_line(line: Line, kind: str, has_zone: bool, strings: int) -> Request:
+def _of_line(line: Line, kind: str, options: LineOptions, strings: int) -> Request:
     logger = next(filter(None, map(shipper_records.logger, line.around)), None)
     if logger not in (None, shipper_records.REQUEST_LOGGER):
         raise NoRequestError(NOT_A_REQUEST_LINE, f"{kind}: a line of {logger[:_NAME_CHARS]}")
@@ -333,19 +309,21 @@ def _of_line(line: Line, kind: str, has_zone: bool, strings: int) -> Request:
         raise NoRequestError(NOT_JSON, shipper_records.cure_of_torn(runtime))
     try:
         if isinstance(line.node, str):
-            request = _of_text(line.node, has_zone, strings + 1)
+            request = _of_text(line.node, options, strings + 1)
         else:
-            request = _of_object(line.node, has_zone, strings + 1)
+            request = _of_object(line.node, options, strings + 1)
     except NoRequestError as error:
         raise _failure(error, kind) from None
-    return replace(_within(request, line.around, has_zone), wrapper=kind)
+    return replace(_within(request, line.around, options), wrapper=kind)
 
 
-def _within(request: Request, around: tuple[Mapping[str, Any], ...], has_zone: bool) -> Request:
+def _within(
+    request: Request, around: tuple[Mapping[str, Any], ...], options: LineOptions
+) -> Request:
     """The request with the time and the broker of what is around it, the innermost first."""
     time, wrapper_time = request.time, request.wrapper_time
     outer = (each for each in map(shipper_records.time, around) if each is not None)
-    if time is None or (not has_zone and _is_zoneless(time)):
+    if time is None or (not options.has_zone and _is_zoneless(time)):
         time = next(outer, time)
     elif wrapper_time is None and _is_zoneless(time):
         zoned = (str(each) for each in outer if not _is_zoneless(each))
@@ -359,31 +337,3 @@ def _within(request: Request, around: tuple[Mapping[str, Any], ...], has_zone: b
 
 def _is_zoneless(time: Any) -> bool:
     return isinstance(time, str) and _ZONELESS.fullmatch(time) is not None
-
-
-def _whole(text: str) -> Any:
-    """The JSON that a text is; None if it is none, or more."""
-    try:
-        whole, end = _DECODER.raw_decode(text)
-    except ValueError:
-        return None
-    return None if text[end:].strip(_EDGES) else whole
-
-
-def _object(text: str, start: int = 0) -> tuple[dict[str, Any], int]:
-    """The JSON object that begins at a place, and where it ends. Raises ValueError."""
-    whole, end = _DECODER.raw_decode(text, start)
-    if not isinstance(whole, dict):
-        raise ValueError("not an object")  # noqa: TRY004  the caller catches one kind
-    return whole, end
-
-
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """As DuckDB reads a repeated key."""
-    whole = dict(pairs)
-    if len(whole) < len(pairs):
-        whole |= dict(reversed(pairs))
-    return whole
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)

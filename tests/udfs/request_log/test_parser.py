@@ -151,8 +151,6 @@ UNREAD: list[tuple[str, bytes | None, str]] = [
     ("no value", None, "empty_line"),
     ("empty value", b"", "empty_line"),
     ("truncated", b'{"ts":1,"broker":1,"r":{"isFor', "not_json"),
-    ("two in one line", encoded(ENVELOPE) * 2, "not_json"),
-    ("two bare ones in one line", encoded(line()) * 2, "not_json"),
     ("the end of another behind", encoded(ENVELOPE) + b',"a":1}}', "not_json"),
     ("a bracket too many", encoded(ENVELOPE) + b" }", "not_json"),
     ("a lost quote", encoded(line(api="FETCH")).replace(b'"FETCH"', b'"FETCH\0'), "not_json"),

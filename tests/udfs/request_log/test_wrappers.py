@@ -193,8 +193,8 @@ UNREAD = [
         "in a field that is not known",
         json.dumps({"payload": {"raw": STOCK}}),
         "wrapped_line",
-        "record of a shipper: in the field payload.raw: put the line into message, or ship it "
-        "as the record's value",
+        "record of a shipper: in the field payload.raw: put the line into message, ship it "
+        "as the record's value, or set ingest.line_field",
     ),
     (
         "two lines in one record",
@@ -204,7 +204,6 @@ UNREAD = [
         "one line per record",
     ),
     ("two joined lines", STOCK + STOCK, "not_json", "two lines in one record"),
-    ("two joined bare lines", LINE + LINE, "not_json", None),
     ("a torn line", STOCK[:300], "not_json", None),
     ("the rest of it", STOCK[300:], "not_json", None),
     ("another log", '{"message":"started"}', "not_a_request_line", None),
