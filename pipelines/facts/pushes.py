@@ -115,13 +115,10 @@ class CapturedPushes:
         if push_row["unreadable_reason"] is not None:
             reason = f"{push_row['unreadable_reason']}: {push_row['unreadable_detail']}"
             self.report(f"a push of {instance_id} cannot be read: {reason}")
-        elif push_row["unreadable_metrics"]:
-            self.report(f"a push of {instance_id}: {left_out(push_row['unreadable_metrics'])}")
-
-
-def left_out(metrics: int) -> str:
-    """That metrics of a payload have no points."""
-    return f"{bad_text.REASON}: {bad_text.DETAIL}{metrics}"
+        elif left_out := bad_text.metrics_left_out(
+            push_row["unreadable_metrics"], push_row["unnamed_metrics"]
+        ):
+            self.report(f"a push of {instance_id}: {': '.join(left_out)}")
 
 
 def payload_points(
@@ -141,6 +138,7 @@ def payload_points(
     reason = opened.column("unreadable_reason")[0].as_py()
     if reason is not None:
         raise UnreadableError(reason, opened.column("unreadable_detail")[0].as_py() or "")
-    if metrics := opened.column("unreadable_metrics")[0].as_py():
-        report(left_out(metrics))
+    names = ("unreadable_metrics", "unnamed_metrics")
+    if left_out := bad_text.metrics_left_out(*(opened.column(n)[0].as_py() for n in names)):
+        report(": ".join(left_out))
     return decode.decode_pushes(bounds.limits)(iter([opened]))

@@ -67,8 +67,7 @@ def of_lines(
 def of_pushes(pushes: pa.Table, now: datetime) -> pa.Table:
     """Opened pushes that cannot be read, or metrics of them; they stay in `telemetry_pushes`."""
     rows = pushes.filter(pc.is_valid(reasons_of(pushes)))
-    metrics = rows["unreadable_metrics"].cast(STRING)
-    left_out = pc.binary_join_element_wise(bad_text.DETAIL, metrics, "")
+    left_out = pa.array([each and each[1] for each in _left_out(rows)], STRING)
     kept = {
         "cluster_id": rows["cluster_id"],
         "reason": reasons_of(rows),
@@ -84,8 +83,14 @@ def of_pushes(pushes: pa.Table, now: datetime) -> pa.Table:
 
 def reasons_of(pushes: pa.Table) -> pa.ChunkedArray:
     """Why each of these opened pushes is in quarantine; null if all of its payload can be read."""
-    has_bad_text = pc.greater(pushes["unreadable_metrics"], 0)
-    return pc.coalesce(pushes["unreadable_reason"], pc.if_else(has_bad_text, bad_text.REASON, None))
+    left_out = pa.array([each and each[0] for each in _left_out(pushes)], STRING)
+    return pc.coalesce(pushes["unreadable_reason"], pa.chunked_array([left_out]))
+
+
+def _left_out(pushes: pa.Table) -> list[tuple[str, str] | None]:
+    """Of each push the reason and the detail of the metrics that are left out, if any are."""
+    counts = (pushes[name].to_pylist() for name in ("unreadable_metrics", "unnamed_metrics"))
+    return list(map(bad_text.metrics_left_out, *counts))
 
 
 def _table(rows: pa.Table, kept: dict[str, pa.Array], now: datetime) -> pa.Table:

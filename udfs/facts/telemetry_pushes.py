@@ -150,6 +150,7 @@ def opened(unopened: pa.Table, limits: Limits, pseudonyms: Pseudonyms | None) ->
         "decoded_bytes": pc.if_else(is_rejected, None, status.column("decoded_bytes")),
         "payload_sha256": pc.if_else(is_rejected, None, status.column("payload_sha256")),
         "unreadable_metrics": pc.if_else(is_rejected, None, status.column("unreadable_metrics")),
+        "unnamed_metrics": pc.if_else(is_rejected, None, status.column("unnamed_metrics")),
     }
     rows = pa.Table.from_arrays([columns[f.name].cast(f.type) for f in OPENED], schema=OPENED)
     if pseudonyms is None or not rows.num_rows:

@@ -13,8 +13,18 @@ from quotaflow.udfs.otlp.descriptor import bytes_class
 
 REASON = "metric_not_utf8"
 """Why a readable payload is in quarantine: text of some metrics, or around them, is not UTF-8."""
-DETAIL = "metrics left out because their text is not UTF-8: "
-"""What a count of them follows."""
+UNNAMED = "metric_without_name"
+"""The same, where all text is UTF-8, and some metrics have no name."""
+
+
+def metrics_left_out(bad_text: int | None, unnamed: int | None) -> tuple[str, str] | None:
+    """The reason of a readable payload with metrics left out, and how many; None: there are none.
+
+    The numbers are those of metrics whose text is not UTF-8, and of those without a name.
+    """
+    causes = [(bad_text, "their text is not UTF-8"), (unnamed, "they have no name")]
+    details = [f"metrics left out because {cause}: {count}" for count, cause in causes if count]
+    return (REASON if bad_text else UNNAMED, ", ".join(details)) if details else None
 
 
 def is_only_bad_text(metric: bytes) -> bool:

@@ -24,7 +24,7 @@ class DecodedBatch:
 
     `keep` is false for points of unreadable payloads and for duplicates. `flat_bytes` is the size
     of the text of each point as a row of its own. `left_out` counts the metrics of a payload whose
-    text is not UTF-8.
+    text is not UTF-8, and `unnamed` those with points that have no name.
     """
 
     points: Points
@@ -36,6 +36,7 @@ class DecodedBatch:
     keep: Flags
     flat_bytes: Ints
     left_out: LeftOut
+    unnamed: LeftOut
 
 
 def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> DecodedBatch:
@@ -49,9 +50,9 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
         payload, resource, scope = (column[numbers.metric] for column in (payload, resource, scope))
     scope, scopes = _renumbered(scope, metrics.scopes)
     flat_bytes = _flat_bytes(points, resource, metrics.resources, scope, scopes)
-    _refuse_unnamed(points, payload, unreadable)
     _refuse_over(payload, flat_bytes, unreadable, limits)
-    keep = _first_of_each(points, payload, resource, scope)
+    is_unnamed, unnamed = _unnamed(points, metrics.payload, unreadable)
+    keep = _first_of_each(points, payload, resource, scope) & ~is_unnamed
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
     return DecodedBatch(
@@ -64,6 +65,7 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
         keep,
         flat_bytes,
         metrics.left_out,
+        unnamed,
     )
 
 
@@ -94,12 +96,22 @@ def _sizes(sizes: list[int]) -> Ints:
     return np.array(sizes, np.int64)
 
 
-def _refuse_unnamed(points: Points, payload: Ints, unreadable: Unreadable) -> None:
-    """OTLP requires a name: points without one are bytes that parse by accident."""
-    unnamed = [number for (name, _), number in points.names.headers.items() if not name]
-    if unnamed:
-        for index in np.unique(payload[np.isin(points.numbers.header, unnamed)]):
-            unreadable.setdefault(int(index), not_otlp("a data point of a metric without a name"))
+def _unnamed(points: Points, payloads: Ints, unreadable: Unreadable) -> tuple[Flags, LeftOut]:
+    """The points of metrics without a name, and how many such metrics each payload has.
+
+    OTLP requires a name: a payload without a named point is of bytes that parse by accident.
+    `payloads` has the payload of each metric.
+    """
+    numbers = points.numbers
+    headers = [number for (name, _), number in points.names.headers.items() if not name]
+    if not headers:
+        return np.zeros(len(numbers.header), np.bool_), LeftOut()
+    is_unnamed = np.isin(numbers.header, headers)
+    named = set(payloads[np.unique(numbers.metric[~is_unnamed])].tolist())
+    unnamed = LeftOut(payloads[np.unique(numbers.metric[is_unnamed])].tolist())
+    for index in unnamed.keys() - named:
+        unreadable.setdefault(index, not_otlp("a data point of a metric without a name"))
+    return is_unnamed, unnamed
 
 
 def _refuse_over(payload: Ints, flat_bytes: Ints, unreadable: Unreadable, limits: Limits) -> None:

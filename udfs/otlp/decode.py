@@ -37,11 +37,13 @@ STATUS = pa.schema(
         pa.field("unreadable_reason", STRING),
         pa.field("unreadable_detail", STRING),
         pa.field("unreadable_metrics", LONG),
+        pa.field("unnamed_metrics", LONG),
     ]
 )
 """What is known of a payload before its points: decoded_bytes is null if it is unreadable,
 payload_sha256 only if it could not be decompressed. unreadable_metrics counts the metrics of a
-readable payload whose text is not UTF-8: they have no points."""
+readable payload whose text is not UTF-8, unnamed_metrics those without a name: they have no
+points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class _Run:
     unreadable: Unreadable
     corrupt: frozenset[int]
 
-    def status(self, left_out: LeftOut) -> pa.RecordBatch:
+    def status(self, left_out: LeftOut, unnamed: LeftOut) -> pa.RecordBatch:
         """One row per payload, in order; call it once all unreadable payloads are known."""
         errors = [self._error(i) for i in range(len(self.decoded))]
         rows = list(zip(self.decoded, errors, strict=True))
@@ -75,7 +77,10 @@ class _Run:
                 pa.array([self._sha256(i) for i in range(len(rows))], STRING),
                 pa.array([error.reason if error else None for _, error in rows], STRING),
                 pa.array([error.detail if error else None for _, error in rows], STRING),
-                pa.array([None if error else left_out[i] for i, error in enumerate(errors)], LONG),
+                *(
+                    pa.array([None if error else each[i] for i, error in enumerate(errors)], LONG)
+                    for each in (left_out, unnamed)
+                ),
             ],
             schema=STATUS,
         )
@@ -103,7 +108,8 @@ def decode(payloads: Any, compressions: Any, limits: Limits) -> Iterator[Decoded
         decoded = batch.read(run.decoded, run.unreadable, limits)
         rows = np.flatnonzero(decoded.keep)
         parent = pa.array(run.first + decoded.payload[rows])
-        yield Decoded(run.status(decoded.left_out), columns.points(decoded, rows), parent)
+        status = run.status(decoded.left_out, decoded.unnamed)
+        yield Decoded(status, columns.points(decoded, rows), parent)
 
 
 def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
@@ -111,10 +117,11 @@ def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
     statuses = [STATUS.empty_table()]
     for run in _runs(payloads, compressions, limits):
         decoded = batch.read(run.decoded, run.unreadable, limits)
-        statuses.append(pa.Table.from_batches([run.status(decoded.left_out)]))
-    status = pa.concat_tables(statuses).combine_chunks()
+        status = run.status(decoded.left_out, decoded.unnamed)
+        statuses.append(pa.Table.from_batches([status]))
+    whole = pa.concat_tables(statuses).combine_chunks()
     return pa.RecordBatch.from_arrays(
-        [pa.concat_arrays(c.chunks) for c in status.columns], schema=STATUS
+        [pa.concat_arrays(c.chunks) for c in whole.columns], schema=STATUS
     )
 
 

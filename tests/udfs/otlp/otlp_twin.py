@@ -30,7 +30,10 @@ LONG_MAX = 2**63 - 1
 
 
 def decode(payload, limits):
-    """(rows, None, metrics left out) or (None, reason, None) of one decompressed payload."""
+    """(rows, None, metrics of bad text, metrics without a name) of one decompressed payload.
+
+    Or (None, reason, None, None).
+    """
     try:
         message = MetricsData.FromString(payload)
         metrics = [
@@ -43,20 +46,22 @@ def decode(payload, limits):
     except DecodeError:
         message, metrics, left_out = with_bad_text(payload)
         if not metrics and not left_out:
-            return None, "not_otlp", None
+            return None, "not_otlp", None, None
     if (
         payload
         and not metrics
         and not left_out
         and (not message.resource_metrics or has_unknown(message))
     ):
-        return None, "not_otlp", None
+        return None, "not_otlp", None, None
     if is_over(message, metrics, left_out, limits):
-        return None, "points_over_limit", None
-    rows = [row for metric in metrics for row in metric_rows(*metric, limits)]
-    if any(not row["metric"] for row in rows):
-        return None, "not_otlp", None
-    return without_duplicates(rows), None, left_out
+        return None, "points_over_limit", None, None
+    rows_of = [list(metric_rows(*metric, limits)) for metric in metrics]
+    rows = [row for each in rows_of for row in each if row["metric"]]
+    unnamed = sum(1 for each in rows_of if each and not each[0]["metric"])
+    if unnamed and not rows:
+        return None, "not_otlp", None, None
+    return without_duplicates(rows), None, left_out, unnamed
 
 
 def with_bad_text(payload):

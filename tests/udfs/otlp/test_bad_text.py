@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
 from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp.bad_text import metrics_left_out
 from quotaflow.udfs.otlp.codecs import Limits
 
 from ...cases import cases
@@ -152,3 +153,49 @@ def strings(message, original):
                 yield from strings(*pair)
         elif field.message_type and original.HasField(field.name):
             yield from strings(getattr(message, field.name), getattr(original, field.name))
+
+
+@cases("times", ("by protobuf", 1), ("by layout", 40))
+def test_a_metric_without_a_name_costs_itself(times):
+    nameless = [gauge(point(as_int=n), point(as_int=9), name="") for n in (1, 2)]
+    good = [gauge(point(as_int=n), point(as_int=9), name=f"good{n}") for n in (1, 2)]
+    mixed = otlp_made.payload(good[0], *nameless, good[1])
+    whole, lost = otlp_made.payload(*good), otlp_made.payload(*nameless)
+    (run,) = decode.decode(
+        pa.array([whole, mixed, lost] * times), pa.array(["none"] * 3 * times), LIMITS
+    )
+    names = ("unreadable_reason", "unreadable_metrics", "unnamed_metrics")
+    statuses = [tuple(row.values()) for row in run.status.select(names).to_pylist()]
+    assert statuses == [(None, 0, 0), (None, 0, 2), ("not_otlp", None, None)] * times
+    assert [row["metric"] for row in run.points.to_pylist()] == [
+        name for _ in range(2 * times) for name in ("good1", "good1", "good2", "good2")
+    ]
+    assert_same([whole, mixed, lost] * times)
+
+
+def test_a_metric_of_a_public_report_without_a_name_costs_itself(golden):
+    payload = (golden / "otlp" / "name-empty.bin").read_bytes()
+    (run,) = decode.decode(pa.array([payload]), pa.array(["none"]), LIMITS)
+    assert run.status.column("unnamed_metrics").to_pylist() == [1]
+    assert [row["value"] for row in run.points.to_pylist()] == [2.5]
+
+
+@cases(
+    ("bad", "unnamed", "expected"),
+    ("none", 0, 0, None),
+    ("a payload that is unreadable", None, None, None),
+    ("text", 2, 0, ("metric_not_utf8", "metrics left out because their text is not UTF-8: 2")),
+    ("names", 0, 1, ("metric_without_name", "metrics left out because they have no name: 1")),
+    (
+        "both",
+        2,
+        1,
+        (
+            "metric_not_utf8",
+            "metrics left out because their text is not UTF-8: 2, "
+            "metrics left out because they have no name: 1",
+        ),
+    ),
+)
+def test_metrics_that_are_left_out_are_counted_by_cause(bad, unnamed, expected):
+    assert metrics_left_out(bad, unnamed) == expected
