@@ -27,6 +27,7 @@ _COLUMNS = [
     *("late_1h", "quarantined_1h", "state"),
 ]
 _FIELDS = [field.name for field in fields(JobHealth)]
+_AGAIN = "each counts once: does a shipper read a file from its start again?"
 
 
 def status(
@@ -98,6 +99,10 @@ def _summary(report: HealthReport) -> Iterator[str]:
     for job in silent:
         since = texts.duration((job.silent_s or 0) * 1e3)
         yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
+    for job in report.jobs:
+        if job.rows_duplicate:
+            again = counted(job.rows_duplicate, "line")
+            yield f"? {job.job}: {again} came a second time in its last hour, and {_AGAIN}"
     if report.is_well:
         yield "nothing is past a bound" if silent else "all is well"
 

@@ -34,6 +34,7 @@ class SampledLine:
     no number of it is unreadable. `has_unknown_name`: it names its broker by a name whose number is
     of none. `recorded_at`: null where the record has no time. `detail`: of
     the reason, with the cure where there is one. `weight`: the requests that it represents.
+    `is_duplicate`: an older record has the same request.
     """
 
     form: str
@@ -47,6 +48,7 @@ class SampledLine:
     recorded_at: datetime | None = field(default=None, compare=False)
     detail: str | None = field(default=None, compare=False)
     weight: float = 1.0
+    is_duplicate: bool = False
 
 
 def findings(

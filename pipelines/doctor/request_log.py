@@ -29,6 +29,10 @@ _NAMES = (
     "`quotaflow snapshot` first: then the number of a name such as kafka-3 counts, and never that "
     "of a machine such as worker-3; or let the shipper set the header broker_id"
 )
+_AGAIN = (
+    "each request counts once; a shipper that reads its file from the start again, such as after "
+    "copytruncate, sends every line twice: rotate by rename, and keep its position file"
+)
 _LAYOUT = "use broker/log4j2.yaml and a shipper of broker/"
 
 
@@ -102,11 +106,14 @@ def sampled(
     whole = ingest.model_copy(update={"sampling": {}})
     options = replace(whole.line_options, brokers=brokers)
     parsed = LineParser(options).parse(record_batches.of_records(records)).lines
-    chosen = parsed.select([*names, "weight", *columns.DOUBTFUL])
-    return [_line(row) for row in chosen.to_pylist()]
+    names += [*columns.DOUBTFUL, "weight"]
+    chosen = parsed.select(dict.fromkeys([*names, *columns.OF_ONE_REQUEST]))
+    requests = Counter[tuple[Any, ...]]()
+    return [_line(row, requests) for row in chosen.to_pylist()]
 
 
-def _line(row: dict[str, Any]) -> SampledLine:
+def _line(row: dict[str, Any], requests: Counter[tuple[Any, ...]]) -> SampledLine:
+    """A line of the sample; counts its request in `requests`, which has those of older lines."""
     if row["reason"] is not None:
         return SampledLine(UNREADABLE, row["reason"], detail=row["detail"])
     broker = "unknown" if row["broker_id"] is None else str(row["broker_id"])
@@ -115,6 +122,9 @@ def _line(row: dict[str, Any]) -> SampledLine:
     if stated is not None and recorded is not None:
         ahead_s = (stated - recorded).total_seconds()
     has_time = stated is not None or not row["implausible_time"]
+    request = tuple(row[name] for name in columns.OF_ONE_REQUEST)
+    is_known = all(row[name] is not None for name in columns.CONNECTION_AND_NUMBER)
+    requests[request] += is_known
     return SampledLine(
         row["form"],
         broker=broker,
@@ -125,6 +135,7 @@ def _line(row: dict[str, Any]) -> SampledLine:
         has_unknown_name=row["unknown_broker"],
         recorded_at=recorded,
         weight=row["weight"],
+        is_duplicate=requests[request] > 1,
     )
 
 
@@ -147,6 +158,9 @@ def _forms(lines: list[SampledLine]) -> Finding:
     if named := sum(each.has_unknown_name for each in lines):
         seen += f"; {named} {noun(named, 'names', 'name')} a broker that no snapshot has"
         return Finding("log lines", WARNING, seen, _NAMES)
+    if again := sum(each.is_duplicate for each in lines):
+        seen += f"; {again} {noun(again, 'repeats', 'repeat')} an older one"
+        return Finding("log lines", WARNING, seen, _AGAIN)
     if "unknown" in brokers:
         remedy = (
             "results by broker need it: use the envelope of broker/log4j2.yaml, or let the shipper "

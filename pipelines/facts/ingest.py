@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.facts import duplicates
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
@@ -24,6 +25,7 @@ from quotaflow.udfs.facts import task, telemetry_pushes
 from quotaflow.udfs.facts.facts import FactSource
 from quotaflow.udfs.facts.receiver import PushLog, ReadPushes
 from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.request_log.columns import DUPLICATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,28 +69,35 @@ class Ingest:
         targets = [batch.target(table) for table in self.tables]
         written = records.mapInArrow(task.to_files(source, targets), _FILES).toArrow()
         rows = written.to_pylist()
+        files = {
+            table: [row for row in rows if row["path"] and row["table"] == table.name]
+            for table in self.tables
+        }
+        removed = _without_duplicates(files, batch)
         for table in self.tables:
-            files = [row for row in rows if row["path"] and row["table"] == table.name]
-            if files:
-                batch.append_files(lambda: records.sparkSession, files, table)
-        self._report(records, batch, rows)
+            if files[table]:
+                batch.append_files(lambda: records.sparkSession, files[table], table)
+        self._report(records, batch, rows, removed)
 
     def _write_rows(self, source: FactSource, records: "DataFrame", batch: Batch) -> None:
         """Tasks return rows, and Spark writes them: in a catalog only Spark may."""
         with cached(records.mapInArrow(task.to_rows(source), _PACKED)) as packed:
             rows = packed.drop("stream").toArrow().to_pylist()
             filled = {row["table"] for row in rows if not row["outcome"]}
-            for table in self.tables:
-                if table.name in filled:
-                    streams = packed.where(
-                        F.col("outcome").isNull() & (F.col("table") == table.name)
-                    )
-                    unpacked = streams.select("stream").mapInArrow(task.unpacked, table.sql_schema)
-                    batch.append(unpacked, table)
-        self._report(records, batch, rows)
+            frames = {
+                table: _unpacked(packed, table) for table in self.tables if table.name in filled
+            }
+            removed = _without_duplicate_rows(frames, batch)
+            for table, frame in frames.items():
+                batch.append(frame, table)
+        self._report(records, batch, rows, removed)
 
     def _report(
-        self, records: "DataFrame", batch: Batch, rows: Iterable[Mapping[str, Any]]
+        self,
+        records: "DataFrame",
+        batch: Batch,
+        rows: Iterable[Mapping[str, Any]],
+        removed: Mapping[str, int],
     ) -> None:
         counted = Counter[tuple[str, str | None, str | None]]()
         newest = None
@@ -96,6 +105,9 @@ class Ingest:
             if row["outcome"]:
                 counted[row["outcome"], row["table"], row["reason"]] += row["rows"]
                 newest = max(filter(None, (newest, row["newest"])), default=None)
+        for table, number in removed.items():
+            counted["out", table, None] -= number
+        counted["left_out", REQUESTS.name, DUPLICATE] += removed.get(REQUESTS.name, 0)
         if counted["in", None, None]:
             counts = [
                 Count(outcome, n, target, reason)
@@ -103,6 +115,44 @@ class Ingest:
             ]
             time = newest or datetime.now(UTC)
             batch.report(lambda: records.sparkSession, counts, self.cluster_id, time)
+
+
+def _without_duplicates(files: dict[Table, list[Any]], batch: Batch) -> Mapping[str, int]:
+    """Take what repeats requests out of new files, in place. Returns removed rows by table.
+
+    What cannot be read stays in quarantine each time it comes.
+    """
+    if not files.get(REQUESTS):
+        return {}
+    place, removed = batch.warehouse.place, Counter[str]()
+    repeated = duplicates.in_files(place, files[REQUESTS])
+    for table in [each for each in files if each is not QUARANTINE] if repeated.num_rows else ():
+        made = list[Any]()
+        for file in files[table]:
+            kept = duplicates.rewritten(batch.target(table), file, table, repeated, place)
+            removed[table.name] += file["rows"] - (kept["rows"] if kept else 0)
+            made += [kept] if kept else []
+        files[table] = made
+    return removed
+
+
+def _without_duplicate_rows(frames: "dict[Table, DataFrame]", batch: Batch) -> Mapping[str, int]:
+    """As `_without_duplicates`, for rows that Spark writes."""
+    if REQUESTS not in frames:
+        return {}
+    arrived, removed = frames[REQUESTS], Counter[str]()
+    stored = batch.warehouse.read(arrived.sparkSession, REQUESTS.name)
+    repeated = duplicates.in_frames(arrived, stored)
+    for table in [each for each in frames if each is not QUARANTINE] if repeated.num_rows else ():
+        others = duplicates.without(frames[table], repeated)
+        removed[table.name] = frames[table].count() - others.count()
+        frames[table] = others
+    return removed
+
+
+def _unpacked(packed: "DataFrame", table: Table) -> "DataFrame":
+    streams = packed.where(F.col("outcome").isNull() & (F.col("table") == table.name))
+    return streams.select("stream").mapInArrow(task.unpacked, table.sql_schema)
 
 
 def of_request_log(conf: Conf, cluster_id: str) -> Ingest:

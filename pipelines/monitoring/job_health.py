@@ -51,6 +51,7 @@ class JobHealth:
     behind_s: float | None
     rows_in: int | None
     rows_late: int | None
+    rows_duplicate: int | None
     rows_quarantined: int | None
     state_rows: int | None
     state_bytes: int | None
@@ -75,6 +76,7 @@ def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHeal
         behind_s=behind_s,
         rows_in=row.get("rows_in"),
         rows_late=row.get("rows_late"),
+        rows_duplicate=row.get("rows_duplicate"),
         rows_quarantined=row.get("rows_quarantined"),
         state_rows=row.get("state_rows"),
         state_bytes=row.get("state_bytes"),

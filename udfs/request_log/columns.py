@@ -25,6 +25,15 @@ REASONS = (
 """Why a record is no request line. `lines_lost`: a broker's own record of lost lines."""
 LEFT_OUT = ("forwarded_copy", "raft", "own_shipper", "sampled")
 """Why a request line is left out on purpose."""
+CONNECTION_AND_NUMBER = ("connection_id", "correlation_id", "api")
+OF_ONE_REQUEST = (
+    *CONNECTION_AND_NUMBER,
+    *("broker_id", "event_time", "total_time_ms", "local_time_ms"),
+)
+"""What two lines of one request have alike; without the first three it cannot be known again. A
+client chooses its correlation ids, and may repeat them: time and durations are the broker's."""
+DUPLICATE = "duplicate"
+"""Why a row is left out whose line came before: a shipper sent it again."""
 IMPLAUSIBLE_TIME, AMBIGUOUS_TIME, UNREADABLE_NUMBERS, UNKNOWN_BROKER = DOUBTFUL = (
     "implausible_time",
     "ambiguous_time",

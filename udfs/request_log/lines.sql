@@ -98,7 +98,8 @@ SELECT
     reason,
     CASE WHEN reason IS NULL THEN coalesce(left_out_by_kind,
         CASE WHEN one_of > 1
-            AND md5_number_lower(concat_ws(':', topic, partition, "offset", source_line)) % one_of <> 0
+            -- A line that a shipper sends again is sampled alike. A client cannot choose what decides.
+            AND md5_number_lower(concat_ws(':', connection_id, event_us, total_time_ms)) % one_of <> 0
             THEN 'sampled' END) END AS left_out,
     implausible_time,
     ambiguous_time,

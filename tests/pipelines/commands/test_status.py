@@ -31,7 +31,9 @@ ROOMY = ("--set", "health.min_free_share=0.0")
 Status = Callable[..., Printed]
 
 
-def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> datetime:
+def fill(
+    warehouse: Warehouse, *, quarantined: int = 0, duplicate: int = 0, ago_s: int = 10
+) -> datetime:
     """A warehouse whose jobs ran a while ago, and left three files unread; when that was."""
     at = datetime.now(UTC) - timedelta(seconds=ago_s)
     facts = {"event_time": at, "behind_offsets": 0, "state_rows": 4}
@@ -43,6 +45,7 @@ def fill(warehouse: Warehouse, *, quarantined: int = 0, ago_s: int = 10) -> date
             "pipeline_progress": [
                 counted(0, 3, "out", 10, **out),
                 counted(0, 3, "quarantined", quarantined, reason="not_json", **out),
+                counted(0, 3, "left_out", duplicate, reason="duplicate", **out),
                 counted(0, 3, "left_out", 1, reason=HOSTILE, target=None, event_time=at),
             ],
         },
@@ -94,6 +97,15 @@ def test_an_answer_that_is_not_up_to_date_is_said(status_of: Status, warehouse: 
         pass
     samples = scraped((warehouse.conf.folder / "prom").read_text(encoding="utf-8"))
     assert samples["quotaflow_answers_failing",] == 1
+
+
+def test_lines_that_came_again_are_said_and_no_problem(
+    status_of: Status, warehouse: Warehouse
+) -> None:
+    fill(warehouse, duplicate=20)
+    *_, line, last = status_of(*ROOMY).out.splitlines()
+    assert line.startswith("? facts: 20 lines came a second time in its last hour, and each counts")
+    assert last == "all is well"
 
 
 @pytest.mark.parametrize("content", ["", "{"])
@@ -203,6 +215,7 @@ def test_prometheus_scrapes_what_status_says(warehouse: Warehouse) -> None:
         assert rows == {
             (name, "out", "facts", "", "requests"): 10,
             (name, "quarantined", "facts", "not_json", "requests"): 3,
+            (name, "left_out", "facts", "duplicate", "requests"): 0,
             (name, "left_out", "facts", "other", ""): 1,
         }
 

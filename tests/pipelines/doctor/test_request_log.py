@@ -135,6 +135,17 @@ def test_names_of_brokers_need_a_snapshot() -> None:
     )
 
 
+def test_lines_that_a_shipper_sends_again_are_named() -> None:
+    request = BODY | {"requestHeader": {"requestApiKey": 3, "correlationId": 7}, "connection": "c"}
+    once, other = (record(ENVELOPE | {"ts": MS + n, "r": request}) for n in (0, 1))
+    finding = next(iter(request_log.of_records([once, other, once], INGEST, NOW, 3_600)))
+    assert finding.state == "warning"
+    assert finding.observed.endswith("of broker 1; 1 repeats an older one")
+    assert states_of([once, other]) == {"log lines": "ok"} | FINE
+    unnumbered = record(ENVELOPE)
+    assert states_of([unnumbered, unnumbered]) == {"log lines": "ok"} | FINE
+
+
 def test_a_topic_without_records_has_no_other_finding() -> None:
     assert states_of([]) == {"log lines": "warning"}
 

@@ -23,7 +23,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import BROKERS
 
-from ...pushes import pushing
+from ...pushes import encoded, pushing
 
 pytestmark = pytest.mark.spark
 
@@ -89,6 +89,11 @@ def counted(rows: list[dict[str, Any]]) -> dict[tuple[str, str | None, str | Non
     return dict(zip(keys, (row["row_count"] for row in rows), strict=True))
 
 
+def with_number(line: dict[str, Any], correlation_id: int) -> dict[str, Any]:
+    """The line of another request on the same connection."""
+    return line | {"requestHeader": line["requestHeader"] | {"correlationId": correlation_id}}
+
+
 def lines_of(golden: Path, push: dict[str, Any]) -> tuple[list[bytes], dict[int, str]]:
     """All golden lines, then bad ones; with the reasons by offset."""
     files = sorted((golden / "lines").glob("*.jsonl"))
@@ -98,8 +103,8 @@ def lines_of(golden: Path, push: dict[str, Any]) -> tuple[list[bytes], dict[int,
         (b'torn ALTER_USER_SCRAM_CREDENTIALS {"saltedPassword":"hunter2', "not_json"),
         (b"", "empty_line"),
         (b'{"level":"INFO"}', "not_a_request_line"),
-        (pushing(push, "%%%"), "bad_base64"),
-        (pushing(push, b"\xff\xff"), "not_otlp"),
+        (pushing(with_number(push, 1_001), "%%%"), "bad_base64"),
+        (pushing(with_number(push, 1_002), b"\xff\xff"), "not_otlp"),
     ]
     reasons = {len(good) + i: reason for i, (_, reason) in enumerate(bad)}
     return good + [line for line, _ in bad], reasons
@@ -128,14 +133,77 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     log.write(topic(lines[:1], partition=1), Batch(warehouse, "ingest", "q1", 2))
     grown = content(warehouse)
     more = {name: len(grown[name]) - len(filled[name]) for name in grown}
-    assert (more["requests"], more["quarantine"], more["pipeline_progress"]) == (1, 0, 2)
+    assert (more["requests"], more["quarantine"], more["pipeline_progress"]) == (0, 0, 2)
 
 
-def lines_by_host(push: dict[str, Any], *hosts: str) -> list[tuple[bytes, dict[str, str]]]:
+@pytest.mark.parametrize("kind", [Batch, OfRows])
+def test_a_request_counts_once_however_often_its_line_comes(
+    warehouse: Warehouse,
+    topic: Topic,
+    push_lines: list[dict[str, Any]],
+    kind: type[Batch],
+) -> None:
+    """In one record or two, batch or partition, with a replay between."""
+    payloads = (b"", b"\xff\xff", b"", b"\xff")
+    lines = [pushing(with_number(push_lines[0], i), each) for i, each in enumerate(payloads)]
+    log = ingest.of_request_log(config.Conf(), "cluster")
+    first = topic([*lines[:3], lines[1]]).union(topic(lines[2:3], partition=1))
+    log.write(first, kind(warehouse, "ingest", "q1", 0))
+    filled = content(warehouse)
+    for _ in range(2):
+        log.write(first, kind(warehouse, "ingest", "q1", 0, replayed=True))
+    assert comparable(content(warehouse)) == comparable(filled)
+    log.write(topic(lines, partition=2), kind(warehouse, "ingest", "q1", 1))
+    log.write(topic(reversed(lines), partition=3), kind(warehouse, "ingest", "q1", 2))
+
+    grown = content(warehouse)
+    ids = [row["correlation_id"] for row in grown["requests"]]
+    assert sorted(ids) == [0, 1, 2, 3]
+    for name in ("telemetry_pushes", "telemetry_subscriptions"):
+        places = {(row["source_partition"], row["source_offset"]) for row in grown[name]}
+        assert len(places) == len(grown[name])
+        assert places <= {(r["source_partition"], r["source_offset"]) for r in grown["requests"]}
+    progress = grown["pipeline_progress"]
+    by_batch = Counter[tuple[int, str, str | None]]()
+    for row in progress:
+        if row["target"] == "requests":
+            by_batch[row["batch_id"], row["outcome"], row["reason"]] += row["row_count"]
+    assert by_batch == {
+        (0, "out", None): 3,
+        (0, "left_out", "duplicate"): 2,
+        (1, "out", None): 1,
+        (1, "left_out", "duplicate"): 3,
+        (2, "left_out", "duplicate"): 4,
+    }
+
+
+def test_requests_that_a_client_numbers_alike_stay_apart(
+    warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
+) -> None:
+    """A client chooses its correlation ids: it must not hide requests by them."""
+    push = push_lines[0]
+    lines = [json.dumps(push | {"totalTimeMs": push["totalTimeMs"] + i}).encode() for i in range(5)]
+    log = ingest.of_request_log(config.Conf(), "cluster")
+    log.write(topic(lines), Batch(warehouse, "ingest", "q1", 0))
+    assert len(content(warehouse)["requests"]) == 5
+
+
+def lines_by_host(
+    push: dict[str, Any], *hosts: str, first: int = 0
+) -> list[tuple[bytes, dict[str, str]]]:
     """A push's line by each of these hosts, which alone name its broker."""
-    line = f"Completed request:{json.dumps(push)}"
-    records = ({"message": line, "host": {"name": host}} for host in hosts)
-    return [(json.dumps(record).encode(), {}) for record in records]
+    return [
+        (
+            encoded(
+                {
+                    "message": f"Completed request:{json.dumps(with_number(push, first + place))}",
+                    "host": {"name": host},
+                }
+            ),
+            {},
+        )
+        for place, host in enumerate(hosts)
+    ]
 
 
 def take_snapshot(warehouse: Warehouse, rows: Iterable[tuple[str, int, int, bool]]) -> None:
@@ -167,12 +235,13 @@ def test_names_give_the_brokers_of_the_last_snapshot_before_the_batch(
     warehouse: Warehouse, topic: Topic, push_lines: list[dict[str, Any]]
 ) -> None:
     hosts = ("kafka-1", "kafka-3", "kafka-5", "kafka-7", "worker-3", "web")
-    records = lines_by_host(push_lines[0], *hosts)
     log = ingest.of_request_log(config.Conf(), "cluster")
+    records = lines_by_host(push_lines[0], *hosts)
     log.write(topic(records, partition=0), Batch(warehouse, "ingest", "q1", 0))
     take_snapshot(warehouse, [("cluster", 1, 0, False), ("cluster", 5, 0, False)])
     take_snapshot(warehouse, [("cluster", 3, 1, False), ("cluster", 5, 1, True)])
     take_snapshot(warehouse, [("other", 7, 1, False)])
+    records = lines_by_host(push_lines[0], *hosts, first=len(hosts))
     log.write(topic(records, partition=1), Batch(warehouse, "ingest", "q1", 1))
 
     filled = content(warehouse)

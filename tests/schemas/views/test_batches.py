@@ -23,6 +23,7 @@ PROGRESS = {
         counted(-4, 0, "out", 7, target="requests"),
         counted(-4, 0, "out", 1, target="telemetry_pushes"),
         counted(-4, 0, "left_out", 2, reason="raft"),
+        counted(-4, 0, "left_out", 3, target="requests", reason="duplicate"),
         counted(-4, 0, "quarantined", 1, reason="not_json"),
         # Of four rows some concern two results.
         counted(3_990, 2, "late", 1, target="traffic", reason="past_max_lateness"),
@@ -46,11 +47,11 @@ def test_a_replayed_batch_is_one_and_has_what_became_of_its_rows() -> None:
         (2, "r1", 10),
     ]
     assert picked(actual, "rows_out", "rows_left_out", "rows_quarantined", "rows_late") == [
-        (8, 2, 1, 0),
+        (8, 5, 1, 0),
         (None, None, None, None),
         (0, 0, 0, 4),
     ]
-    assert picked(actual, "rows_failed") == [(0,), (None,), (6,)]
+    assert picked(actual, "rows_duplicate", "rows_failed") == [(3, 0), (None, None), (0, 6)]
     assert picked(actual, "newest_event_age_s") == [(9 + 2 + 4,), (None,), (12,)]
 
 

@@ -311,7 +311,8 @@ class LinesOf:
         key, version = _APIS[api]
         if api == "FETCH" and self.world.by_topic_id:
             version = _FETCH_BY_ID
-        header = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 1}
+        header = {"requestApiKey": key, "requestApiVersion": version}
+        header |= {"correlationId": len(self.lines)}
         header |= {"clientId": member.client_id, "requestApiKeyName": api}
         times = {"requestQueueTimeMs": 0.1, "localTimeMs": 0.4, "remoteTimeMs": 0.0}
         times |= {"responseQueueTimeMs": 0.05, "sendTimeMs": 0.1, "throttleTimeMs": 0} | others

@@ -19,9 +19,9 @@ def read(values: list[bytes], *overrides: str) -> Facts:
     return log.open().read(record_batch(values), RECORD_TIME)
 
 
-def of_api(line: dict[str, Any], api: str, correlation_id: int = 1) -> bytes:
-    named = {"requestApiKeyName": api, "correlationId": correlation_id}
-    return encoded(line | {"requestHeader": line["requestHeader"] | named})
+def of_api(line: dict[str, Any], api: str, total_ms: int = 1) -> bytes:
+    header = line["requestHeader"] | {"requestApiKeyName": api}
+    return encoded(line | {"requestHeader": header, "totalTimeMs": total_ms})
 
 
 def test_bad_lines_of_a_batch_without_a_push_are_in_quarantine(

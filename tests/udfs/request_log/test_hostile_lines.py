@@ -199,10 +199,11 @@ def test_nothing_that_a_client_writes_leaves_its_line_out(
 ) -> None:
     ingest = IngestSection(sampling={"PRODUCE": 0.5})
     plain, written = [], []
-    for path, value, api, correlation_id in changes:
+    for number, (path, value, api, correlation_id) in enumerate(changes):
         header = GOOD["requestHeader"] | {"requestApiKeyName": api}
-        plain.append(encoded(GOOD | {"requestHeader": header}))
-        changed = GOOD | {"requestHeader": header | {"correlationId": correlation_id}}
+        request = GOOD | {"totalTimeMs": number}
+        plain.append(encoded(request | {"requestHeader": header}))
+        changed = request | {"requestHeader": header | {"correlationId": correlation_id}}
         written.append(encoded(replaced(changed, path, value)))
     for before, after in zip(parsed(plain, ingest), parsed(written, ingest), strict=True):
         # A line that names a producer or cannot be read is not sampled: that only keeps more.

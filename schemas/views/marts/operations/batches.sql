@@ -12,6 +12,7 @@
 --   rows_in: rows that came in
 --   rows_out: rows written to all tables
 --   rows_left_out: rows left out on purpose; pipeline_progress has the reasons
+--   rows_duplicate: of these, lines that a shipper sent again
 --   rows_quarantined: rows that could not be read and went to quarantine
 --   rows_late: rows that came too late; the most of any result, because one row can be late for several
 --   rows_failed: rows whose rule failed; the most of any result, because one row can fail for several
@@ -40,6 +41,8 @@ by_target AS (
         max(event_time) AS newest_event_time,
         sum(CASE WHEN outcome = 'out' THEN row_count ELSE 0 END) AS rows_out,
         sum(CASE WHEN outcome = 'left_out' THEN row_count ELSE 0 END) AS rows_left_out,
+        sum(CASE WHEN outcome = 'left_out' AND reason = 'duplicate' THEN row_count ELSE 0 END)
+            AS rows_duplicate,
         sum(CASE WHEN outcome = 'quarantined' THEN row_count ELSE 0 END) AS rows_quarantined,
         sum(CASE WHEN outcome = 'late' THEN row_count ELSE 0 END) AS rows_late,
         sum(CASE WHEN outcome = 'failed' THEN row_count ELSE 0 END) AS rows_failed
@@ -53,6 +56,7 @@ counted AS (
         max(newest_event_time) AS newest_event_time,
         sum(rows_out) AS rows_out,
         sum(rows_left_out) AS rows_left_out,
+        sum(rows_duplicate) AS rows_duplicate,
         sum(rows_quarantined) AS rows_quarantined,
         -- A row that comes late, or whose rule fails, does so for each result it concerns.
         max(rows_late) AS rows_late,
@@ -71,6 +75,7 @@ SELECT
     reported.input_rows AS rows_in,
     counted.rows_out,
     counted.rows_left_out,
+    counted.rows_duplicate,
     counted.rows_quarantined,
     counted.rows_late,
     counted.rows_failed,

@@ -16,6 +16,7 @@
 --   rows_in: rows that came in, in that hour
 --   rows_out: rows written, in that hour
 --   rows_left_out: rows left out on purpose, in that hour
+--   rows_duplicate: of these, lines that a shipper sent again, in that hour
 --   rows_quarantined: rows that went to quarantine, in that hour
 --   rows_late: rows that came too late, in that hour
 --   rows_failed: rows whose rule failed, in that hour
@@ -71,6 +72,7 @@ hours AS (
         sum(worked.rows_in) AS rows_in,
         sum(worked.rows_out) AS rows_out,
         sum(worked.rows_left_out) AS rows_left_out,
+        sum(worked.rows_duplicate) AS rows_duplicate,
         sum(worked.rows_quarantined) AS rows_quarantined,
         sum(worked.rows_late) AS rows_late,
         sum(worked.rows_failed) AS rows_failed
@@ -100,6 +102,7 @@ SELECT
     hours.rows_in,
     hours.rows_out,
     hours.rows_left_out,
+    hours.rows_duplicate,
     hours.rows_quarantined,
     hours.rows_late,
     hours.rows_failed
