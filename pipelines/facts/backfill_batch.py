@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.spark.caching import cached
-from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.spark.frames import without
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
@@ -45,9 +45,7 @@ class BackfillBatch(Batch):
             Batch.append(self, frame, table)
             return
         with cached(frame.select(table.column_names)) as rows:
-            existing = self._existing(rows, table)
-            same = null_safe(_RECORD, "new", "old")
-            missing = rows.alias("new").join(existing.alias("old"), same, "left_anti")
+            missing = without(rows, self._existing(rows, table), _RECORD)
             new = missing.count()
             if new:
                 Batch.append(self, missing, table)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark.caching import cached
-from quotaflow.pipelines.spark.frames import null_safe
+from quotaflow.pipelines.spark.frames import without
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, merged
 from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES
@@ -97,10 +97,10 @@ class PointIngest:
         in_range = time_range.condition(_RECORD_TIME)
         pushes = read(TELEMETRY_PUSHES.name).where(f"unreadable_reason IS NULL AND {in_range}")
         stay = read(CLIENT_METRICS.name).where(f"NOT {in_range}")
-        once = _without(_best_of_each(pushes), stay, _ONE_PUSH)
+        once = without(_best_of_each(pushes), stay, _ONE_PUSH)
         points = decode(once, self.conf.payloads.limits)
         if self.conf.ingest.otlp_topic is not None:
-            points = _without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
+            points = without(points.dropDuplicates(_ONE_POINT), stay, _ONE_POINT)
         with cached(points) as kept:
             batch.replace(kept, CLIENT_METRICS, in_range)
             return rows_by_cluster(kept)
@@ -110,10 +110,6 @@ def _best_of_each(pushes: "DataFrame") -> "DataFrame":
     best_first = Window.partitionBy(*_ONE_PUSH).orderBy(F.expr(_IS_LOGGED).desc(), *_PLACE)
     ranked = pushes.withColumn("place", F.row_number().over(best_first))
     return ranked.where("place = 1").select(*_OF_PUSH)
-
-
-def _without(new: "DataFrame", there: "DataFrame", key: list[str]) -> "DataFrame":
-    return new.alias("new").join(there.alias("old"), null_safe(key, "new", "old"), "left_anti")
 
 
 def _append_files(
@@ -170,7 +166,7 @@ def _append_unseen(points: "DataFrame", batch: Batch) -> tuple[list[Count], str 
         there = there.where(
             any_of(times.condition("event_time") for times in time_ranges_of(decoded))
         )
-        unseen = _without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
+        unseen = without(decoded.dropDuplicates(_ONE_POINT), there, _ONE_POINT)
         (kept,), _ = _append(unseen, batch)
         same = Count("left_out", summary["rows"] - kept.rows, table.name, "same_point")
         return [kept, same], summary["cluster_id"]

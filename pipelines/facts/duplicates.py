@@ -8,14 +8,15 @@ max_clock_skew_s cuts. A second record of such a line is another request.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.spark.frames import from_arrow, null_safe
+from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.time_ranges import (
     Literal,
     TimeRange,
@@ -26,7 +27,7 @@ from quotaflow.pipelines.warehouse.time_ranges import (
 from quotaflow.schemas.table import LONG, Table
 from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.database import opened, quoted_name
-from quotaflow.udfs.request_log.columns import CONNECTION_AND_NUMBER
+from quotaflow.udfs.request_log import columns
 from quotaflow.udfs.table_files import TableFile, Target
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ RECORDS = pa.schema([REQUESTS.arrow.field(name) for name in _RECORD])
 """The columns that say which line of which record a row was read from."""
 
 _TIME_ENDS = pa.schema([pa.field("first_us", LONG), pa.field("last_us", LONG)])
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class _Dialect(NamedTuple):
@@ -53,13 +54,11 @@ class _Dialect(NamedTuple):
 _DUCKDB = _Dialect("epoch_us", "hash", in_duckdb, "arrived", "stored")
 _SPARK = _Dialect("unix_micros", "xxhash64", in_spark, "{arrived}", "{stored}")
 
-_KEY = {name: name for name in CONNECTION_AND_NUMBER} | {
-    "broker": "coalesce(broker_id, -1)",
-    "event_us": "<us>(event_time)",
-    "total_ms": "coalesce(total_time_ms, -1)",
-    "local_ms": "coalesce(local_time_ms, -1)",
+_VALUES = {name: name for name in columns.CONNECTION_AND_NUMBER} | {
+    "event_time": "<us>(event_time)"
 }
-"""`columns.OF_ONE_REQUEST` without nulls: so two records of one request join by equality."""
+_KEY = {f"of_{name}": _VALUES.get(name, f"coalesce({name}, -1)") for name in columns.OF_ONE_REQUEST}
+"""Without nulls: so two records of one request join by equality."""
 _PLACE = {
     "source_topic": "source_topic",
     "source_partition": "source_partition",
@@ -100,13 +99,13 @@ WITH records AS (
     SELECT
         source_topic, source_partition, source_offset, line, is_new,
         min(is_new) OVER (PARTITION BY <names>, <place>) AS is_unread,
-        row_number() OVER (PARTITION BY <names> ORDER BY is_new, record_us, <place>) AS place
+        row_number() OVER (PARTITION BY <names> ORDER BY is_new, record_us, <place>) AS nth
     FROM records
     JOIN several USING (<names>)
 )
 SELECT source_topic, source_partition, source_offset, nullif(line, -1) AS source_line
 FROM placed
-WHERE is_new = 1 AND is_unread = 1 AND place > 1
+WHERE is_new = 1 AND is_unread = 1 AND nth > 1
 """
 _OF_SAME = " AND ".join(
     f"written.{name} IS NOT DISTINCT FROM duplicates.{name}" for name in _RECORD
@@ -146,8 +145,8 @@ def in_frames(arrived: "DataFrame", stored: "DataFrame") -> pa.Table:
 
 def without(rows: "DataFrame", duplicates: pa.Table) -> "DataFrame":
     """The rows that were read from other records."""
-    there = from_arrow(rows.sparkSession, duplicates).alias("duplicates")
-    return rows.alias("new").join(there, null_safe(_RECORD, "new", "duplicates"), "left_anti")
+    there = frames.from_arrow(rows.sparkSession, duplicates)
+    return frames.without(rows, there, _RECORD)
 
 
 def rewritten(
@@ -158,8 +157,8 @@ def rewritten(
     The file that it replaces is in no commit: upkeep removes it.
     """
     written = place.files(table, [f"{place.path(table.name)}/{file['path']}"])
-    columns = ", ".join(map(quoted_name, table.column_names))
-    sql = f"SELECT {columns} FROM written ANTI JOIN duplicates ON {_OF_SAME}"
+    names = ", ".join(map(quoted_name, table.column_names))
+    sql = f"SELECT {names} FROM written ANTI JOIN duplicates ON {_OF_SAME}"
     with (
         opened({"written": written, "duplicates": duplicates}) as database,
         TableFile(target) as made,
@@ -174,13 +173,13 @@ def _table(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _ranges(times: pa.Table) -> list[TimeRange]:
-    """Time ranges with all times of the times; of no rows none."""
-    rows = zip(times["first_us"].to_pylist(), times["last_us"].to_pylist(), strict=True)
-    return [TimeRange(_at(first), _at(last + 1)) for first, last in rows if first is not None]
-
-
-def _at(us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
+    """Time ranges that have all these times; a time that Python cannot have is in none."""
+    ends = (map(time_of, times[name].to_pylist()) for name in _TIME_ENDS.names)
+    return [
+        TimeRange(first, last + _MICROSECOND)
+        for first, last in zip(*ends, strict=True)
+        if first and last
+    ]
 
 
 def _text(dialect: _Dialect, sql: str, ranges: Sequence[TimeRange] = ()) -> str:
@@ -192,7 +191,7 @@ def _text(dialect: _Dialect, sql: str, ranges: Sequence[TimeRange] = ()) -> str:
         "<key>": ", ".join(_KEY.values()),
         "<names>": ", ".join(_KEY),
         "<place>": ", ".join(_PLACE),
-        "<is_known>": " AND ".join(f"{name} IS NOT NULL" for name in CONNECTION_AND_NUMBER),
+        "<is_known>": " AND ".join(f"{name} IS NOT NULL" for name in columns.CONNECTION_AND_NUMBER),
         "<within>": within_times,
         "<arrived>": dialect.arrived,
         "<stored>": dialect.stored,

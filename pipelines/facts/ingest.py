@@ -126,7 +126,9 @@ def _without_duplicates(files: dict[Table, list[Any]], batch: Batch) -> Mapping[
         return {}
     place, removed = batch.warehouse.place, Counter[str]()
     repeated = duplicates.in_files(place, files[REQUESTS])
-    for table in [each for each in files if each is not QUARANTINE] if repeated.num_rows else ():
+    if not repeated.num_rows:
+        return {}
+    for table in files.keys() - {QUARANTINE}:
         made = list[Any]()
         for file in files[table]:
             kept = duplicates.rewritten(batch.target(table), file, table, repeated, place)
@@ -143,7 +145,9 @@ def _without_duplicate_rows(frames: "dict[Table, DataFrame]", batch: Batch) -> M
     arrived, removed = frames[REQUESTS], Counter[str]()
     stored = batch.warehouse.read(arrived.sparkSession, REQUESTS.name)
     repeated = duplicates.in_frames(arrived, stored)
-    for table in [each for each in frames if each is not QUARANTINE] if repeated.num_rows else ():
+    if not repeated.num_rows:
+        return {}
+    for table in frames.keys() - {QUARANTINE}:
         others = duplicates.without(frames[table], repeated)
         removed[table.name] = frames[table].count() - others.count()
         frames[table] = others

@@ -26,3 +26,9 @@ def null_safe(names: Iterable[str], left: str, right: str) -> "Column":
 
     equal = (F.col(f"{left}.{name}").eqNullSafe(F.col(f"{right}.{name}")) for name in names)
     return reduce(and_, equal, F.lit(True))
+
+
+def without(rows: "DataFrame", others: "DataFrame", names: Iterable[str]) -> "DataFrame":
+    """The rows that equal no other in all of `names`; null equals null."""
+    same = null_safe(names, "rows", "others")
+    return rows.alias("rows").join(others.alias("others"), same, "left_anti")

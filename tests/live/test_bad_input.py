@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,8 +50,9 @@ def line(number: int) -> bytes:
     return json.dumps({"isForwarded": False, "requestHeader": header}).encode()
 
 
-def push(**request: object) -> bytes:
+def push(number: int, **request: object) -> bytes:
     whole = json.loads((GOLDEN / "push_telemetry.jsonl").read_text().splitlines()[0])
+    whole["requestHeader"]["correlationId"] = number
     whole["request"] |= request
     return json.dumps(whole).encode()
 
@@ -59,17 +61,17 @@ def push(**request: object) -> bytes:
 @pytest.mark.shows("bounds size, ratio, points and strings of payloads before memory grows")
 def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf) -> None:
     make_topic(cluster, "bad-lines")
-    good = (GOLDEN / "push_telemetry.jsonl").read_bytes().splitlines()[0]
+    good = push(1)
     bad = {
         b"": "empty_line",
         good[:100]: "not_json",
         b'{"level":"INFO","message":"hello"}': "not_a_request_line",
         b'{"isForwarded":false,"x":"' + b"y" * (5 << 20) + b'"}': "line_too_long",
-        push(metrics="%%% not base64"): "bad_base64",
-        push(compressionType=9): "unknown_codec",
-        push(compressionType=1): "corrupt_payload",
+        push(2, metrics="%%% not base64"): "bad_base64",
+        push(3, compressionType=9): "unknown_codec",
+        push(4, compressionType=1): "corrupt_payload",
     }
-    send(cluster, "bad-lines", [good, *bad, good])
+    send(cluster, "bad-lines", [good, *bad, push(5)])
     assert run(of_topic(conf, "bad-lines")) == len(bad) + 2
     rows = query(conf, "SELECT target, reason, source_offset FROM quarantine")
     by_offset = {row["source_offset"]: row["reason"] for row in rows}
@@ -83,6 +85,23 @@ def test_bad_lines_cost_exactly_themselves(cluster: LocalCluster, conf: Conf) ->
     assert len({row["payload_sha256"] for row in whole}) == 1
     heads = [row["head"] for row in query(conf, "SELECT head FROM quarantine")]
     assert 0 < max(len(head) for head in heads if head) <= 4_096
+
+
+@pytest.mark.faults
+def test_lines_that_a_shipper_sends_again_count_once(cluster: LocalCluster, conf: Conf) -> None:
+    """As one does that crashed, or whose file was copied and truncated."""
+    make_topic(cluster, "sent-again")
+    own, at_ms = of_topic(conf, "sent-again"), time.time_ns() // 1_000_000
+    lines = [b'{"ts":%d,"broker":1,"r":%b}' % (at_ms + number, push(number)) for number in range(4)]
+    send(cluster, "sent-again", [*lines[:3], lines[0]])
+    assert run(own) == 4
+    send(cluster, "sent-again", [*lines, *reversed(lines)])
+    assert run(own) == 8
+    for table in ("requests", "telemetry_pushes"):
+        (counted,) = query(conf, f"SELECT count(*) AS n FROM {table}")
+        assert counted["n"] == 4
+    (health,) = query(conf, f"SELECT rows_in, rows_duplicate FROM job_health WHERE job = '{JOB}'")
+    assert health == {"rows_in": 12, "rows_duplicate": 8}
 
 
 @pytest.mark.faults

@@ -1,4 +1,4 @@
-"""Each request counts once, whatever a shipper sends again, in whatever batches and order."""
+"""Each request counts once, in all batches and orders in which a shipper sends lines again."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
