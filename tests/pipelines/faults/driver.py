@@ -57,6 +57,7 @@ def conf_of(file: Path) -> Conf:
     recorded.replace_topic(file.parent / "topic")
     runner._check_topics = lambda *_: recorded.CLUSTER
     runner._gaps = _no_gaps
+    runner._spark_section = lambda conf, *_, **__: conf.spark
     return config.load(file)
 
 

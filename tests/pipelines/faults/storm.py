@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ import zstandard
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, compress
 
 _CODECS = COMPRESSION_NAMES[1:]
+_NUMBER = re.compile(rb'"correlationId":-?\d+')
 _MIB = 1 << 20
 _BOMB_MIB = 64
 # A tag of wire type 7, which protobuf does not have: no bytes after it make it a message.
@@ -44,8 +46,8 @@ def _glued(rng: random.Random, good: bytes) -> bytes:
 
 
 def _trailed(rng: random.Random, good: bytes) -> bytes:
-    """A whole line with the begin of another one, or all of it, behind it."""
-    return good + good[: rng.choice([len(good), rng.randrange(8, len(good))])]
+    """A whole line with the beginning of another one behind it: two whole lines are two rows."""
+    return good + good[: rng.randrange(8, len(good))]
 
 
 def _other_json(rng: random.Random, _: bytes) -> bytes:
@@ -92,11 +94,16 @@ def pushes(rng: random.Random, good: Sequence[bytes], number: int) -> Iterator[b
         ),
     )
     for index in range(number):
-        line = json.loads(rng.choice(good))
+        line = json.loads(numbered(rng.choice(good), index))
         is_bomb = index % 20 == 0
         made = kinds[index % len(kinds)]
         payload, codec = rng.choice(bombs) if is_bomb else made(rng, opened(line))
         yield pushing(line, payload, codec)
+
+
+def numbered(line: bytes, number: int) -> bytes:
+    """The line of another request, which nobody recorded: ids of recorded ones are smaller."""
+    return _NUMBER.sub(b'"correlationId":%d' % (10**9 + number), line, count=1)
 
 
 def id_of(codec: str) -> int:

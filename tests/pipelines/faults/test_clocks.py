@@ -40,7 +40,7 @@ def unpatched(spark: object, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: 
     monkeypatch.setitem(JOBS, "request_results", JOBS["request_results"])
     driver.keep_few_results()
     monkeypatch.setattr(sources, "read_topic", sources.read_topic)
-    for name in ("_check_topics", "_gaps"):
+    for name in ("_check_topics", "_gaps", "_spark_section"):
         monkeypatch.setattr(runner, name, getattr(runner, name))
 
 

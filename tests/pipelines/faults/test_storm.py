@@ -27,13 +27,15 @@ PLACE = "source_partition, source_offset"
 
 
 def good_lines() -> list[bytes]:
-    """Recorded lines, many times; a push once, for the same push twice is decoded once.
+    """Recorded lines, many times, each of a request of its own; a push once, for the same push
+    twice is decoded once.
 
     Of those recorded some are bad on purpose.
     """
     bad = (b'{"level"', b"raw-telemetry")
     lines = [line for line in recorded.golden_lines() if not any(sign in line for sign in bad)]
-    return lines + [line for line in lines if b"PUSH_TELEMETRY" not in line] * COPIES
+    others = [line for line in lines if b"PUSH_TELEMETRY" not in line] * COPIES
+    return lines + [storm.numbered(line, BAD_PUSHES + at) for at, line in enumerate(others)]
 
 
 def stormy(good: list[bytes]) -> tuple[Numbered, Numbered]:
