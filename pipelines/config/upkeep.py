@@ -20,8 +20,9 @@ _TABLES: dict[int | None, tuple[str, ...]] = {
         "quarantine",
     ),
     _RESULTS: (
-        *("telemetry_subscriptions", "producer_id_uses", "producer_id_rates", "traffic"),
-        *("quota_usage", "preferred_replicas", "replica_offsets", "fetch_faults"),
+        *("telemetry_subscriptions", "producer_id_uses", "producer_id_rates"),
+        "request_times",
+        *("traffic", "quota_usage", "preferred_replicas", "replica_offsets", "fetch_faults"),
         *("offset_lookups", "fetch_sizes", "remote_reads", "rack_traffic", "replica_lag"),
         *("replication_traffic", "replication_rates", "replication_throttles"),
         *("group_members", "group_commits", "group_member_events", "share_fetches"),

@@ -3,6 +3,9 @@
 -- The name by which quotas know a principal: what follows its type.
 CREATE MACRO user_of(principal) AS substring(principal, instr(principal, ':') + 1);
 
+-- Whole microseconds of a time in ms; 0 where there is none.
+CREATE MACRO whole_us(ms) AS greatest(coalesce(TRY_CAST(round(ms * 1_000) AS BIGINT), 0), 0);
+
 -- Macros of relations: FROM with_topics(rows, topics). Rows with cluster_id and minute_end look up
 -- what snapshots found before minute_end.
 

@@ -1,0 +1,119 @@
+-- kind: result
+-- grain: one row per minute, client, broker and API
+-- area: requests
+-- level: sampled_log
+-- question: Request times. On what do requests of each client wait?
+-- description: Where the time of clients' requests went, one row {per}: the parts of Kafka's request
+--   metrics, whose sum is total_time_ms, and the throttle after the answer. Times are sums over the
+--   requests. Followers are left out
+-- key: cluster_id, event_time, broker_id, principal, client_id, api
+-- time: event_time
+-- partitioning: event_date
+-- facts: requests
+-- relevant: replica_id IS NULL
+-- bucket: 1 min
+-- split_by: cluster_id, broker_id
+-- columns:
+--   from requests: cluster_id
+--   event_date DATE: UTC date of event_time
+--   event_time TIMESTAMP: start of the minute
+--   broker_id INT: broker that answered
+--   from requests: principal, client_id, api
+--   request_count BIGINT: requests
+--   timed_requests BIGINT: those of them whose line has a time
+--   throttled_requests BIGINT: those of them that were throttled
+--   total_time_ms DOUBLE: from receive to sent, in ms: the sum of the six parts that follow
+--   request_queue_time_ms DOUBLE: waiting for a request handler thread, in ms
+--   local_time_ms DOUBLE: in the broker itself, in ms
+--   remote_time_ms DOUBLE: waiting for others, in ms: PRODUCE for followers (acks=all), FETCH and
+--     SHARE_FETCH for records, JOIN_GROUP and SYNC_GROUP for members
+--   response_queue_time_ms DOUBLE: waiting for a network thread, in ms
+--   send_time_ms DOUBLE: writing the answer to the connection, in ms
+--   unknown_time_ms DOUBLE: part of total_time_ms that no other part has, in ms
+--   throttle_time_ms DOUBLE: how long the broker then left the connection unread for a quota
+--     (KIP-219), in ms
+--   waited_time_ms DOUBLE: what a client waits for, in ms: total_time_ms and throttle_time_ms, without
+--     remote_time_ms of an API that waits for records or members
+--   bytes BIGINT: record bytes in PRODUCE, FETCH: of partitions without an error
+--   batches BIGINT: partitions of these requests that had record bytes: a PRODUCE has one batch in
+--     each
+--   errors ARRAY<STRUCT<error_code: INT, requests: BIGINT>>: requests by error, of the answer or of
+--     one of its partitions; null: there were none
+--   waited_histogram ARRAY<STRUCT<bucket: INT, requests: BIGINT>>: timed requests by waited time, in
+--     buckets of OpenTelemetry's exponential histogram of scale 3: above 2^(bucket / 8) ms, up to
+--     2^((bucket + 1) / 8). Requests that waited no time are in none; null: all are such
+
+-- Where the time of requests goes, by client, broker, API and minute.
+-- RequestChannel.updateRequestMetrics of Kafka: the parts are consecutive, and the throttle is in none
+-- of them.
+WITH timed AS (
+    -- A row is a request. Times are whole microseconds: sums of these are exact in any order.
+    SELECT
+        cluster_id, broker_id, principal, client_id, api, floored(event_time, 60) AS event_time,
+        weight_of(weight) AS weight,
+        whole_us(request_queue_time_ms) AS request_queue, whole_us(local_time_ms) AS local,
+        whole_us(remote_time_ms) AS remote, whole_us(response_queue_time_ms) AS response_queue,
+        whole_us(send_time_ms) AS send, whole_us(throttle_time_ms) AS throttle,
+        request_queue + local + remote + response_queue + send AS parts,
+        greatest(whole_us(total_time_ms), parts) AS total,
+        coalesce(total_time_ms, request_queue_time_ms, local_time_ms, remote_time_ms) IS NOT NULL
+            AS is_timed,
+        total + throttle - if(
+            api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), remote, 0) AS waited,
+        [p.bytes FOR p IN partitions IF p.bytes > 0 AND coalesce(p.error_code, 0) = 0] AS sizes,
+        [c FOR c IN list_append([p.error_code FOR p IN partitions], error_code) IF c <> 0]
+            AS error_codes
+    FROM requests
+),
+in_buckets AS (
+    -- A row is a client's requests of one API and minute with one bucket.
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        if(waited > 0, CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1, NULL) AS bucket,
+        sum(weight) AS requests, coalesce(sum(weight) FILTER (is_timed), 0) AS timed_requests,
+        coalesce(sum(weight) FILTER (throttle > 0), 0) AS throttled_requests,
+        sum(total * weight) AS total, sum(request_queue * weight) AS request_queue,
+        sum(local * weight) AS local, sum(remote * weight) AS remote,
+        sum(response_queue * weight) AS response_queue, sum(send * weight) AS send,
+        sum((total - parts) * weight) AS unknown, sum(throttle * weight) AS throttle,
+        sum(waited * weight) AS waited, coalesce(sum(list_sum(sizes) * weight), 0) AS bytes,
+        coalesce(sum(len(sizes) * weight), 0) AS batches
+    FROM timed
+    GROUP BY ALL
+),
+with_error AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api, error_code,
+        sum(weight) AS requests
+    FROM (
+        SELECT * EXCLUDE (error_codes), unnest(list_distinct(error_codes)) AS error_code
+        FROM timed
+        WHERE len(error_codes) > 0
+    )
+    GROUP BY ALL
+),
+errors AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        list({error_code: error_code, requests: requests} ORDER BY error_code) AS errors
+    FROM with_error
+    GROUP BY ALL
+)
+SELECT
+    b.cluster_id, CAST(b.event_time AS DATE) AS event_date, b.event_time, b.broker_id, b.principal,
+    b.client_id, b.api, sum(b.requests) AS request_count, sum(b.timed_requests) AS timed_requests,
+    sum(b.throttled_requests) AS throttled_requests, sum(b.total) / 1e3 AS total_time_ms,
+    sum(b.request_queue) / 1e3 AS request_queue_time_ms, sum(b.local) / 1e3 AS local_time_ms,
+    sum(b.remote) / 1e3 AS remote_time_ms, sum(b.response_queue) / 1e3 AS response_queue_time_ms,
+    sum(b.send) / 1e3 AS send_time_ms, sum(b.unknown) / 1e3 AS unknown_time_ms,
+    sum(b.throttle) / 1e3 AS throttle_time_ms, sum(b.waited) / 1e3 AS waited_time_ms,
+    sum(b.bytes) AS bytes, sum(b.batches) AS batches, any_value(e.errors) AS errors,
+    list({bucket: b.bucket, requests: b.requests} ORDER BY b.bucket)
+        FILTER (b.bucket IS NOT NULL) AS waited_histogram
+FROM in_buckets AS b
+LEFT JOIN errors AS e
+    ON e.cluster_id IS NOT DISTINCT FROM b.cluster_id AND e.event_time = b.event_time
+    AND e.broker_id IS NOT DISTINCT FROM b.broker_id
+    AND e.principal IS NOT DISTINCT FROM b.principal
+    AND e.client_id IS NOT DISTINCT FROM b.client_id AND e.api IS NOT DISTINCT FROM b.api
+GROUP BY ALL

@@ -1,0 +1,110 @@
+"""Where the time of requests goes, by client, API and minute."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quotaflow.pipelines.results.declared import result_of
+
+from ... import rows
+from ...rows import Row, minute
+from ...rule_rows import compute
+
+RESULT = result_of("request_times")
+PARTS = ("request_queue", "local", "remote", "response_queue", "send")
+TIMES = tuple(f"{part}_time_ms" for part in (*PARTS, "throttle", "total"))
+TIME = st.none() | st.floats(0, 1e6).map(lambda ms: round(ms, 3)) | st.just(math.nan)
+
+
+def request(second: float, api: str, *ms: float | None, **others: Any) -> Row:
+    """A request whose times are those of PARTS, then throttle and total."""
+    times = dict(zip(TIMES, (*ms, *[None] * len(TIMES)), strict=False))
+    return rows.request(second, api, **times | others)
+
+
+def computed(*requests: Row) -> list[Row]:
+    return compute(RESULT, requests=list(requests))
+
+
+def test_parts_are_summed_by_minute_client_broker_and_api() -> None:
+    got = computed(
+        request(1, "PRODUCE", 1, 2, 3, 4, 5, 100, 15.0),
+        request(2, "PRODUCE", 0.001, 0, 0, 0, 0, 0, 0.001, weight=10.0),
+        request(3, "FETCH", 1, 2, 500, 0, 1, 0, 504.0),
+        request(61, "PRODUCE", 1, 0, 0, 0, 0, 0, 1.0),
+        request(4, "FETCH", 1, 2, 500, 0, 1, 0, 504.0, replica_id=2),
+    )
+    columns = ("request_count", "throttled_requests", "total_time_ms", "waited_time_ms")
+    by_key = {(minute(row), row["api"]): tuple(row[name] for name in columns) for row in got}
+    assert by_key == {
+        (0, "PRODUCE"): (11, 1, 15.01, 115.01),
+        (0, "FETCH"): (1, 0, 504.0, 4.0),
+        (1, "PRODUCE"): (1, 0, 1.0, 1.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        # No line has the parts, or no total: both are known as far as they go.
+        ((None, None, None, None, None, 0, 9.0), (1, 9.0, 9.0)),
+        ((1, 2, None, 3, None, 0, None), (1, 6.0, 0.0)),
+        ((1, 2, 0, 3, 0, 0, 10.0), (1, 10.0, 4.0)),
+        ((None, None, None, None, None, 0, None), (0, 0.0, 0.0)),
+        # What no clock measures is no time.
+        ((math.nan, -5, 1e300, 3, 0, 0, 3.0), (1, 3.0, 0.0)),
+    ],
+)
+def test_time_that_no_part_has_is_unknown(
+    times: tuple[float | None, ...], expected: tuple[int, float, float]
+) -> None:
+    (row,) = computed(request(1, "PRODUCE", *times))
+    names = ("timed_requests", "total_time_ms", "unknown_time_ms")
+    assert tuple(row[name] for name in names) == expected
+
+
+@given(st.lists(st.tuples(*[TIME] * len(TIMES)), min_size=1, max_size=20))
+def test_parts_add_up_to_the_whole(times: list[tuple[float | None, ...]]) -> None:
+    (row,) = computed(*(request(1, "PRODUCE", *each) for each in times))
+    parts = sum(row[f"{part}_time_ms"] for part in (*PARTS, "unknown"))
+    assert row["total_time_ms"] == pytest.approx(parts)
+    assert row["waited_time_ms"] == pytest.approx(row["total_time_ms"] + row["throttle_time_ms"])
+    in_buckets = sum(cell["requests"] for cell in row["waited_histogram"] or ())
+    assert in_buckets <= row["timed_requests"] <= row["request_count"] == len(times)
+
+
+@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20))
+def test_a_histogram_has_each_request_in_the_bucket_of_its_time(times: list[float]) -> None:
+    (row,) = computed(*(request(1, "PRODUCE", ms) for ms in times))
+    waited = row["waited_histogram"]
+    assert sum(cell["requests"] for cell in waited) == len(times)
+    bounds = [(2 ** (c["bucket"] / 8), 2 ** ((c["bucket"] + 1) / 8)) for c in waited]
+    for ms in times:
+        # Times are whole microseconds.
+        assert any(low - 1e-3 <= ms <= high + 1e-3 for low, high in bounds)
+
+
+def test_errors_and_sizes() -> None:
+    parts = [
+        {"bytes": 10, "error_code": 0},
+        {"bytes": 20, "error_code": None},
+        {"bytes": 40, "error_code": 6},
+        {"bytes": 80, "error_code": 6},
+        {"bytes": 0, "error_code": 0},
+    ]
+    produced, joined = sorted(
+        computed(
+            request(1, "PRODUCE", partitions=parts, error_code=None),
+            request(2, "PRODUCE", partitions=[{"bytes": 1, "error_code": 0}], error_code=0),
+            request(3, "JOIN_GROUP", error_code=79, weight=2.0),
+            request(4, "JOIN_GROUP", error_code=0),
+        ),
+        key=lambda row: row["api"] != "PRODUCE",
+    )
+    assert (produced["bytes"], produced["batches"]) == (31, 3)
+    assert produced["errors"] == [{"error_code": 6, "requests": 1}]
+    assert joined["errors"] == [{"error_code": 79, "requests": 2}]
+    assert joined["bytes"] == 0
