@@ -30,11 +30,11 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.engine.folder import folder_task
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import ROWS_PER_TASK, task_plans
+from quotaflow.pipelines.compute.folder import folder_task
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer, levels
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.schedule import ROWS_PER_TASK, task_plans
 from quotaflow.pipelines.facts.ingest import of_request_log
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer, levels
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine import local
-from quotaflow.pipelines.engine.computation import KeyPart
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute import local
+from quotaflow.pipelines.compute.computation import KeyPart
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import Database, opened

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.advice import move_advice
+from quotaflow.pipelines.areas import move_advice
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, reassign_command
 from quotaflow.pipelines.kafka import reassignment_file
@@ -15,7 +15,7 @@ from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.move_advice import MoveAdvice
+    from quotaflow.pipelines.areas.move_advice import MoveAdvice
     from quotaflow.udfs.rules.move_throttle import MoveThrottle, SideDemand
 
 COLUMNS = (

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.advice import quota_replay
+from quotaflow.pipelines.areas import quota_replay
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.advice.why import why as ask
 from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, progress, times, values
 from quotaflow.pipelines.terminal.layout import Layout
@@ -15,7 +15,7 @@ from quotaflow.pipelines.warehouse import browsing
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
-    from quotaflow.pipelines.advice.why import AreaAnswer, WhyAnswer
+    from quotaflow.pipelines.areas.why import AreaAnswer, WhyAnswer
 
 COLUMNS = (
     "name",

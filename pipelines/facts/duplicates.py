@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.relations import FolderRelations
+from quotaflow.pipelines.compute.relations import FolderRelations
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.python_times import time_of

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.compute.relations import FolderRelations
 from quotaflow.pipelines.config import FetchSessionsSection
-from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import delta_files

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.incremental import result_state
+from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming import checkpoints, identity
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
 from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.compute.affected import counting
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import client_metrics, fetches
 from quotaflow.pipelines.facts.ingest import INGESTS
-from quotaflow.pipelines.incremental.affected import counting
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.results import declared
 from quotaflow.pipelines.streaming import sinks, sources

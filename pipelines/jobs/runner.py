@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
+from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import Conf, SparkSection
 from quotaflow.pipelines.errors import JobError, KafkaError
-from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.jobs import offset_gaps, selection
 from quotaflow.pipelines.jobs.answers import RegularRefresh
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, JobError, NeverMadeError, nearest
 from quotaflow.pipelines.facts import client_metrics
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import failures, session

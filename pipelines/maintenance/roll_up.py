@@ -36,8 +36,8 @@ from importlib.resources import files
 
 import pyarrow as pa
 
+from quotaflow.pipelines.compute.relations import FolderRelations
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine.relations import FolderRelations
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb

@@ -18,12 +18,12 @@ from quotaflow.pipelines.areas.pipeline import (
 )
 from quotaflow.pipelines.areas.question import everywhere, filled
 from quotaflow.pipelines.areas.telemetry import ALERT_OPEN
+from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import Conf, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.planning import restore_plan
 from quotaflow.pipelines.feedback.writing import stop_file
-from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.monitoring import job_health
 from quotaflow.pipelines.monitoring.job_health import JobFacts, JobHealth
 from quotaflow.pipelines.streaming import checkpoints

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from quotaflow.pipelines.compute import texts
 from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.table import DOUBLE, INT, STRING
 from quotaflow.schemas.tables.catalog import TABLES

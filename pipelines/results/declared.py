@@ -3,10 +3,10 @@
 import re
 from dataclasses import replace
 
+from quotaflow.pipelines.compute import texts
+from quotaflow.pipelines.compute.computation import SplitBy
+from quotaflow.pipelines.compute.result import LookupTable, Result, Unnamed
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.engine.computation import SplitBy
-from quotaflow.pipelines.incremental.result import LookupTable, Result, Unnamed
 from quotaflow.pipelines.results.inputs import PARAMETERS, RELATIONS, WALKS
 from quotaflow.schemas.result_head import ResultHead, Time
 from quotaflow.schemas.tables.catalog import RESULTS, TABLES

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from quotaflow.pipelines.compute import texts
 from quotaflow.pipelines.config import ProducerIdsSection
 from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
-from quotaflow.pipelines.engine import texts
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.schemas.table import LONG, STRING
 from quotaflow.udfs import producer_ids

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from quotaflow.pipelines.advice.why import AreaAnswer, WhyAnswer, why
 from quotaflow.pipelines.areas import pages
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import UnknownNameError
+from quotaflow.pipelines.areas.why import AreaAnswer, WhyAnswer, why
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report.section import Figure, Grid, ReportSection

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine import local
+from quotaflow.pipelines.compute import local
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.snapshots.changes import identity, same

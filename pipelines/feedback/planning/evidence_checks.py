@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import WarehouseSection
-from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.results.answers import refresh
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.tables import Tables

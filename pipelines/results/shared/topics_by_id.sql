@@ -1,6 +1,6 @@
 -- One row per topic id: the name of its topic, by an answer or a snapshot. An id never gets another
 -- name, so the name is that of all time. A name that comes later affects rows without a name
--- (pipelines/incremental/late_names.py).
+-- (pipelines/compute/late_names.py).
 WITH named AS (
     SELECT cluster_id, topic_id, topic FROM topic_names
     UNION ALL

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.advice.why import why
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.pipeline import DATA_OLD, MAX_AGE_S
 from quotaflow.pipelines.areas.problems import PROBLEMS
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.monitoring import health, own_metrics
 from quotaflow.pipelines.monitoring.notifications import (
@@ -401,7 +401,7 @@ def test_codes_are_unique() -> None:
     assert set(CASES) == set(codes)
 
 
-SURFACES = ("report", "serve", "dashboard", "monitoring", "advice/why.py", "commands/why.py")
+SURFACES = ("report", "serve", "dashboard", "monitoring", "areas/why.py", "commands/why.py")
 
 
 def modules() -> Iterator[Path]:

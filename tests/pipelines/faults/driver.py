@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs import registry, runner
 from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.registry import JOBS

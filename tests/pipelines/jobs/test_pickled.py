@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.facts.client_metrics import PointIngest
 from quotaflow.pipelines.facts.fetches import Fetches
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -2,8 +2,8 @@
 
 import pytest
 
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.job import Job
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.schemas.tables import catalog

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
 from quotaflow.pipelines.maintenance import rebuild
 from quotaflow.pipelines.maintenance.rebuild import RebuildRequest
 from quotaflow.pipelines.results.declared import result_of

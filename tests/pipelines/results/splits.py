@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 
 from ...rule_rows import Rows, compute

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.compute.computation import KeyPart
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine.computation import KeyPart
 from quotaflow.pipelines.jobs.registry import JOBS
 
 from ...examples import EXPENSIVE

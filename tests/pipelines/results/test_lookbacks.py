@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange

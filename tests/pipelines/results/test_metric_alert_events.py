@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.compute.local import compute_over
 from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.engine.local import compute_over
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.results.declared import result_of
 
 from ... import rows

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from quotaflow.pipelines.advice import why as answer
 from quotaflow.pipelines.areas import quotas
+from quotaflow.pipelines.areas import why as answer
 from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from quotaflow.pipelines.advice import why as answer
 from quotaflow.pipelines.areas import changes, quotas
+from quotaflow.pipelines.areas import why as answer
 from quotaflow.pipelines.areas.names import BROKER, GROUP, KINDS, MOVE, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.errors import CheckpointError
-from quotaflow.pipelines.incremental import result_state
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
 from quotaflow.pipelines.warehouse import state_files

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from quotaflow.pipelines.incremental.affected import AffectedBuckets
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.affected import AffectedBuckets
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced, within_any
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import REQUESTS

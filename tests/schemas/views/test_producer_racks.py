@@ -9,7 +9,7 @@ from .view_tables import Picked, Tables, assert_shown, by_case, picked, view
 
 GIB = 2**30
 CLAIMED = {"client_rack": "az-b", "is_rack_inferred": True, "rack_source": "client_id"}
-BY_ADDRESS = CLAIMED | {"rack_source": "address"}
+BY_ADDRESS: dict[str, str | None] = CLAIMED | {"rack_source": "address"}
 CLIENT = ("principal", "client_id")
 
 

@@ -1,6 +1,6 @@
 """What clients send and consume, and which software they are."""
 
-from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.compute import texts
 from quotaflow.udfs.engine.database import opened
 
 from ...cases import cases

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.compute import result_state
+from quotaflow.pipelines.compute.result_state import ResultState
 from quotaflow.pipelines.feedback.planning import evidence_checks, input_ages
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY
 from quotaflow.pipelines.feedback.runs import context
-from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.result_state import ResultState
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 
 from ....rows import Row, at
 from ....rule_rows import compute

@@ -2,13 +2,13 @@
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.compute import texts
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import Selection, opened
 from quotaflow.udfs.engine.rule import Rule
 
 from ....rule_rows import Rows
-from ...engine.rule_tables import tables_of
+from ...compute.rule_tables import tables_of
 
 
 def rows_of_text(sql: str, schema: pa.Schema, **rows: Rows | pa.Table) -> Rows:

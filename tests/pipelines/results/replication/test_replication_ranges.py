@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas import configs

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.reader import Reader

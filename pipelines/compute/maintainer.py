@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine.engine import Engine, RuleError, spark_engine
-from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.affected import (
+from quotaflow.pipelines.compute import result_state
+from quotaflow.pipelines.compute.affected import (
     AffectedBuckets,
     Arrival,
     affected_buckets,
     arrivals,
     by_result,
 )
-from quotaflow.pipelines.incremental.late_names import LateNames
-from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
-from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.incremental.result_state import ResultState
+from quotaflow.pipelines.compute.engine import Engine, RuleError, spark_engine
+from quotaflow.pipelines.compute.late_names import LateNames
+from quotaflow.pipelines.compute.lookup_changes import LookupChanges
+from quotaflow.pipelines.compute.result import Result
+from quotaflow.pipelines.compute.result_state import ResultState
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer

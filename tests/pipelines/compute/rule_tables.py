@@ -2,7 +2,7 @@
 
 import re
 
-from quotaflow.pipelines.engine import texts
+from quotaflow.pipelines.compute import texts
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.rule import Rule
 

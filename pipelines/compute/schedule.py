@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from quotaflow.pipelines.engine.computation import Computation, KeyPart, SplitBy
+from quotaflow.pipelines.compute.computation import Computation, KeyPart, SplitBy
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.engine.computation import WHOLE, Carry, Computation, SplitBy
+from quotaflow.pipelines.compute.computation import WHOLE, Carry, Computation, SplitBy
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
-from quotaflow.pipelines.incremental.result import Result
-from quotaflow.pipelines.incremental.result_state import ResultState
+from quotaflow.pipelines.compute import texts
+from quotaflow.pipelines.compute.lookup_changes import LookupChanges
+from quotaflow.pipelines.compute.result import Result
+from quotaflow.pipelines.compute.result_state import ResultState
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.table import sql_columns
 from quotaflow.udfs.engine.arrivals import ARRIVALS, Interest, count_arrivals

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.incremental.result import Result, Unnamed
+from quotaflow.pipelines.compute import texts
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.result import Result, Unnamed
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import TOPICS

@@ -10,10 +10,10 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.engine.engine import Engine
-from quotaflow.pipelines.incremental.affected import by_result, counting
-from quotaflow.pipelines.incremental.maintainer import ResultMaintainer
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.affected import by_result, counting
+from quotaflow.pipelines.compute.engine import Engine
+from quotaflow.pipelines.compute.maintainer import ResultMaintainer
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
@@ -22,7 +22,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 from quotaflow.udfs.engine.arrivals import ARRIVALS
 
-from ..engine.local_tasks import LocalTasks
+from .local_tasks import LocalTasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,10 +11,10 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from quotaflow.pipelines.compute.computation import Computation
+from quotaflow.pipelines.compute.engine import Engine, spark_engine
+from quotaflow.pipelines.compute.result import LookupTable, Result
 from quotaflow.pipelines.config import WarehouseSection
-from quotaflow.pipelines.engine.computation import Computation
-from quotaflow.pipelines.engine.engine import Engine, spark_engine
-from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place

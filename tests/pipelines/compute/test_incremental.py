@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import AlertsSection, ProducerIdsSection
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import EVER, sliced

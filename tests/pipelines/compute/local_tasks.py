@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.folder import folder_task
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import TaskPlan
+from quotaflow.pipelines.compute.folder import folder_task
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.schedule import TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.incremental.late_names import LateNames
-from quotaflow.pipelines.incremental.result import LookupTable, Result
-from quotaflow.pipelines.incremental.result_state import ResultState
+from quotaflow.pipelines.compute.late_names import LateNames
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.result import LookupTable, Result
+from quotaflow.pipelines.compute.result_state import ResultState
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, in_duckdb, in_spark
 from quotaflow.schemas.table import STRING, TIMESTAMP

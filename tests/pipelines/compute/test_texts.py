@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from quotaflow.pipelines.compute import local, texts
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine import local, texts
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.time_ranges import EVER
 from quotaflow.schemas.tables.catalog import TABLES

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from quotaflow.pipelines.engine import texts
-from quotaflow.pipelines.engine.computation import CARRIED
-from quotaflow.pipelines.engine.schedule import Part
+from quotaflow.pipelines.compute import texts
+from quotaflow.pipelines.compute.computation import CARRIED
+from quotaflow.pipelines.compute.schedule import Part
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place

@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.engine.engine import RuleError
+from quotaflow.pipelines.compute import result_state
+from quotaflow.pipelines.compute.engine import RuleError
+from quotaflow.pipelines.compute.lookup_changes import LookupChanges
+from quotaflow.pipelines.compute.maintainer import levels
+from quotaflow.pipelines.compute.result import LookupTable, Result
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.incremental import result_state
-from quotaflow.pipelines.incremental.lookup_changes import LookupChanges
-from quotaflow.pipelines.incremental.maintainer import levels
-from quotaflow.pipelines.incremental.result import LookupTable, Result
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import DATE, LONG, STRING, TIMESTAMP, Column, Table

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.advice.why import AREAS, MAX_FINDINGS, why
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM, UNKNOWN
+from quotaflow.pipelines.areas.why import AREAS, MAX_FINDINGS, why
 from quotaflow.pipelines.commands import why as command
 from quotaflow.pipelines.terminal.values import json_line
 from quotaflow.pipelines.warehouse import views

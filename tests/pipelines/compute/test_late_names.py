@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.incremental.result import Result
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from quotaflow.pipelines.compute.affected import Arrival, by_result, counting
+from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import fetches
-from quotaflow.pipelines.incremental.affected import Arrival, by_result, counting
-from quotaflow.pipelines.incremental.result import Result
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import STRING, TIMESTAMP, Table

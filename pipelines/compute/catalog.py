@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.engine.computation import CARRIED, Computation
-from quotaflow.pipelines.engine.folder import OUTPUT_SQL, in_order, piece
-from quotaflow.pipelines.engine.relations import named_in, reads, time_read
-from quotaflow.pipelines.engine.schedule import TaskPlan
+from quotaflow.pipelines.compute.computation import CARRIED, Computation
+from quotaflow.pipelines.compute.folder import OUTPUT_SQL, in_order, piece
+from quotaflow.pipelines.compute.relations import named_in, reads, time_read
+from quotaflow.pipelines.compute.schedule import TaskPlan
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, within_any

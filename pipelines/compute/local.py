@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.computation import Computation, KeyPart
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import Part
+from quotaflow.pipelines.compute.computation import Computation, KeyPart
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.schedule import Part
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.compute.computation import Carry, Computation, SplitBy
+from quotaflow.pipelines.compute.maintainer import levels
+from quotaflow.pipelines.compute.schedule import ROWS_PER_TASK, TaskPlan, task_plans, waves
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.engine.computation import Carry, Computation, SplitBy
-from quotaflow.pipelines.engine.schedule import ROWS_PER_TASK, TaskPlan, task_plans, waves
-from quotaflow.pipelines.incremental.maintainer import levels
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged

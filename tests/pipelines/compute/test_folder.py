@@ -11,10 +11,10 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.engine.computation import Computation
-from quotaflow.pipelines.engine.folder import folder_task
-from quotaflow.pipelines.engine.relations import FolderRelations
-from quotaflow.pipelines.engine.schedule import Part, TaskPlan
+from quotaflow.pipelines.compute.computation import Computation
+from quotaflow.pipelines.compute.folder import folder_task
+from quotaflow.pipelines.compute.relations import FolderRelations
+from quotaflow.pipelines.compute.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange

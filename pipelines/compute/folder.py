@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.relations import FolderRelations, named_in
-from quotaflow.pipelines.engine.schedule import Part, TaskPlan
+from quotaflow.pipelines.compute.relations import FolderRelations, named_in
+from quotaflow.pipelines.compute.schedule import Part, TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of

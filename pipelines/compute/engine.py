@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from quotaflow.pipelines.engine.catalog import CatalogTasks
-from quotaflow.pipelines.engine.computation import WHOLE, Computation
-from quotaflow.pipelines.engine.folder import FolderTasks
-from quotaflow.pipelines.engine.schedule import (
+from quotaflow.pipelines.compute.catalog import CatalogTasks
+from quotaflow.pipelines.compute.computation import WHOLE, Computation
+from quotaflow.pipelines.compute.folder import FolderTasks
+from quotaflow.pipelines.compute.schedule import (
     ROWS_PER_TASK,
     TASKS_AT_ONCE,
     TaskPlan,
