@@ -114,7 +114,7 @@ def measure(demo: Path, times: int, rounds: int) -> list[dict[str, float]]:
         conf = config.Conf(warehouse=config.WarehouseSection(path=str(folder)))
         spark, warehouse = session.get(conf.spark), Warehouse(conf.warehouse)
         maintainers = {
-            job: ResultMaintainer(results(conf), conf)
+            job: ResultMaintainer(results(conf), conf.results)
             for job in MEASURED
             if (results := JOBS[job].results)
         }

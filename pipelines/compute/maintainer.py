@@ -32,7 +32,7 @@ from quotaflow.pipelines.compute.late_names import LateNames
 from quotaflow.pipelines.compute.lookup_changes import LookupChanges
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.compute.result_state import ResultState
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import ResultsSection
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer
@@ -51,12 +51,12 @@ class ResultMaintainer:
     """Keeps results that read the same facts up to date, from the stream of these facts."""
 
     results: tuple[Result, ...]
-    conf: Conf
+    conf: ResultsSection
     open_engine: "Callable[[SparkSession, Warehouse, int], Engine]" = spark_engine
 
     def arrivals(self, facts: "DataFrame") -> "DataFrame":
         """The buckets that new facts affect in each result: the input of `write`."""
-        return arrivals(self.results, facts, self.conf.results.max_lateness_s)
+        return arrivals(self.results, facts, self.conf.max_lateness_s)
 
     def write(self, arrived: "DataFrame", batch: Batch) -> None:
         """Recompute and replace the buckets that new facts affect.
@@ -133,8 +133,8 @@ class ResultMaintainer:
         `before` may add ranges for the results of a level, after the levels before it are written.
         `shares` say about how many of the facts a result reads; all, if it has none.
         """
-        lateness_s = None if with_late_facts else self.conf.results.max_lateness_s
-        engine = self.open_engine(spark, batch.warehouse, self.conf.results.task_memory_mb)
+        lateness_s = None if with_late_facts else self.conf.max_lateness_s
+        engine = self.open_engine(spark, batch.warehouse, self.conf.task_memory_mb)
         outcomes: dict[str, Outcome] = {}
         for level in levels(self.results):
             before(level)

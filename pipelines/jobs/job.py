@@ -67,7 +67,7 @@ class Job:
         """Bring results up to date without new facts: their lookup tables may have new rows."""
         if self.results is None:
             return
-        maintainer = ResultMaintainer(self.results(environment.conf), environment.conf)
+        maintainer = ResultMaintainer(self.results(environment.conf), environment.conf.results)
         checkpoint = environment.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
         query_id = checkpoints.query_id(checkpoint)

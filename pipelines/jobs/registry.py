@@ -84,7 +84,7 @@ def _maintain(
     environment: JobEnvironment,
     trigger: sinks.Trigger,
 ) -> "StreamingQuery":
-    maintainer = ResultMaintainer(results(environment.conf), environment.conf)
+    maintainer = ResultMaintainer(results(environment.conf), environment.conf.results)
     table = maintainer.results[0].facts
     needed, _ = counting(maintainer.results, table.column_names, None)
     spark, conf = environment.spark, environment.conf

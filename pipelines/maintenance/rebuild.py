@@ -111,7 +111,7 @@ class Rebuild:
             until = None
         if not request.drop_uncomputable:
             since = self._computable_since(result, since, until)
-        maintainer = ResultMaintainer((result,), self.conf)
+        maintainer = ResultMaintainer((result,), self.conf.results)
         return self._replace_ranges(
             name,
             result.slices(TimeRange(since, until), datetime.now(UTC), request.slice_s),

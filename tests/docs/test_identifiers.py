@@ -21,6 +21,7 @@ PARTS_OF_NAMES = {"explode_", "filter_", "with_", "_lag_share", "_time_share"}
 OF_KAFKA = {
     *("ClientMetricsManager.computeSubscriptionId", "configNames()", "KAFKA_OPTS"),
     *("producer.id.quota.window.num", "quota.window.num", "ssl.principal.mapping.rules"),
+    "max.incremental.fetch.session.cache.slots",
 }
 OF_OTHERS = {
     *("AWS_DEFAULT_REGION", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID"),

@@ -69,7 +69,7 @@ class Maintained:
 
     @property
     def maintainer(self) -> ResultMaintainer:
-        return ResultMaintainer(self.results, self.conf, self._engine)
+        return ResultMaintainer(self.results, self.conf.results, self._engine)
 
     def _engine(self, _: object, warehouse: Warehouse, __: int) -> Engine:
         folder = warehouse.conf.folder.resolve()

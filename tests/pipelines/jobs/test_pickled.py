@@ -21,7 +21,11 @@ WRITERS: dict[str, Any] = {
     "ingest_otlp": ingest.of_collector(CONF, "c1"),
     "client_metrics": PointIngest(CONF),
     "fetches": Fetches(CONF.fetch_sessions),
-} | {name: ResultMaintainer(job.results(CONF), CONF) for name, job in JOBS.items() if job.results}
+} | {
+    name: ResultMaintainer(job.results(CONF), CONF.results)
+    for name, job in JOBS.items()
+    if job.results
+}
 
 
 def test_every_job_is_looked_at() -> None:

@@ -54,7 +54,7 @@ class Place:
         batch = Batch(self.warehouse, "job", "q", self.batches)
         frame = self.spark.createDataFrame(rows)
         batch.append(frame, REQUESTS)
-        maintainer = ResultMaintainer((result_of("traffic"),), self.conf)
+        maintainer = ResultMaintainer((result_of("traffic"),), self.conf.results)
         maintainer.write(maintainer.arrivals(frame), batch)
         self.batches += 1
 
