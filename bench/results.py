@@ -30,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.folder import folder_task
 from quotaflow.pipelines.compute.maintainer import ResultMaintainer, levels
 from quotaflow.pipelines.compute.relations import FolderRelations
@@ -208,7 +209,7 @@ def measure_minute(folder: Path, end: datetime, lines: int, rounds: int) -> list
             last = TimeRange(end - MINUTE, end)
             files = relations.within(facts, [last])
             for level, group in enumerate(levels(results(conf) if results else ())):
-                due = [each.computation([last], conf.results.max_lateness_s) for each in group]
+                due = [Computation(each, (last,), conf.results.max_lateness_s) for each in group]
                 plans = task_plans(due, files, ROWS_PER_TASK)
                 before_s, start = cpu_s(), time.perf_counter()
                 tasks = [folder_task(plan, relations) for plan in plans]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from quotaflow.pipelines.compute import local
-from quotaflow.pipelines.compute.computation import KeyPart
+from quotaflow.pipelines.compute.computation import Computation, KeyPart
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
@@ -52,7 +52,7 @@ def compute(
             carried_rows or [], schema=result.table.arrow
         )
     return local.compute_in(
-        database().over(relations), result.computation(ranges, max_lateness_s), keys
+        database().over(relations), Computation(result, tuple(ranges), max_lateness_s, keys=keys)
     ).to_pylist()
 
 

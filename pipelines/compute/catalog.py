@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.compute.computation import CARRIED, Computation
-from quotaflow.pipelines.compute.folder import OUTPUT_SQL, in_order, piece
-from quotaflow.pipelines.compute.relations import named_in, reads, time_read
+from quotaflow.pipelines.compute.computation import CARRIED
+from quotaflow.pipelines.compute.folder import OUTPUT_SQL, in_order
+from quotaflow.pipelines.compute.relations import named_in, time_read
 from quotaflow.pipelines.compute.schedule import TaskPlan
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse.delta_files import DataFile
@@ -40,7 +40,7 @@ class CatalogTasks:
         self.spark = spark
         self.warehouse = warehouse
         self.memory_mb = memory_mb
-        self._whole: dict[tuple[str, ...], pa.Table] = {}
+        self._whole: dict[tuple[str, TimeRange | None], pa.Table] = {}
 
     def files(self, facts: str, ranges: Sequence[TimeRange]) -> Sequence[DataFile]:
         """The facts of the ranges by minute."""
@@ -56,15 +56,15 @@ class CatalogTasks:
 
     def run(self, plans: Sequence[TaskPlan]) -> pa.Table:
         """Compute tasks; rows as `task.OUTPUT`."""
-        facts = plans[0].parts[0].computation.facts
+        facts = plans[0].parts[0].result.facts.name
         named = set[str]().union(*(named_in(plan.parts) for plan in plans))
         columns = [name for name in TABLES[facts].column_names if name in named]
         schema = pa.schema([TABLES[facts].arrow.field(name) for name in columns])
         tasks = [
-            Task(self._lookups(plan, named), list(map(piece, in_order(plan.parts))))
+            Task(self._lookups(plan, named), [part.piece() for part in in_order(plan.parts)])
             for plan in plans
         ]
-        if all(part.computation.reads_all_facts for plan in plans for part in plan.parts):
+        if all(part.result.reads_all_facts for plan in plans for part in plan.parts):
             numbers = self.spark.range(0, len(tasks), 1, len(tasks))
             return numbers.mapInArrow(
                 task.over_relations(tasks, self.memory_mb), OUTPUT_SQL
@@ -95,21 +95,19 @@ class CatalogTasks:
     def _lookups(self, plan: TaskPlan, named: set[str]) -> dict[str, Relation]:
         relations: dict[str, Relation] = {}
         for part in plan.parts:
-            for relation, table, start, end in reads(part):
-                if relation != part.computation.facts or part.computation.reads_all_facts:
+            for relation, table, time in part.reads():
+                if relation != part.result.facts.name or part.result.reads_all_facts:
                     columns = named if relation != CARRIED else set(TABLES[table].column_names)
-                    relations[relation] = self._rows(table, start, end, columns)
+                    relations[relation] = self._rows(table, time, columns)
         return relations
 
-    def _rows(
-        self, name: str, start: datetime | None, end: datetime | None, named: set[str]
-    ) -> pa.Table:
-        key = (name, str(start), str(end))
+    def _rows(self, name: str, time: TimeRange | None, named: set[str]) -> pa.Table:
+        key = (name, time)
         if key not in self._whole:
             table = TABLES[name]
             rows = self.warehouse.read(self.spark, name)
-            if start is not None:
-                rows = rows.where(within_any([TimeRange(start, end)], table.time))
+            if time is not None:
+                rows = rows.where(within_any([time], table.time))
             columns = [column for column in table.column_names if column in named]
             schema = pa.schema([table.arrow.field(column) for column in columns])
             self._whole[key] = rows.select(*columns).toArrow().cast(schema)
@@ -120,13 +118,13 @@ def _of_any(plans: Sequence[TaskPlan]) -> str:
     """SQL of Spark for the facts that some part reads: few rules look far back, at few facts."""
     return any_of(
         dict.fromkeys(
-            f"{time_read([part]).condition('event_time')} AND ({_in_spark(part.computation)})"
+            f"{part.facts_read().condition('event_time')} AND ({_in_spark(part.result.relevant)})"
             for plan in plans
             for part in plan.parts
         )
     )
 
 
-def _in_spark(computation: Computation) -> str:
+def _in_spark(relevant: str) -> str:
     """The facts that a rule reads; all of them if Spark reads a text in the condition otherwise."""
-    return "true" if "\\" in computation.relevant else computation.relevant
+    return "true" if "\\" in relevant else relevant

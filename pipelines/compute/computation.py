@@ -1,59 +1,17 @@
-"""One result to compute: its rule, what it reads, and for which times."""
+"""One result to compute, or a part of it: for which times, for which keys, and what it reads."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from quotaflow.pipelines.compute.result import Result, SplitBy
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_duckdb
 from quotaflow.udfs.engine.database import Selection
 from quotaflow.udfs.engine.rule import Rule
+from quotaflow.udfs.engine.task import Piece
 
 CARRIED = "carried_rows"
 """The relation with the last row of each key before the time that is computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """What a sequential rule continues from: the last row of each `key` within `reach` of a time.
-
-    That time is `warm_up` before the rows that are computed; the rule has it as `$since`.
-    `scope` is true for the rows of this result in its table.
-    """
-
-    key: tuple[str, ...]
-    reach: timedelta
-    warm_up: timedelta
-    scope: str
-
-    def since(self, start: datetime) -> datetime:
-        """The time from which the rule computes, for rows that are needed from `start` on."""
-        return start - self.warm_up
-
-    def before(self, start: datetime) -> TimeRange:
-        """The time whose rows the rule continues from."""
-        return TimeRange(self.since(start) - self.reach, self.since(start))
-
-
-@dataclass(frozen=True, slots=True)
-class SplitBy:
-    """By which key a result may be split beside time: SQL over columns of its facts.
-
-    A row reads facts of its own `key` only, facts whose `or_by` have the values of its key, and
-    facts that are `shared` (SQL): each part reads these. Without a key there is no such split.
-    """
-
-    key: tuple[str, ...] = ()
-    or_by: tuple[str, ...] = ()
-    shared: str = "false"
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether parts read facts of other keys too. Then the result has the key's columns."""
-        return bool(self.or_by) or self.shared != "false"
-
-
-WHOLE = SplitBy()
-"""No key: a row may read any fact of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,69 +39,88 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """One rule over time ranges of its facts; its rows are those of `table`.
+    """A result over time ranges of its facts, and with `keys` only its rows of these.
 
-    `lookback` is how far before a row its rule reads facts, and `bucket` the period at whose starts
-    the time can be split. `lookups` are tables by name: whether only rows within the ranges are
-    read. `relevant` is SQL for the facts that the rule reads. With `max_lateness` later facts are
-    left out. With `carry` the rule is sequential. With `reads_all_facts` the relation has all facts
-    ever, which the rule looks up. `share` is about how many of the facts are relevant, from 0 to 1.
+    Facts that are later than `max_lateness_s` are left out; none are without it. `share` is about
+    how many of the facts the rule reads, from 0 to 1.
     """
 
-    rule: Rule
-    table: str
-    facts: str
+    result: Result
     ranges: tuple[TimeRange, ...]
-    lookback: timedelta
-    bucket: timedelta
-    lookups: Mapping[str, bool]
-    relevant: str = "true"
-    max_lateness: timedelta | None = None
-    carry: Carry | None = None
-    reads_all_facts: bool = False
-    split: SplitBy = WHOLE
+    max_lateness_s: int | None = None
     share: float = 1.0
+    keys: KeyPart | None = None
 
-    def rule_over(self, ranges: tuple[TimeRange, ...]) -> Rule:
-        """The rule for these ranges, which a sequential one computes from `$since` on."""
-        if self.carry is None:
-            return self.rule
-        since = self.carry.since(ranges[0].start).astimezone(UTC).replace(tzinfo=None)
-        return replace(self.rule, parameters={**self.rule.parameters, "since": since})
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return self.result.rule.name
 
-    def where(self, ranges: tuple[TimeRange, ...], keys: KeyPart | None = None) -> str:
-        """SQL for the rows of the result in these ranges, and of these keys."""
-        within = any_of(time_range.condition(self.rule.time, in_duckdb) for time_range in ranges)
-        if keys is None or not self.split.overlaps:
-            return within
-        return f"({within}) AND {keys.rows(self.split)}"
+    def piece(self) -> Piece:
+        """What a task computes. The rule reads the same rows beside any others."""
+        return Piece(self._rule(), self.selections(), self._where())
 
-    def selections(
-        self, ranges: tuple[TimeRange, ...], keys: KeyPart | None = None
-    ) -> dict[str, Selection]:
-        """What the rule reads of each relation for these ranges, and for these keys."""
-        of_keys = keys.facts(self.split) if keys else "true"
-        read = tuple(TimeRange(r.start - self.lookback, r.end) for r in ranges)
-        within = any_of(r.condition("event_time", in_duckdb) for r in read)
+    def facts_read(self) -> TimeRange:
+        """The time of the facts that the rule reads."""
+        return TimeRange(self.ranges[0].start - self.result.lookback, self.ranges[-1].end)
+
+    def reads(self) -> Iterator[tuple[str, str, TimeRange | None]]:
+        """Each relation with its table, and the time of which rows are read; None: all rows."""
+        result, facts = self.result, self.facts_read()
+        for lookup in result.lookups:
+            name = lookup.table.name
+            yield name, name, facts if lookup.within_ranges else None
+        if not result.reads_all_facts:
+            yield result.facts.name, result.facts.name, facts
+        if result.carry_s:
+            yield CARRIED, result.table.name, self._carried()
+
+    def selections(self) -> dict[str, Selection]:
+        """What the rule reads of each relation."""
+        result, split = self.result, self.result.split
+        read = (TimeRange(each.start - result.lookback, each.end) for each in self.ranges)
+        within = any_of(each.condition("event_time", in_duckdb) for each in read)
         selected = {
-            name: Selection(within if is_within else "true")
-            for name, is_within in self.lookups.items()
+            lookup.table.name: Selection(within if lookup.within_ranges else "true")
+            for lookup in result.lookups
         }
-        if not self.reads_all_facts:
-            conditions = [f"({within})", f"({self.relevant})", self._in_time(), of_keys]
-            selected[self.facts] = Selection(" AND ".join(conditions))
-        if self.carry is not None:
-            before = self.carry.before(ranges[0].start)
-            condition = f"({self.carry.scope}) AND {before.condition('event_time', in_duckdb)}"
-            if keys:
-                condition = f"{condition} AND {keys.rows(self.split)}"
-            selected[CARRIED] = Selection(condition, last_of=self.carry.key)
+        if not result.reads_all_facts:
+            keys = self.keys.facts(split) if self.keys else "true"
+            conditions = [f"({within})", f"({result.relevant})", self._in_time(), keys]
+            selected[result.facts.name] = Selection(" AND ".join(conditions))
+        if result.carry_s:
+            condition = f"({result.scope}) AND {self._carried().condition('event_time', in_duckdb)}"
+            if self.keys:
+                condition = f"{condition} AND {self.keys.rows(split)}"
+            selected[CARRIED] = Selection(condition, last_of=result.carry_key)
         return selected
 
+    def _rule(self) -> Rule:
+        """The rule; a sequential one computes from `$since` on."""
+        rule = self.result.rule
+        if not self.result.carry_s:
+            return rule
+        since = self._since().astimezone(UTC).replace(tzinfo=None)
+        return replace(rule, parameters={**rule.parameters, "since": since})
+
+    def _where(self) -> str:
+        """SQL for the rows that are needed of those that the rule computes."""
+        time, split = self.result.rule.time, self.result.split
+        within = any_of(each.condition(time, in_duckdb) for each in self.ranges)
+        if self.keys is None or not split.overlaps:
+            return within
+        return f"({within}) AND {self.keys.rows(split)}"
+
+    def _since(self) -> datetime:
+        return self.ranges[0].start - timedelta(seconds=self.result.warm_up_s)
+
+    def _carried(self) -> TimeRange:
+        """The time whose rows a sequential rule continues from."""
+        return TimeRange(self._since() - timedelta(seconds=self.result.carry_s), self._since())
+
     def _in_time(self) -> str:
-        if self.max_lateness is None:
+        if self.max_lateness_s is None or "record_time" not in self.result.facts.column_names:
             return "true"
-        microseconds = self.max_lateness // timedelta(microseconds=1)
         # A fact whose record has no time is in time, as arrivals count it.
         took_us = "epoch_us(record_time) - epoch_us(event_time)"
-        return f"coalesce({took_us} <= {microseconds}, true)"
+        return f"coalesce({took_us} <= {self.max_lateness_s * 1_000_000}, true)"

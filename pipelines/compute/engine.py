@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from quotaflow.pipelines.compute.catalog import CatalogTasks
-from quotaflow.pipelines.compute.computation import WHOLE, Computation
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.folder import FolderTasks
+from quotaflow.pipelines.compute.result import WHOLE, Result
 from quotaflow.pipelines.compute.schedule import (
     ROWS_PER_TASK,
     TASKS_AT_ONCE,
@@ -55,9 +56,9 @@ class Tasks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Rows of one computation for some of its ranges, or the error that replaces them."""
+    """Rows of one result for some ranges, or the error that replaces them."""
 
-    computation: Computation
+    result: Result
     ranges: tuple[TimeRange, ...]
     rows: pa.Table
     error: RuleError | None = None
@@ -84,22 +85,23 @@ class Engine:
         tasks = self.open_tasks()
         if not self.reads_by_key:
             computations = [
-                each if each.carry else replace(each, split=WHOLE) for each in computations
+                each if each.result.carry_s else _unsplit(each) for each in computations
             ]
         ranges = merged(time_range for each in computations for time_range in each.ranges)
-        files = tasks.files(computations[0].facts, ranges)
+        files = tasks.files(computations[0].result.facts.name, ranges)
         failed = set[str]()
         for wave in waves(task_plans(computations, files, self.rows_per_task), self.tasks_at_once):
             for computed in self._computed(wave, tasks):
-                if computed.computation.rule.name not in failed:
+                name = computed.result.rule.name
+                if name not in failed:
                     yield computed
                 if computed.error:
-                    failed.add(computed.computation.rule.name)
+                    failed.add(name)
 
     def _computed(self, wave: list[TaskPlan], tasks: Tasks) -> list[Computed]:
         for tries_left in reversed(range(_TRIES)):
             try:
-                return _by_computation(wave, tasks.run(wave))
+                return _by_result(wave, tasks.run(wave))
             except MissingFilesError:
                 if not tries_left:
                     raise
@@ -120,7 +122,11 @@ def spark_engine(spark: "SparkSession", warehouse: Warehouse, memory_mb: int) ->
     return Engine(lambda: FolderTasks(spark, warehouse.place, memory_mb), tasks_at_once=at_once)
 
 
-def _by_computation(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed]:
+def _unsplit(computation: Computation) -> Computation:
+    return replace(computation, result=replace(computation.result, split=WHOLE))
+
+
+def _by_result(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed]:
     streams: dict[str, list[pa.Table]] = {}
     errors: dict[str, RuleError] = {}
     for row in output.to_pylist():
@@ -128,19 +134,19 @@ def _by_computation(wave: Sequence[TaskPlan], output: pa.Table) -> list[Computed
             streams.setdefault(row["rule"], []).append(pa.ipc.open_stream(row["rows"]).read_all())
         else:
             errors.setdefault(row["rule"], _error(row))
-    parts: dict[str, tuple[Computation, list[TimeRange]]] = {}
+    parts: dict[str, tuple[Result, list[TimeRange]]] = {}
     for plan in wave:
         for part in plan.parts:
-            _, ranges = parts.setdefault(part.computation.rule.name, (part.computation, []))
+            _, ranges = parts.setdefault(part.name, (part.result, []))
             ranges.extend(part.ranges)
     return [
         Computed(
-            computation,
+            result,
             tuple(merged(ranges)),
-            pa.concat_tables([computation.rule.schema.empty_table(), *streams.get(name, [])]),
+            pa.concat_tables([result.rule.schema.empty_table(), *streams.get(name, [])]),
             errors.get(name),
         )
-        for name, (computation, ranges) in parts.items()
+        for name, (result, ranges) in parts.items()
     ]
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.relations import FolderRelations, named_in
-from quotaflow.pipelines.compute.schedule import Part, TaskPlan
+from quotaflow.pipelines.compute.schedule import TaskPlan
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of
@@ -47,7 +48,7 @@ class FolderTasks:
 def folder_task(plan: TaskPlan, relations: FolderRelations) -> Task:
     """A task: its pieces, and the files that they read."""
     pieces = [
-        _with_files(piece(part), relations.for_parts([part])) for part in in_order(plan.parts)
+        _with_files(part.piece(), relations.for_parts([part])) for part in in_order(plan.parts)
     ]
     return Task(relations.for_parts(plan.parts), pieces, _kept(plan))
 
@@ -67,9 +68,9 @@ def _kept(plan: TaskPlan) -> list[Kept]:
     is_small = plan.facts <= _KEPT_FACTS and all(part.keys is None for part in plan.parts)
     where: dict[str, set[str]] = {}
     for part in plan.parts:
-        computation = part.computation
-        names = {*computation.lookups, *([computation.facts] if is_small else [])}
-        for name, selection in computation.selections(part.ranges, part.keys).items():
+        names = {lookup.table.name for lookup in part.result.lookups}
+        names |= {part.result.facts.name} if is_small else set()
+        for name, selection in part.selections().items():
             if name in names:
                 where.setdefault(name, set()).add(selection.where)
     return [
@@ -82,21 +83,10 @@ def _kept(plan: TaskPlan) -> list[Kept]:
     ]
 
 
-def in_order(parts: Iterable[Part]) -> list[Part]:
+def in_order(parts: Iterable[Computation]) -> list[Computation]:
     """Parts that read the same facts one after the other: they share the views of these facts."""
 
-    def facts_read(part: Part) -> str:
-        selections = part.computation.selections(part.ranges, part.keys)
-        return selections.get(part.computation.facts, Selection()).where
+    def facts_read(part: Computation) -> str:
+        return part.selections().get(part.result.facts.name, Selection()).where
 
     return sorted(parts, key=facts_read)
-
-
-def piece(part: Part) -> Piece:
-    """What a task computes of a part. Its rule reads the same rows beside any others."""
-    computation, ranges = part.computation, part.ranges
-    return Piece(
-        computation.rule_over(ranges),
-        computation.selections(ranges, part.keys),
-        computation.where(ranges, part.keys),
-    )

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from quotaflow.pipelines.compute.computation import Computation, KeyPart
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.relations import FolderRelations
-from quotaflow.pipelines.compute.schedule import Part
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.udfs.engine.database import Database, opened
 from quotaflow.udfs.engine.rule import Relation
@@ -15,8 +14,7 @@ from quotaflow.udfs.engine.rule import Relation
 
 def compute(computation: Computation, folder: Path) -> pa.Table:
     """The rows of a computation over the tables of a folder."""
-    part = Part(computation, computation.ranges)
-    return compute_over(computation, FolderRelations(Place.local(folder)).for_parts([part]))
+    return compute_over(computation, FolderRelations(Place.local(folder)).for_parts([computation]))
 
 
 def compute_over(computation: Computation, relations: Mapping[str, Relation]) -> pa.Table:
@@ -25,14 +23,8 @@ def compute_over(computation: Computation, relations: Mapping[str, Relation]) ->
         return compute_in(database, computation)
 
 
-def compute_in(
-    database: Database, computation: Computation, keys: KeyPart | None = None
-) -> pa.Table:
-    """The rows of a computation, or those of some of its keys, over relations of a database."""
-    ranges = computation.ranges
-    rows = database.compute(
-        computation.rule_over(ranges),
-        computation.selections(ranges, keys),
-        computation.where(ranges, keys),
-    )
-    return pa.Table.from_batches(rows, computation.rule.schema)
+def compute_in(database: Database, computation: Computation) -> pa.Table:
+    """The rows of a computation over relations of a database."""
+    piece = computation.piece()
+    rows = database.compute(piece.rule, piece.selections, piece.where)
+    return pa.Table.from_batches(rows, piece.rule.schema)

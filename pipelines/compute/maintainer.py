@@ -27,6 +27,7 @@ from quotaflow.pipelines.compute.affected import (
     arrivals,
     by_result,
 )
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.engine import Engine, RuleError, spark_engine
 from quotaflow.pipelines.compute.late_names import LateNames
 from quotaflow.pipelines.compute.lookup_changes import LookupChanges
@@ -138,17 +139,17 @@ class ResultMaintainer:
         outcomes: dict[str, Outcome] = {}
         for level in levels(self.results):
             before(level)
-            due = {r.table.name: r for r in level if needed[r.table.name]}
             computations = [
-                result.computation(needed[name], lateness_s, shares.get(name, 1.0))
-                for name, result in due.items()
+                Computation(result, tuple(ranges), lateness_s, shares.get(result.table.name, 1.0))
+                for result in level
+                if (ranges := needed[result.table.name])
             ]
             for computed in engine.run(computations) if computations else ():
-                outcome = outcomes.setdefault(computed.computation.table, Outcome())
+                result = computed.result
+                outcome = outcomes.setdefault(result.table.name, Outcome())
                 if computed.error:
                     outcome.error = computed.error
                     continue
-                result = due[computed.computation.table]
                 replaced = Replaced(result.stored(computed.ranges), result.scope)
                 row_writer.replace(
                     lambda: spark, batch.warehouse, result.table, computed.rows, replaced

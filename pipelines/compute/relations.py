@@ -1,12 +1,10 @@
 """The relations that tasks read: the files of tables in a folder or an object store."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from quotaflow.pipelines.compute import texts
-from quotaflow.pipelines.compute.computation import CARRIED
-from quotaflow.pipelines.compute.schedule import Part
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
@@ -37,15 +35,14 @@ class FolderRelations:
             if any(file.may_have(each.start, each.end) for each in ranges)
         ]
 
-    def for_parts(self, parts: Iterable[Part]) -> Mapping[str, Files]:
+    def for_parts(self, parts: Iterable[Computation]) -> Mapping[str, Files]:
         """The relations that one task reads for these parts."""
         paths: dict[str, tuple[str, set[str]]] = {}
         for part in parts:
-            for relation, table, start, end in reads(part):
+            for relation, table, time in part.reads():
                 _, matching = paths.setdefault(relation, (table, set()))
-                matching.update(
-                    file.path for file in self.files(table) if file.may_have(start, end)
-                )
+                read = self.files(table) if time is None else self.within(table, [time])
+                matching.update(file.path for file in read)
         return {
             relation: self.place.files(TABLES[table], sorted(matching))
             for relation, (table, matching) in paths.items()
@@ -62,38 +59,22 @@ class FolderRelations:
         return delta_files.of_version(live, self.place.path(name), TABLES[name].time)
 
 
-_Read = tuple[str, str, datetime | None, datetime | None]
-
-
-def reads(part: Part) -> Iterable[_Read]:
-    """Each relation of a part with its table, and the time of which rows are read."""
-    computation = part.computation
-    first, end = part.ranges[0].start, part.ranges[-1].end
-    start = first - computation.lookback
-    for name, is_within in computation.lookups.items():
-        yield (name, name, start, end) if is_within else (name, name, None, None)
-    if not computation.reads_all_facts:
-        yield computation.facts, computation.facts, start, end
-    if computation.carry is not None:
-        before = computation.carry.before(first)
-        yield CARRIED, computation.table, before.start, before.end
-
-
-def named_in(parts: Iterable[Part]) -> set[str]:
+def named_in(parts: Iterable[Computation]) -> set[str]:
     """All names in the texts and conditions of the parts, columns among them."""
     named = {"event_time", "record_time", "event_date"}
     for part in parts:
-        named |= texts.words(part.computation.relevant)
-        split = part.computation.split
+        named |= texts.words(part.result.relevant)
+        split = part.result.split
         named |= set[str]().union(*map(texts.words, (*split.key, *split.or_by, split.shared)))
-        for sql in texts.texts_of(part.computation.rule):
+        for sql in texts.texts_of(part.result.rule):
             named |= texts.words(sql)
     return named
 
 
-def time_read(parts: Sequence[Part]) -> TimeRange:
+def time_read(parts: Iterable[Computation]) -> TimeRange:
     """The time of the facts that parts read."""
-    starts = [part.ranges[0].start - part.computation.lookback for part in parts]
-    ends = [part.ranges[-1].end for part in parts]
-    is_open = any(end is None for end in ends)
-    return TimeRange(min(starts), None if is_open else max(end for end in ends if end))
+    read = [part.facts_read() for part in parts]
+    ends = [each.end for each in read if each.end]
+    return TimeRange(
+        min(each.start for each in read), max(ends) if len(ends) == len(read) else None
+    )

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.compute.computation import WHOLE, Carry, Computation, SplitBy
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged, sliced
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Rule
@@ -37,6 +36,28 @@ class Unnamed:
     table: Table
     where: str = "topic IS NULL AND topic_id IS NOT NULL"
     topic_ids: str = "[topic_id]"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitBy:
+    """By which key a result may be split beside time: SQL over columns of its facts.
+
+    A row reads facts of its own `key` only, facts whose `or_by` have the values of its key, and
+    facts that are `shared` (SQL): each part reads these. Without a key there is no such split.
+    """
+
+    key: tuple[str, ...] = ()
+    or_by: tuple[str, ...] = ()
+    shared: str = "false"
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether parts read facts of other keys too. Then the result has the key's columns."""
+        return bool(self.or_by) or self.shared != "false"
+
+
+WHOLE = SplitBy()
+"""No key: a row may read any fact of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,40 +96,15 @@ class Result:
     unnamed: tuple[Unnamed, ...] = ()
     rolls_up: bool = False
 
-    def computation(
-        self,
-        ranges: Iterable[TimeRange],
-        max_lateness_s: int | None = None,
-        share: float = 1.0,
-    ) -> Computation:
-        """The rule over these time ranges; with `max_lateness_s` without later facts.
+    @property
+    def lookback(self) -> timedelta:
+        """How far before a row the facts are that it needs, with those of its warm-up."""
+        return timedelta(seconds=self.warm_up_s + self.lookback_s)
 
-        `share` is about how many of the facts it reads, from 0 to 1.
-        """
-        is_recorded = "record_time" in self.facts.column_names
-        carry = Carry(
-            self.carry_key,
-            timedelta(seconds=self.carry_s),
-            timedelta(seconds=self.warm_up_s),
-            self.scope,
-        )
-        return Computation(
-            rule=self.rule,
-            table=self.table.name,
-            facts=self.facts.name,
-            ranges=tuple(ranges),
-            lookback=timedelta(seconds=self.warm_up_s + self.lookback_s),
-            bucket=timedelta(seconds=self.bucket_s),
-            lookups={lookup.table.name: lookup.within_ranges for lookup in self.lookups},
-            relevant=self.relevant,
-            max_lateness=timedelta(seconds=max_lateness_s)
-            if is_recorded and max_lateness_s is not None
-            else None,
-            carry=carry if self.carry_s else None,
-            reads_all_facts=self.facts in {lookup.table for lookup in self.lookups},
-            split=self.split,
-            share=share,
-        )
+    @property
+    def reads_all_facts(self) -> bool:
+        """Whether the rule looks up all facts ever."""
+        return self.facts in {lookup.table for lookup in self.lookups}
 
     def time_ranges(
         self, buckets: Iterable[datetime], since: datetime | None = None
@@ -129,9 +125,7 @@ class Result:
         A row can be computed if all facts of its lookback and warm-up are there. A sequential rule
         continues from its own rows.
         """
-        first = self.bucket(
-            kept_since + timedelta(seconds=self.warm_up_s + self.lookback_s), up=True
-        )
+        first = self.bucket(kept_since + self.lookback, up=True)
         if self.rolls_up:
             first = self._next_hour(first)
         return [

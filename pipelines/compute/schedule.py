@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from quotaflow.pipelines.compute.computation import Computation, KeyPart, SplitBy
+from quotaflow.pipelines.compute.computation import Computation, KeyPart
+from quotaflow.pipelines.compute.result import SplitBy
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
 
@@ -21,19 +22,10 @@ _MOST_PARTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of one computation: some time of its ranges, and some of its keys."""
-
-    computation: Computation
-    ranges: tuple[TimeRange, ...]
-    keys: KeyPart | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """Parts that one task computes, and about how many facts it reads."""
+    """Parts of computations that one task computes, and about how many facts it reads."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Computation, ...]
     facts: int
 
 
@@ -48,29 +40,35 @@ def task_plans(
     ranges = merged(time_range for each in computations for time_range in each.ranges)
     spread = _Spread.over(_rows_by_period(files, ranges))
     if spread.total <= rows_per_task:
-        return [TaskPlan(tuple(Part(each, each.ranges) for each in computations), spread.total)]
+        return [TaskPlan(tuple(computations), spread.total)]
     cuts = spread.cuts(-(-spread.total // rows_per_task))
     plans = list[TaskPlan]()
     for low, high in pairwise([None, *cuts, None]):
-        parts = [Part(each, _within(each, low, high)) for each in computations if not each.carry]
-        plans += _split([part for part in parts if part.ranges], spread, rows_per_task)
+        parts = [
+            replace(each, ranges=within)
+            for each in computations
+            if not each.result.carry_s and (within := _within(each, low, high))
+        ]
+        plans += _split(parts, spread, rows_per_task)
     for each in computations:
-        if each.carry:
-            plans += _split([Part(each, each.ranges)], spread, rows_per_task)
+        if each.result.carry_s:
+            plans += _split([each], spread, rows_per_task)
     return plans
 
 
-def _split(parts: Sequence[Part], spread: "_Spread", rows_per_task: int) -> Iterator[TaskPlan]:
+def _split(
+    parts: Sequence[Computation], spread: "_Spread", rows_per_task: int
+) -> Iterator[TaskPlan]:
     """The tasks of parts of one time: those with many facts by key, the others in one task."""
-    counted = [(part, round(part.computation.share * spread.rows(part.ranges))) for part in parts]
+    counted = [(part, round(part.share * spread.rows(part.ranges))) for part in parts]
     most_facts = _KEYED * rows_per_task
     few = [each for each in counted if each[1] <= most_facts]
     if few:
         yield TaskPlan(tuple(part for part, _ in few), max(facts for _, facts in few))
-    by_key: dict[SplitBy, list[tuple[Part, int]]] = {}
+    by_key: dict[SplitBy, list[tuple[Computation, int]]] = {}
     for part, facts in counted:
         if facts > most_facts:
-            by_key.setdefault(part.computation.split, []).append((part, facts))
+            by_key.setdefault(part.result.split, []).append((part, facts))
     for split, many in by_key.items():
         most = max(facts for _, facts in many)
         count = min(-(-most // most_facts), _MOST_PARTS) if split.key else 1
@@ -84,7 +82,7 @@ def waves(plans: Sequence[TaskPlan], tasks_at_once: int) -> Iterator[list[TaskPl
     wave, last = list[TaskPlan](), None
     for plan in plans:
         first = plan.parts[0]
-        same = (first.computation.rule.name, first.ranges) if first.keys else None
+        same = (first.name, first.ranges) if first.keys else None
         if len(wave) >= tasks_at_once and (same is None or same != last):
             yield wave
             wave = []
@@ -98,14 +96,10 @@ def _within(
     computation: Computation, low: datetime | None, high: datetime | None
 ) -> tuple[TimeRange, ...]:
     """The ranges between two cuts, each moved back to the start of the computation's bucket."""
-    start = _floored(low, computation.bucket) if low else datetime.min.replace(tzinfo=UTC)
-    time = TimeRange(start, _floored(high, computation.bucket) if high else None)
+    bucket = computation.result.bucket
+    start = bucket(low) if low else datetime.min.replace(tzinfo=UTC)
+    time = TimeRange(start, bucket(high) if high else None)
     return tuple(kept for each in computation.ranges if (kept := each.overlap(time)))
-
-
-def _floored(time: datetime, period: timedelta) -> datetime:
-    epoch = datetime.fromtimestamp(0, UTC)
-    return time - (time - epoch) % period
 
 
 def _rows_by_period(

@@ -4,8 +4,7 @@ import re
 from dataclasses import replace
 
 from quotaflow.pipelines.compute import texts
-from quotaflow.pipelines.compute.computation import SplitBy
-from quotaflow.pipelines.compute.result import LookupTable, Result, Unnamed
+from quotaflow.pipelines.compute.result import LookupTable, Result, SplitBy, Unnamed
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results.inputs import PARAMETERS, RELATIONS, WALKS
 from quotaflow.schemas.result_head import ResultHead, Time

@@ -6,6 +6,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from quotaflow.pipelines.compute import local
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.snapshots.changes import identity, same
@@ -58,7 +59,7 @@ def with_setter(changed: pa.Table, requests: pa.Table) -> pa.Table:
     """
     # These requests are few, so the rule runs in this process, whether its job has run or not.
     alterations = local.compute_over(
-        result_of("config_alterations").computation([EVER]), {REQUESTS.name: requests}
+        Computation(result_of("config_alterations"), (EVER,)), {REQUESTS.name: requests}
     )
     columns = CLIENT_QUOTAS.arrow
     with opened({"changed": changed, "config_alterations": alterations}) as database:

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.folder import folder_task
 from quotaflow.pipelines.compute.relations import FolderRelations
-from quotaflow.pipelines.compute.schedule import Part, TaskPlan
+from quotaflow.pipelines.compute.result import Result
+from quotaflow.pipelines.compute.schedule import TaskPlan
 from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.table import LONG, TIMESTAMP
+from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 from quotaflow.udfs.engine.task import over_relations
@@ -54,23 +56,16 @@ def relations() -> FolderRelations:
     return FolderRelations(place)
 
 
-def part(name: str, minute: int, lookback_s: int, relevant: str) -> Part:
+def part(name: str, minute: int, lookback_s: int, relevant: str) -> Computation:
     """A rule over the minutes from one on that says how many facts it read, and the first."""
     start = NOON + timedelta(minutes=minute)
-    computation = Computation(
-        rule=Rule(name, PROBE, PROBED),
-        table=name,
-        facts=REQUESTS.name,
-        ranges=(TimeRange(start, start + timedelta(minutes=2)),),
-        lookback=timedelta(seconds=lookback_s),
-        bucket=timedelta(minutes=1),
-        lookups={},
-        relevant=relevant,
+    result = Result(
+        TABLES["traffic"], REQUESTS, 60, lookback_s, Rule(name, PROBE, PROBED), relevant
     )
-    return Part(computation, computation.ranges)
+    return Computation(result, (TimeRange(start, start + timedelta(minutes=2)),))
 
 
-def read_by(name: str, parts: list[Part], facts: int) -> tuple[list[dict], set[str]]:
+def read_by(name: str, parts: list[Computation], facts: int) -> tuple[list[dict], set[str]]:
     """What a rule of a task read: its row, and its files."""
     task = folder_task(TaskPlan(tuple(parts), facts), relations())
     output = pa.Table.from_batches(over_relations([task])(iter([pa.record_batch({"id": [0]})])))

@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.pipelines.compute.computation import Carry, Computation, SplitBy
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.maintainer import levels
+from quotaflow.pipelines.compute.result import WHOLE, Result, SplitBy
 from quotaflow.pipelines.compute.schedule import ROWS_PER_TASK, TaskPlan, task_plans, waves
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, merged
+from quotaflow.schemas.table import TIMESTAMP
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.engine.rule import Rule
 
 from ...delta_tables import NOON
@@ -30,19 +34,17 @@ def at(minutes: float) -> datetime:
 def computation(
     name: str, ranges: list[tuple[float, float | None]], bucket_s: int = 60, carry: bool = False
 ) -> Computation:
-    return Computation(
-        rule=Rule(name, "SELECT 1", pa.schema([("event_time", pa.timestamp("us", tz="UTC"))])),
-        table=name,
-        facts="requests",
-        ranges=tuple(
-            TimeRange(at(start), None if end is None else at(end)) for start, end in ranges
-        ),
-        lookback=MINUTE,
-        bucket=timedelta(seconds=bucket_s),
-        lookups={},
-        carry=Carry(("key",), MINUTE, MINUTE, "true") if carry else None,
-        split=SplitBy(("key",)) if carry else SplitBy(),
+    result = Result(
+        table=TABLES["traffic"],
+        facts=REQUESTS,
+        bucket_s=bucket_s,
+        lookback_s=60,
+        rule=Rule(name, "SELECT 1", pa.schema([("event_time", TIMESTAMP)])),
+        carry_s=60 if carry else 0,
+        split=SplitBy(("key",)) if carry else WHOLE,
     )
+    times = (TimeRange(at(start), None if end is None else at(end)) for start, end in ranges)
+    return Computation(result, tuple(times))
 
 
 def file(start: float, end: float, rows: int | None) -> DataFile:
@@ -54,7 +56,7 @@ def covered(split: list[TaskPlan], name: str) -> list[TimeRange]:
         time_range
         for plan in split
         for part in plan.parts
-        if part.computation.rule.name == name
+        if part.name == name
         for time_range in part.ranges
     )
 
@@ -62,7 +64,7 @@ def covered(split: list[TaskPlan], name: str) -> list[TimeRange]:
 def test_few_facts_are_one_task() -> None:
     both = [computation("a", [(0, 5)]), computation("b", [(2, None)], carry=True)]
     (plan,) = task_plans(both, [file(0, 5, 999)], rows_per_task=1_000)
-    assert [part.computation.rule.name for part in plan.parts] == ["a", "b"]
+    assert [part.name for part in plan.parts] == ["a", "b"]
     assert plan.facts == 999
 
 
@@ -92,7 +94,7 @@ def test_a_sequential_rule_is_split_by_its_keys() -> None:
 def test_a_bucket_with_many_facts_is_split_by_keys() -> None:
     """Results of one key share tasks; a rule that reads few facts has one."""
     by_key = [
-        replace(computation(name, [(0, 1)]), split=SplitBy(key), share=share)
+        replace(each, result=replace(each.result, split=SplitBy(key)), share=share)
         for name, key, share in (
             ("a", ("k",), 1.0),
             ("b", ("k",), 0.5),
@@ -100,9 +102,10 @@ def test_a_bucket_with_many_facts_is_split_by_keys() -> None:
             ("few", ("l",), 0.01),
             ("whole", (), 1.0),
         )
+        for each in [computation(name, [(0, 1)])]
     ]
     split = task_plans(by_key, [file(0, 1, 400)], 50)
-    named = [("".join(part.computation.rule.name for part in plan.parts)) for plan in split]
+    named = [("".join(part.name for part in plan.parts)) for plan in split]
     assert named == ["few", *["ab"] * 4, *["c"] * 4, "whole"]
     assert [plan.facts for plan in split] == [4, *[100] * 8, 400]
 
@@ -117,7 +120,7 @@ def test_parts_of_the_keys_stay_in_one_wave() -> None:
 
 
 MOST_FACTS = 2_000_000
-WHOLE = {"topic_names", "replication_throttles", "fetch_faults", "preferred_replicas"}
+OF_ONE_TASK = {"topic_names", "replication_throttles", "fetch_faults", "preferred_replicas"}
 """Rules of one task a minute: a row of theirs reads facts of any client and broker."""
 
 
@@ -128,10 +131,10 @@ def test_the_minute_of_a_million_lines_a_second_is_many_tasks(job: str) -> None:
     assert results
     files = [file(0, 1, 50_000)] * 1_200
     for level, group in enumerate(levels(results(Conf()))):
-        minute = [each.computation([TimeRange(at(0), at(1))]) for each in group]
+        minute = [Computation(each, (TimeRange(at(0), at(1)),)) for each in group]
         plans = task_plans(minute, files, ROWS_PER_TASK)
         large = [plan for plan in plans if plan.facts > MOST_FACTS]
-        assert {part.computation.rule.name for plan in large for part in plan.parts} <= WHOLE
+        assert {part.name for plan in large for part in plan.parts} <= OF_ONE_TASK
         if job == "request_results" and level == 1:
             assert len(plans) - len(large) >= 30
             assert max(map(len, waves(plans, tasks_at_once=60))) >= 60

@@ -29,7 +29,7 @@ from .local_tasks import LocalTasks
 
 pytestmark = pytest.mark.spark
 
-HOUR = [TimeRange(NOON, NOON + timedelta(hours=1))]
+HOUR = (TimeRange(NOON, NOON + timedelta(hours=1)),)
 MEMORY_MB = 256
 NAMED = """
 SELECT cluster_id, CAST(r.event_time AS DATE) AS event_date, r.event_time, broker_id, principal,
@@ -95,7 +95,7 @@ def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]
     got: dict[str, list[str]] = {}
     for computed in engine.run(computations):
         assert computed.error is None
-        name = computed.computation.rule.name
+        name = computed.result.rule.name
         got.setdefault(name, []).extend(map(str, computed.rows.to_pylist()))
     return {name: sorted(texts) for name, texts in got.items()}
 
@@ -104,7 +104,7 @@ def rows(engine: Engine, computations: list[Computation]) -> dict[str, list[str]
 def test_files_and_scans_give_the_rows_of_this_process(
     spark: SparkSession, folder: Path, catalog: Warehouse, rows_per_task: int
 ) -> None:
-    computations = [result_of("traffic").computation(HOUR, 3_600), named().computation(HOUR, 3_600)]
+    computations = [Computation(each, HOUR, 3_600) for each in (result_of("traffic"), named())]
     in_folder = Warehouse(WarehouseSection(path=str(folder)))
     expected = rows(Engine(lambda: LocalTasks(folder)), computations)
     assert len(expected["traffic"]) > 500
@@ -131,6 +131,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_named_again(folder: Path) -> N
             return output
 
     engine = Engine(lambda: Vanishing(folder))
-    got = rows(engine, [result_of("traffic").computation(HOUR, 3_600)])
-    assert got == rows(Engine(lambda: LocalTasks(folder)), [result_of("traffic").computation(HOUR)])
+    traffic = result_of("traffic")
+    got = rows(engine, [Computation(traffic, HOUR, 3_600)])
+    assert got == rows(Engine(lambda: LocalTasks(folder)), [Computation(traffic, HOUR)])
     assert len(tries) == 2

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from quotaflow.pipelines.compute import local, texts
+from quotaflow.pipelines.compute.computation import CARRIED, Computation
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.jobs.registry import JOBS
@@ -14,7 +15,6 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from .rule_tables import tables_of
 
-CARRIED = "carried_rows"
 RACKS = {"10.1.0.0/16": "az-1", "fd00::/8": "az-2"}
 RULE = {"name": "slow", "metric": "*.queue.time", "above": 10, "for_s": 20, "stale_s": 60}
 CONF = Conf.model_validate(
@@ -43,7 +43,7 @@ def all_texts(result: Result) -> Iterator[str]:
 def test_a_text_yields_the_columns_of_its_table(result: Result) -> None:
     relations = {table: TABLES[table].arrow.empty_table() for table in TABLES}
     relations[CARRIED] = result.table.arrow.empty_table()
-    rows = local.compute_over(result.computation([EVER], 3_600), relations)
+    rows = local.compute_over(Computation(result, (EVER,), 3_600), relations)
     assert rows.schema.equals(result.table.arrow)
     assert rows.num_rows == 0, "no facts, no rows"
 

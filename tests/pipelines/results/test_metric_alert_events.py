@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from quotaflow.pipelines.compute.computation import Computation
 from quotaflow.pipelines.compute.local import compute_over
 from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.alerts import AlertRule
@@ -153,7 +154,7 @@ def test_of_readings_at_one_time_the_lowest_counts() -> None:
 def test_nan_in_a_file_is_no_reading(tmp_path: Path) -> None:
     """The statistics of a file say nothing about NaN, and DuckDB takes them for the bounds."""
     readings = [reading(at_s, value) for at_s, value in ((0, 11), (10, float("nan")), (30, 12))]
-    computation = alerts_of(rule()).computation([EVER])
+    computation = Computation(alerts_of(rule()), (EVER,))
     rows = pa.Table.from_pylist(readings, schema=CLIENT_METRICS.arrow)
     pq.write_table(rows, tmp_path / "facts.parquet")
     carried = TABLES["metric_alert_events"].arrow.empty_table()
