@@ -107,7 +107,7 @@ SELECT
     sum(b.remote) / 1e3 AS remote_time_ms, sum(b.response_queue) / 1e3 AS response_queue_time_ms,
     sum(b.send) / 1e3 AS send_time_ms, sum(b.unknown) / 1e3 AS unknown_time_ms,
     sum(b.throttle) / 1e3 AS throttle_time_ms, sum(b.waited) / 1e3 AS waited_time_ms,
-    sum(b.bytes) AS bytes, sum(b.batches) AS batches, any_value(e.errors) AS errors,
+    sum(b.bytes) AS bytes, sum(b.batches) AS batches, e.errors,
     list({bucket: b.bucket, requests: b.requests} ORDER BY b.bucket)
         FILTER (b.bucket IS NOT NULL) AS waited_histogram
 FROM in_buckets AS b
