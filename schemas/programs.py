@@ -100,6 +100,17 @@ def in_spark(text: str) -> str:
     )
 
 
+def program_of(client_id: str) -> str:
+    """The program of a client id, where there is one at hand."""
+    made = client_id[:_MOST_CHARACTERS].replace("_", "¦")
+    if re.search(_AS_IT_IS, client_id):
+        return client_id[:_MOST_CHARACTERS]
+    for pattern, replacement in _STEPS:
+        groups = re.sub(r"\$([0-9])", r"\\\1", replacement)
+        made = re.sub(pattern, groups, made, flags=re.ASCII)
+    return made.replace("_", "").replace("§", "").replace("¦", "_")
+
+
 def expanded(sql: str) -> str:
     """A query in Spark's SQL with `program_of` written out: Spark has no macros."""
     return _CALL.sub(lambda call: in_spark(call[1]), sql)

@@ -10,6 +10,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import UNKNOWN as NOT_KNOWN
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
+from quotaflow.udfs.counted import counted
 
 NOW, SOON, SOMETIME = 1, 2, 3
 """Severities of a problem: clients or data suffer; a limit is near or a state is wrong; an
@@ -123,9 +124,13 @@ def moment(time: datetime | None) -> str:
 
 
 def client_text(row: Row) -> str:
-    """A client of a row: its principal, and its client id if it has one; cut and escaped."""
-    principal = name(row, "principal")
-    return f"{principal} as {name(row, 'client_id')}" if row["client_id"] else principal
+    """A client of a row: its principal, and its client id if it has one; cut and escaped.
+
+    Of a program it says how many client ids the row is about.
+    """
+    principal, ids = name(row, "principal"), row.get("client_ids") or 0
+    several = f" ({counted(ids, 'client id')})" if ids > 1 else ""
+    return f"{principal} as {name(row, 'client_id')}{several}" if row["client_id"] else principal
 
 
 def amount(value: float | None) -> str:

@@ -19,7 +19,14 @@ WITHIN, IN_DAY = "within", "in_day"
 
 NO_NAME = dict.fromkeys(
     (
-        *("is_client", "is_principal", "is_user", "is_entity_user", "is_entity_client"),
+        *(
+            "is_client",
+            "is_program",
+            "is_principal",
+            "is_user",
+            "is_entity_user",
+            "is_entity_client",
+        ),
         *("is_client_id", "is_entity_ip", "is_ip", "is_address", "is_group", "is_topic"),
         *("is_named_topic", "is_entity_topic", "is_own_broker", "is_own_group"),
     ),

@@ -69,6 +69,7 @@ class About:
         client_ids = {*self.subject.client_ids, *(each for _, each in self.subject.clients if each)}
         return {
             "is_client": self.subject.is_client,
+            "is_program": self.subject.is_program,
             "is_principal": any_of("principal", self.principals),
             "is_user": any_of('"user"', users),
             "is_entity_user": any_of("entity_name", users),

@@ -11,6 +11,7 @@ from quotaflow.pipelines.areas.question import any_of
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.programs import program_of
 from quotaflow.schemas.tables.catalog import EVENTS
 from quotaflow.udfs.rules.address import texts
 from quotaflow.udfs.rules.principal_name import bare, named
@@ -95,11 +96,27 @@ class Subject:
     @property
     def is_client(self) -> str:
         """The SQL condition for rows of its clients, by principal and client_id."""
-        parts = [any_of("principal", self.principals), any_of("client_id", self.client_ids)]
+        return self._is_any(self.client_ids, self.clients)
+
+    @property
+    def is_program(self) -> str:
+        """The same for rows of programs, whose client_id is what several of one program share."""
+        client_ids = dict.fromkeys(
+            each for name in self.client_ids for each in (name, program_of(name))
+        )
+        clients = dict.fromkeys(
+            (principal, each)
+            for principal, name in self.clients
+            for each in (name, name and program_of(name))
+        )
+        return self._is_any(tuple(client_ids), tuple(clients))
+
+    def _is_any(self, client_ids: tuple[str, ...], clients: tuple[Client, ...]) -> str:
+        parts = [any_of("principal", self.principals), any_of("client_id", client_ids)]
         parts += [
             f"(principal IS NOT DISTINCT FROM {literal(principal)} "
             f"AND client_id IS NOT DISTINCT FROM {literal(client_id)})"
-            for principal, client_id in self.clients
+            for principal, client_id in clients
         ]
         return f"({' OR '.join(parts)})"
 

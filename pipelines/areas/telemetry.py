@@ -32,24 +32,28 @@ TABLES = (
 STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off", "refused")
 """States of client instances (client_coverage)."""
 _OF_USERS = internal.not_in("client_coverage")
+_PROGRAM = (
+    "CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END "
+    "AS client_id, count(DISTINCT client_id) AS client_ids, count(*) AS instances"
+)
+"""Of instances by client_pattern."""
 _ENDED = (
-    "SELECT principal, client_id, state, CAST(count(*) AS BIGINT) AS instances, "
+    f"SELECT principal, {_PROGRAM}, state, "
     "max(refused_error_code) AS refused_error_code, max(refused_bytes) AS refused_bytes, "
     "CAST(sum(missing_pushes) AS BIGINT) AS missing_pushes, max(last_seen) AS last_seen, "
     "min(client_instance_id) AS client_instance_id FROM client_coverage "
     "WHERE {of_cluster} AND {is_client} AND {in_day:first_seen:last_seen} "
     "AND state IN ('cut_off', 'refused', 'vanished', 'never_pushed') "
-    "GROUP BY principal, client_id, state "
+    "GROUP BY principal, client_pattern, state "
     "ORDER BY state, principal, client_id LIMIT {limit}"
 )
 _REJECTED = (
-    "SELECT cluster_id, principal, client_id, error_code, error_name, "
-    "CAST(sum(pushes) AS BIGINT) AS pushes, max(last_seen) AS last_seen FROM telemetry_rejections "
-    "WHERE {of_cluster} AND {is_client} AND {in_day:first_seen:last_seen} "
-    "GROUP BY cluster_id, principal, client_id, error_code, error_name"
+    "SELECT cluster_id, principal, client_id, client_ids, error_code, error_name, pushes, "
+    "last_seen FROM telemetry_rejections "
+    "WHERE {of_cluster} AND {is_program} AND {in_day:first_seen:last_seen}"
 )
 _WITHOUT_OF_NAME = (
-    "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_client} "
+    "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_program} "
     "ORDER BY requests DESC, principal, client_id LIMIT {limit}"
 )
 SOFTWARE = f"""
@@ -95,12 +99,21 @@ EVENTS = Question(
 )
 """Alerts that opened or closed."""
 SILENT = Question(
-    "SELECT * FROM client_coverage WHERE {of_cluster} AND {is_client} "
-    f"AND {{in_day:first_seen:last_seen}} AND {_OF_USERS} "
-    "AND (state IN ('vanished', 'cut_off', 'refused', 'never_pushed') OR missing_share > 0.05)",
-    "state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, client_instance_id",
+    f"""
+SELECT cluster_id, principal, {_PROGRAM}, state, client_software_name,
+    max(push_interval_ms) AS push_interval_ms,
+    sum(expected_pushes) AS expected_pushes,
+    CAST(sum(missing_pushes) AS DOUBLE) / nullif(sum(expected_pushes), 0) AS missing_share,
+    max(last_seen) AS last_seen
+FROM client_coverage
+WHERE {{of_cluster}} AND {{is_client}} AND {{in_day:first_seen:last_seen}} AND {_OF_USERS}
+    AND (state IN ('vanished', 'cut_off', 'refused', 'never_pushed') OR missing_share > 0.05)
+GROUP BY cluster_id, principal, client_pattern, state, client_software_name
+""",
+    "state = 'cut_off' DESC, missing_share DESC NULLS LAST, client_id, principal, state, "
+    "client_software_name",
 )
-"""Instances that fell silent, were cut off, or lack pushes."""
+"""Programs with instances that fell silent, were cut off, or lack pushes."""
 ALERTS = Question(
     """
 SELECT cluster_id, is_open, rule, client_id, principal, metric, bound, unit,
@@ -119,14 +132,14 @@ GROUP BY cluster_id, is_open, rule, client_id, principal, metric, bound, unit
 """Alerts by rule and client."""
 WITHOUT = Question(
     """
-SELECT cluster_id, reason, client_software_name, client_software_version, count(*) AS clients,
+SELECT cluster_id, reason, client_software_name, client_software_version, sum(clients) AS clients,
     sum(requests) AS requests,
-    sum(count(*)) OVER (PARTITION BY cluster_id) AS all_clients,
-    sum(sum(CASE WHEN reason = 'too_old' THEN 1 ELSE 0 END)) OVER (PARTITION BY cluster_id)
+    sum(sum(clients)) OVER (PARTITION BY cluster_id) AS all_clients,
+    sum(sum(CASE WHEN reason = 'too_old' THEN clients ELSE 0 END)) OVER (PARTITION BY cluster_id)
         AS too_old,
-    sum(sum(CASE WHEN reason = 'switched_off' THEN 1 ELSE 0 END)) OVER (PARTITION BY cluster_id)
-        AS switched_off
-FROM clients_without_telemetry
+    sum(sum(CASE WHEN reason = 'switched_off' THEN clients ELSE 0 END))
+        OVER (PARTITION BY cluster_id) AS switched_off
+FROM (SELECT *, greatest(client_ids, 1) AS clients FROM clients_without_telemetry) AS silent
 WHERE {of_cluster} AND last_seen >= {since}
 GROUP BY cluster_id, reason, client_software_name, client_software_version
 """,
@@ -148,8 +161,8 @@ ALERT_OPEN = RowProblem(
 CUT_OFF = RowProblem(
     code="client_cut_off",
     severity=SOON,
-    subjects="client instances that were cut off",
-    subject=("client_instance_id",),
+    subjects="clients that were cut off",
+    subject=("principal", "client_id"),
     table="client_coverage",
     question=SILENT.where("state = 'cut_off'"),
     summary=lambda rows: (

@@ -39,6 +39,8 @@ _BREACHED = (
 )
 _QUIET = (
     text("client", "client_id"),
+    number("client ids", "client_ids"),
+    number("instances", "instances"),
     text("principal", "principal"),
     text("state", "state"),
     text("software", "client_software_name"),

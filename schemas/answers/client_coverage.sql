@@ -22,6 +22,8 @@
 --   client_instance_id STRING: client instance id as Kafka prints a Uuid
 --   principal STRING: authenticated principal at its last contact, e.g. User:alice
 --   client_id STRING: client.id at its last contact: untrusted text
+--   client_pattern STRING: client_id with * for numbers and random parts: what instances of one
+--     program share
 --   client_software_name STRING: client library (KIP-511) at its last contact
 --   client_software_version STRING: version of the client library at its last contact
 --   client_address STRING: address it connected from at its last contact
@@ -180,6 +182,7 @@ SELECT
     client_instance_id,
     principal,
     client_id,
+    program_of(client_id) AS client_pattern,
     client_software_name,
     client_software_version,
     client_address,

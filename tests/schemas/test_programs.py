@@ -322,6 +322,11 @@ def test_a_view_says_what_a_rule_says(database: Database) -> None:
     assert seen == dict(zip(names, patterns(database, names), strict=True))
 
 
+def test_names_at_hand_have_the_same(database: Database) -> None:
+    names = some_of_each()
+    assert list(map(programs.program_of, names)) == patterns(database, names)
+
+
 @pytest.mark.spark
 def test_spark_says_the_same(database: Database, spark: "SparkSession") -> None:
     names = some_of_each()

@@ -321,6 +321,21 @@ def test_points_of_a_payload_rejected_twice_count_once() -> None:
     assert (row["pushes"], row["delta_points"], row["recovered_points"]) == (2, 1, 1)
 
 
+def test_refused_pushes_of_a_program_are_one_row() -> None:
+    content = {
+        "telemetry_pushes": [
+            rejected(n, 118, client_instance_id=f"i{n % 3}", client_id=f"orders-{n % 2}")
+            for n in range(6)
+        ]
+    }
+    rows = view("telemetry_rejections", content)
+    assert picked(rows, "client_id", "client_ids", "client_instances", "pushes") == [
+        ("orders-*", 2, 3, 6)
+    ]
+    (first, *_) = view("client_coverage", content)
+    assert first["client_pattern"] == "orders-*"
+
+
 def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first() -> None:
     pushes = [rejected(10, 89, payload_sha256="b"), push(10)]
     content = {"telemetry_pushes": pushes, "telemetry_subscriptions": [requested(0)]}

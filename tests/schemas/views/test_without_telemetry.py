@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ...rows import INSTANCE, at, request
-from .view_tables import view
+from .view_tables import picked, view
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}
 
@@ -52,3 +52,17 @@ def test_who_asked_is_not_among_them(name: str | None, version: str | None) -> N
         view("clients_without_telemetry", {"requests": seen, "telemetry_subscriptions": [answer]})
         == []
     )
+
+
+def test_a_program_of_many_client_ids_is_one_row() -> None:
+    pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
+    seen = [request(n, "PRODUCE", **CLIENT | {"client_id": pod}) for n, pod in enumerate(pods)]
+    seen += [request(9, "PRODUCE", **CLIENT | {"client_id": name}) for name in ("alone-7", None)]
+    asked = {**INSTANCE, "event_time": at(1), "error_code": 0, **CLIENT, "client_id": pods[0]}
+    content = {"requests": seen, "telemetry_subscriptions": [asked]}
+    rows = view("clients_without_telemetry ORDER BY client_id NULLS LAST", content)
+    assert picked(rows, "client_id", "client_ids", "requests", "first_seen", "last_seen") == [
+        ("alone-7", 1, 1, at(9), at(9)),
+        ("orders-*", 2, 2, at(1), at(2)),
+        (None, 0, 1, at(9), at(9)),
+    ]

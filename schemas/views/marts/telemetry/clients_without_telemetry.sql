@@ -1,5 +1,6 @@
 -- kind: mart
--- grain: one row per client that produced or fetched and never requested a telemetry subscription
+-- grain: one row per principal, program and software of clients that produced or fetched and never
+--   requested a telemetry subscription
 -- area: telemetry
 -- level: whole_log
 -- question: Clients without telemetry. Which clients push no metrics, and why?
@@ -7,7 +8,11 @@
 --   are left out (protected_principals.is_internal).
 -- history: telemetry_subscriptions
 -- columns:
---   from requests: cluster_id, principal, client_id, client_software_name, client_software_version
+--   from requests: cluster_id, principal
+--   client_id: client.id, as the client gave it; of several ids of one program what they share, with *
+--     for what varies: producer-*
+--   client_ids: client ids of the program that never requested one
+--   from requests: client_software_name, client_software_version
 --   reason: too_old (Java client before 3.7 or Confluent's 7.7, librdkafka before 2.5), switched_off
 --     (the library can: enable.metrics.push is false), or other_software (a library whose versions are
 --     not known here)
@@ -56,30 +61,46 @@ subscribed AS (
     SELECT cluster_id, principal, client_id, client_software_name, client_software_version
     FROM telemetry_subscriptions
     WHERE client_instance_id IS NOT NULL
+),
+silent AS (
+    SELECT
+        able.*,
+        CASE
+            WHEN version IS NULL THEN 'other_software'
+            WHEN version < first_able THEN 'too_old'
+            ELSE 'switched_off'
+        END AS reason,
+        program_of(able.client_id) AS client_pattern
+    FROM able
+    LEFT JOIN subscribed
+        ON able.cluster_id = subscribed.cluster_id
+        AND coalesce(able.principal, '') = coalesce(subscribed.principal, '')
+        AND coalesce(able.client_id, '') = coalesce(subscribed.client_id, '')
+        AND coalesce(able.client_software_name, '') = coalesce(subscribed.client_software_name, '')
+        AND coalesce(able.client_software_version, '') = coalesce(subscribed.client_software_version, '')
+    LEFT JOIN protected_principals AS internal
+        ON able.cluster_id = internal.cluster_id
+        AND able.principal = internal.principal
+        AND internal.is_internal
+    WHERE subscribed.cluster_id IS NULL AND internal.principal IS NULL
 )
+
 SELECT
-    able.cluster_id,
-    able.principal,
-    able.client_id,
-    able.client_software_name,
-    able.client_software_version,
-    CASE
-        WHEN version IS NULL THEN 'other_software'
-        WHEN version < first_able THEN 'too_old'
-        ELSE 'switched_off'
-    END AS reason,
-    requests,
-    first_seen,
-    last_seen
-FROM able
-LEFT JOIN subscribed
-    ON able.cluster_id = subscribed.cluster_id
-    AND coalesce(able.principal, '') = coalesce(subscribed.principal, '')
-    AND coalesce(able.client_id, '') = coalesce(subscribed.client_id, '')
-    AND coalesce(able.client_software_name, '') = coalesce(subscribed.client_software_name, '')
-    AND coalesce(able.client_software_version, '') = coalesce(subscribed.client_software_version, '')
-LEFT JOIN protected_principals AS internal
-    ON able.cluster_id = internal.cluster_id
-    AND able.principal = internal.principal
-    AND internal.is_internal
-WHERE subscribed.cluster_id IS NULL AND internal.principal IS NULL
+    cluster_id,
+    principal,
+    CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END AS client_id,
+    count(DISTINCT client_id) AS client_ids,
+    client_software_name,
+    client_software_version,
+    reason,
+    sum(requests) AS requests,
+    min(first_seen) AS first_seen,
+    max(last_seen) AS last_seen
+FROM silent
+GROUP BY
+    cluster_id,
+    principal,
+    client_pattern,
+    client_software_name,
+    client_software_version,
+    reason

@@ -1,5 +1,5 @@
 -- kind: mart
--- grain: one row per client instance and error code of its rejected pushes
+-- grain: one row per principal, program and error code of rejected pushes
 -- area: telemetry
 -- level: telemetry
 -- question: Rejected pushes. Whose metrics did brokers reject, and why?
@@ -7,7 +7,11 @@
 --   same: the request log has the payloads of rejected pushes too, so client_metrics has their points
 --   with accepted = false.
 -- columns:
---   from unique_pushes: cluster_id, client_instance_id, principal, client_id
+--   from unique_pushes: cluster_id, principal
+--   client_id: client.id, as the client gave it; of several ids of one program what they share, with *
+--     for what varies: producer-*
+--   client_ids: client ids of the program whose pushes were rejected
+--   client_instances: their client instances
 --   error_code: error that the broker answered; null: not known
 --   from error_names: error_name
 --   pushes: rejected pushes
@@ -47,6 +51,7 @@ points AS (
 refused AS (
     SELECT
         *,
+        program_of(client_id) AS client_pattern,
         row_number() OVER (
             PARTITION BY cluster_id, client_instance_id, payload_sha256 ORDER BY event_time
         ) AS nth
@@ -55,9 +60,11 @@ refused AS (
 )
 SELECT
     pushes.cluster_id,
-    pushes.client_instance_id,
-    max(pushes.principal) AS principal,
-    max(pushes.client_id) AS client_id,
+    pushes.principal,
+    CASE WHEN count(DISTINCT pushes.client_id) > 1 THEN client_pattern ELSE max(pushes.client_id) END
+        AS client_id,
+    count(DISTINCT pushes.client_id) AS client_ids,
+    count(DISTINCT pushes.client_instance_id) AS client_instances,
     pushes.error_code,
     max(names.error_name) AS error_name,
     count(*) AS pushes,
@@ -74,4 +81,4 @@ LEFT JOIN points
     AND pushes.cluster_id = points.cluster_id
     AND pushes.client_instance_id = points.client_instance_id
     AND pushes.payload_sha256 = points.payload_sha256
-GROUP BY pushes.cluster_id, pushes.client_instance_id, pushes.error_code
+GROUP BY pushes.cluster_id, pushes.principal, client_pattern, pushes.error_code
