@@ -83,7 +83,7 @@ CLIENTS_BY_BYTES = _most(
     "{is_in_traffic}",
 )
 TOPICS_BY_BYTES = _most(
-    "topic, client_id, direction", "traffic_by_hour", "hour >= date_trunc('hour', {since})"
+    "topic, client_id, direction", "traffic_of_clients", "hour >= date_trunc('hour', {since})"
 )
 LAGS = POSITIONS.where("{is}").counted_rows
 MEMBERS_OF = MEMBERS.where("{is}").counted_rows

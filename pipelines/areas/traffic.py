@@ -18,7 +18,7 @@ GROUP BY brokers.cluster_id
 BY_HOUR = Question(
     """
 SELECT cluster_id, hour, direction, sum(bytes) AS bytes
-FROM traffic_by_hour
+FROM traffic_of_clients
 WHERE {of_cluster} AND {within:hour}
 GROUP BY cluster_id, hour, direction
 """,

@@ -14,7 +14,7 @@ ITEMS = {
 
 COST_ITEMS = """
     SELECT
-        cluster_id,
+        clients.cluster_id,
         hour,
         topic,
         principal,
@@ -24,15 +24,19 @@ COST_ITEMS = """
         'GiB' AS unit,
         CAST(NULL AS DOUBLE) AS unknown_amount,
         CAST(NULL AS DOUBLE) AS known_s,
-        moved_cost AS cost,
+        bytes / 1073741824e0
+            * CASE direction WHEN 'produced' THEN produced_per_gib ELSE consumed_per_gib END
+            AS cost,
         currency
-    FROM traffic_by_hour
+    FROM traffic_of_clients AS clients
+    LEFT JOIN current_prices AS prices ON clients.cluster_id = prices.cluster_id
     UNION ALL
     SELECT
-        cluster_id, hour, topic, principal, client_id, 'cross_rack',
+        clients.cluster_id, hour, topic, principal, client_id, 'cross_rack',
         cross_rack_bytes / 1073741824e0, 'GiB', unknown_rack_bytes / 1073741824e0,
-        CAST(NULL AS DOUBLE), cross_rack_cost, currency
-    FROM traffic_by_hour
+        CAST(NULL AS DOUBLE), cross_rack_bytes / 1073741824e0 * cross_rack_per_gib, currency
+    FROM traffic_of_clients AS clients
+    LEFT JOIN current_prices AS prices ON clients.cluster_id = prices.cluster_id
     UNION ALL
     SELECT
         cluster_id, hour, topic, principal, client_id, 'remote_read', bytes / 1073741824e0, 'GiB',
@@ -50,5 +54,5 @@ on one disk for 730 hours. A null amount is not known. Of `cross_rack`, `unknown
 which one of the racks is not known: above 0, the amount is a least value. Of `stored`, `known_s`
 are the seconds of the hour that snapshots know."""
 
-VIEWS = ("traffic_by_hour", "remote_reads_by_hour", "storage_by_hour")
+VIEWS = ("traffic_of_clients", "current_prices", "remote_reads_by_hour", "storage_by_hour")
 """The views that it reads."""

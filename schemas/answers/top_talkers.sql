@@ -35,11 +35,11 @@
 
 WITH newest AS (
     SELECT cluster_id, max(hour) AS newest_hour
-    FROM traffic_by_hour
+    FROM traffic_of_clients
     GROUP BY cluster_id
 ),
 moved AS (
-    SELECT *, program_of(client_id) AS client_pattern FROM traffic_by_hour
+    SELECT *, program_of(client_id) AS client_pattern FROM traffic_of_clients
 ),
 days AS (
     SELECT
@@ -49,38 +49,50 @@ days AS (
         CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END
             AS client_id,
         count(DISTINCT client_id) AS client_ids,
-        sum(CASE WHEN direction = 'produced' THEN bytes ELSE 0 END) AS produced_bytes,
-        sum(CASE WHEN direction = 'consumed' THEN bytes ELSE 0 END) AS consumed_bytes,
+        sum(CASE WHEN direction = 'produced' THEN bytes END) AS produced_bytes,
+        sum(CASE WHEN direction = 'consumed' THEN bytes END) AS consumed_bytes,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
         sum(unknown_rack_bytes) AS unknown_rack_bytes,
-        count(DISTINCT topic) AS topics,
-        sum(cost) AS cost,
-        max(currency) AS currency
+        count(DISTINCT topic) AS topics
     FROM moved
     INNER JOIN newest ON moved.cluster_id = newest.cluster_id
     -- Seven whole days and the newest one.
     WHERE unix_millis(hour) >= unix_millis(date_trunc('DAY', newest_hour)) - 604800000
     GROUP BY moved.cluster_id, date_trunc('DAY', hour), principal, client_pattern
+),
+priced AS (
+    SELECT
+        days.*,
+        produced_bytes * produced_per_gib / 1073741824e0 AS produced_cost,
+        consumed_bytes * consumed_per_gib / 1073741824e0 AS consumed_cost,
+        cross_rack_bytes * cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
+        currency
+    FROM days
+    LEFT JOIN current_prices AS prices ON days.cluster_id = prices.cluster_id
 )
 
 SELECT
-    days.cluster_id,
+    priced.cluster_id,
     day,
-    rank() OVER (PARTITION BY days.cluster_id, day ORDER BY bytes DESC) AS talker_rank,
-    days.principal,
+    rank() OVER (PARTITION BY priced.cluster_id, day ORDER BY bytes DESC) AS talker_rank,
+    priced.principal,
     client_id,
     client_ids,
     coalesce(protected.is_internal, false) AS is_internal,
-    produced_bytes,
-    consumed_bytes,
-    CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY days.cluster_id, day) AS share,
+    coalesce(produced_bytes, 0) AS produced_bytes,
+    coalesce(consumed_bytes, 0) AS consumed_bytes,
+    CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY priced.cluster_id, day) AS share,
     cross_rack_bytes,
     unknown_rack_bytes,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
     topics,
-    cost,
+    CASE
+        WHEN coalesce(produced_cost, consumed_cost, cross_rack_cost) IS NOT NULL
+            THEN coalesce(produced_cost, 0e0) + coalesce(consumed_cost, 0e0)
+                + coalesce(cross_rack_cost, 0e0)
+    END AS cost,
     currency
-FROM days
+FROM priced
 LEFT JOIN protected_principals AS protected
-    ON days.cluster_id = protected.cluster_id AND days.principal = protected.principal
+    ON priced.cluster_id = protected.cluster_id AND priced.principal = protected.principal

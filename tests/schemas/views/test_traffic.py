@@ -119,10 +119,15 @@ def test_top_talkers_are_ranked_by_day() -> None:
     ]
 
 
-def test_a_program_of_many_client_ids_is_one_talker() -> None:
+def test_a_program_of_many_client_ids_is_one_row_of_an_hour_and_a_day() -> None:
     pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
     traffic = [moved(n, 10, client_id=pod) for n, pod in enumerate(pods)]
     traffic += [moved(4, 20, client_id="alone-7")]
+    of_hour = view("traffic_by_hour ORDER BY bytes DESC", {"traffic": traffic})
+    assert picked(of_hour, "client_id", "client_ids", "bytes") == [
+        ("orders-*", 3, 30),
+        ("alone-7", 1, 20),
+    ]
     rows = view("top_talkers ORDER BY talker_rank", {"traffic": traffic})
     assert picked(rows, "client_id", "client_ids", "produced_bytes") == [
         ("orders-*", 3, 30),

@@ -58,8 +58,8 @@ def test_a_program_of_many_client_ids_is_one_row() -> None:
     pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
     seen = [request(n, "PRODUCE", **CLIENT | {"client_id": pod}) for n, pod in enumerate(pods)]
     seen += [request(9, "PRODUCE", **CLIENT | {"client_id": name}) for name in ("alone-7", None)]
-    asked = {**INSTANCE, "event_time": at(1), "error_code": 0, **CLIENT, "client_id": pods[0]}
-    content = {"requests": seen, "telemetry_subscriptions": [asked]}
+    answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **CLIENT, "client_id": pods[0]}
+    content = {"requests": seen, "telemetry_subscriptions": [answer]}
     rows = view("clients_without_telemetry ORDER BY client_id NULLS LAST", content)
     assert picked(rows, "client_id", "client_ids", "requests", "first_seen", "last_seen") == [
         ("alone-7", 1, 1, at(9), at(9)),

@@ -1,17 +1,20 @@
 -- kind: mart
--- grain: one row per hour, principal, client, topic and direction
+-- grain: one row per hour, principal, program, topic and direction
 -- area: quotas
 -- level: sampled_log
 -- question: Traffic. How many bytes do clients produce and consume of each topic?
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
 --   today. Racks are those of table traffic.
 -- columns:
---   from traffic: cluster_id
+--   from traffic_of_clients: cluster_id
 --   hour: start of the hour
---   from traffic: principal, client_id
+--   from traffic_of_clients: principal
+--   client_id: client.id, as the client gave it; of several ids of one program what they share, with *
+--     for what varies: producer-*
+--   client_ids: client ids of the program in the hour
 --   topic: name of the topic; null: not known
 --   unnamed_topic_id: id of the topic if its name is not known; null otherwise
---   from traffic: direction, bytes
+--   from traffic_of_clients: direction, bytes
 --   cross_rack_bytes: bytes known to have crossed racks: a least value where unknown_rack_bytes is more
 --     than 0
 --   unknown_rack_bytes: bytes for which one of the racks is not known
@@ -23,39 +26,26 @@
 --   cost: moved_cost and cross_rack_cost; what has no price in conf adds nothing; null: conf has no
 --     price
 --   from current_prices: currency
-WITH named AS (
-    SELECT
-        traffic.cluster_id,
-        date_trunc('HOUR', traffic.event_time) AS hour,
-        traffic.principal,
-        traffic.client_id,
-        traffic.topic,
-        CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END AS unnamed_topic_id,
-        traffic.direction,
-        traffic.bytes,
-        coalesce(traffic.cross_rack_bytes, 0) AS cross_rack_bytes,
-        CASE WHEN traffic.cross_rack_bytes IS NULL THEN traffic.bytes ELSE 0 END
-            AS unknown_rack_bytes
-    FROM traffic
-),
-hours AS (
+WITH hours AS (
     SELECT
         cluster_id,
         hour,
         principal,
-        client_id,
+        CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END
+            AS client_id,
+        count(DISTINCT client_id) AS client_ids,
         topic,
         unnamed_topic_id,
         direction,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
         sum(unknown_rack_bytes) AS unknown_rack_bytes
-    FROM named
+    FROM (SELECT *, program_of(client_id) AS client_pattern FROM traffic_of_clients) AS clients
     GROUP BY
         cluster_id,
         hour,
         principal,
-        client_id,
+        client_pattern,
         topic,
         unnamed_topic_id,
         direction
@@ -78,6 +68,7 @@ SELECT
     hour,
     principal,
     client_id,
+    client_ids,
     topic,
     unnamed_topic_id,
     direction,
