@@ -64,8 +64,11 @@ def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
     try:
         is_proposal = lines[:1] == [f"kind: {proposal_head.KIND}"]
         fields = proposal_head.fields(lines) if is_proposal else _fields(lines)
+        table = derived.table(name, fields, described)
+        if is_proposal:
+            sql = proposal_head.written_out(sql, fields, table)
         return AnswerHead(
-            derived.table(name, fields, described),
+            table,
             programs.expanded(sql),
             dict(map(_lookback, head.entries("lookbacks", fields.get("lookbacks", [""])))),
             head.text(fields.get("expiry", [])) or None,

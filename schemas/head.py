@@ -59,6 +59,14 @@ def without_comments(sql: str) -> str:
     return "\n".join(lines).strip()
 
 
+def without_star(sql: str, names: Iterable[str]) -> str:
+    """A query whose `SELECT * FROM` at the start of a line names the columns.
+
+    A table may have columns that nobody declares any more, and has those that came later last.
+    """
+    return re.sub(r"^SELECT \* FROM", f"SELECT {', '.join(names)} FROM", sql, flags=re.M)
+
+
 def fields(head: Iterable[str], names: Collection[str], optional: Collection[str]) -> Fields:
     """The fields of a head, which are in the order of `names`. Raises HeadError."""
     read: dict[str, list[str]] = {}

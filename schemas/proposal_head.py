@@ -6,17 +6,28 @@
 
 The head has the signals of its evidence, each with unit and meaning, in place of columns, key, time
 and clustering: these are the same for all proposals, and `desired_configs` is their union.
+
+The text is one SELECT or several, which UNION ALL joins. Each yields the columns that it has a
+value for, in any order, and its signals as columns of their names. SIGNAL_unit is a unit that
+differs by row, and SIGNAL_name is shown in place of the signal. `SELECT * FROM` takes rows of
+another proposal.
 """
 
 import re
+from collections.abc import Collection, Mapping
 
 from quotaflow.schemas import derived, head
 from quotaflow.schemas.head import Fields, HeadError
+from quotaflow.schemas.table import Table, sql_type
 
 KIND = "proposal"
 _FIELDS = (*derived.DESCRIBED, "lookbacks", "expiry", "evidence")
 _OPTIONAL = (*derived.OPTIONAL, "lookbacks", "expiry")
-_SIGNAL = re.compile(r"\w+ \([^)]+\): \S.*")
+_SIGNAL = re.compile(r"(\w+) \(([^)]+)\): \S.*")
+_WITH = re.compile(r"(.*\n\)\n\n)?(SELECT\b.*)", re.S)
+_COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+_BRACKETS = re.compile(r"\([^()]*\)")
+_UNION = "\nUNION ALL\n"
 _STORED = {
     "key": "cluster_id, entity_type, entity_name, entity_client_id, config_key, evidence_key",
     "time": "since",
@@ -68,8 +79,58 @@ def fields(lines: list[str]) -> Fields:
     """The fields of a proposal's head, and those that all proposals share. Raises HeadError."""
     read = head.fields(lines, _FIELDS, _OPTIONAL)
     signals = list(head.entries("evidence", read["evidence"]))
-    for signal in signals:
-        if not _SIGNAL.fullmatch(signal):
-            raise HeadError(f"expected 'signal (unit): meaning', got: {signal}")
     shared = {name: [text] for name, text in _STORED.items()}
     return {**read, **shared, "columns": _COLUMNS.format("; ".join(signals)).splitlines()}
+
+
+def written_out(sql: str, fields: Fields, table: Table) -> str:
+    """A text with all columns of the table, and its signals as one list. Raises HeadError."""
+    units = dict(map(_signal, head.entries("evidence", fields["evidence"])))
+    match = _WITH.fullmatch(sql)
+    if not match:
+        raise HeadError("the text does not end in a SELECT at the start of a line")
+    selects = (_whole(select, units, table) for select in match[2].split(_UNION))
+    return (match[1] or "") + _UNION.join(selects)
+
+
+def _signal(entry: str) -> tuple[str, str]:
+    match = _SIGNAL.fullmatch(entry)
+    if not match:
+        raise HeadError(f"expected 'signal (unit): meaning', got: {entry}")
+    return match[1], match[2]
+
+
+def _whole(select: str, units: Mapping[str, str], table: Table) -> str:
+    if select.startswith("SELECT * "):
+        return head.without_star(select, table.column_names)
+    yielded = _names(select)
+    others = {f"{signal}_{what}" for signal in units for what in ("name", "unit")}
+    if wrong := [name for name in yielded if name not in {*table.column_names, *units, *others}]:
+        raise HeadError(f"{wrong[0]} is no column of a proposal, and no signal of its evidence")
+    structs = [
+        _struct(signal, unit, yielded) for signal, unit in units.items() if signal in yielded
+    ]
+    defaults = {"renew_only": "false"}
+    if structs:
+        defaults["evidence"] = f"array({', '.join(structs)})"
+    columns = [
+        name
+        if name in yielded
+        else f"{defaults.get(name, f'CAST(NULL AS {sql_type(kind)})')} AS {name}"
+        for name, kind in ((column.name, column.type) for column in table.columns)
+    ]
+    return f"SELECT {', '.join(columns)}\nFROM (\n{select}\n) AS proposed"
+
+
+def _names(select: str) -> list[str]:
+    """The columns that a SELECT yields."""
+    listed = _COMMENT_OR_TEXT.sub("", select.partition("\nFROM ")[0].removeprefix("SELECT"))
+    while (shorter := _BRACKETS.sub("", listed)) != listed:
+        listed = shorter
+    return [re.findall(r"\w+", item)[-1] for item in listed.split(",")]
+
+
+def _struct(signal: str, unit: str, yielded: Collection[str]) -> str:
+    name = f"{signal}_name" if f"{signal}_name" in yielded else f"'{signal}'"
+    of_row = f"{signal}_unit" if f"{signal}_unit" in yielded else f"'{unit}'"
+    return f"struct({name} AS signal, CAST({signal} AS DOUBLE) AS value, {of_row} AS unit)"

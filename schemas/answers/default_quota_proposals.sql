@@ -25,8 +25,9 @@
 --   shrunk_partitions (partitions): partitions down to their min.insync.replicas
 --   recorded_s (s): how long requests have been recorded without a gap
 --   other_principals (principals): principals that do not offend and have no producer_ids_rate of
---     their own, which took ids faster than the default in a second of plan.address_history_s;
---     after it the fastest of them, by its name, with its greatest rate at one broker
+--     their own, which took ids faster than the default in a second of plan.address_history_s
+--   other_principal (ids/s): greatest rate at one broker of the fastest of them; its name stands
+--     in place of the signal
 
 WITH policy AS (
     SELECT
@@ -134,8 +135,6 @@ others AS (
 SELECT
     worst.cluster_id,
     'user' AS entity_type,
-    CAST(NULL AS STRING) AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     'producer_ids_rate' AS config_key,
     CASE
         WHEN CAST(own_default.quota AS DOUBLE) <= worst.quota_per_s THEN own_default.quota
@@ -143,52 +142,23 @@ SELECT
     END AS config_value,
     own_default.quota AS prior_value,
     'producer_ids_of_many' AS reason_code,
-    array(
-        struct('quota_per_s' AS signal, worst.quota_per_s AS value, 'ids/s' AS unit),
-        struct('offenders' AS signal, CAST(counted.offenders AS DOUBLE) AS value, 'users' AS unit),
-        struct(
-            'max_entities' AS signal,
-            CAST(worst.max_entities AS DOUBLE) AS value,
-            'users' AS unit
-        ),
-        struct('ids_per_s' AS signal, counted.ids_per_s AS value, 'ids/s' AS unit),
-        struct(
-            'throttle_time_ms' AS signal,
-            CAST(worst.throttle_time_ms AS DOUBLE) AS value,
-            'ms' AS unit
-        ),
-        struct('broker_id' AS signal, CAST(worst.broker_id AS DOUBLE) AS value, 'node id' AS unit),
-        struct(
-            'forecast_bytes' AS signal,
-            CASE worst.harm WHEN 'heap' THEN CAST(worst.forecast_bytes AS DOUBLE) END AS value,
-            'bytes' AS unit
-        ),
-        struct(
-            'bound_bytes' AS signal,
-            CASE worst.harm WHEN 'heap' THEN worst.bound_bytes END AS value,
-            'bytes' AS unit
-        ),
-        struct('produce_p99_ms' AS signal, worst.produce_p99_ms AS value, 'ms' AS unit),
-        struct('usual_produce_p99_ms' AS signal, worst.usual_produce_p99_ms AS value, 'ms' AS unit),
-        struct('fetch_p99_ms' AS signal, worst.fetch_p99_ms AS value, 'ms' AS unit),
-        struct('usual_fetch_p99_ms' AS signal, worst.usual_fetch_p99_ms AS value, 'ms' AS unit),
-        struct(
-            'shrunk_partitions' AS signal,
-            CAST(worst.shrunk_partitions AS DOUBLE) AS value,
-            'partitions' AS unit
-        ),
-        struct('recorded_s' AS signal, worst.history_s AS value, 's' AS unit),
-        struct(
-            'other_principals' AS signal,
-            CAST(coalesce(others.principals, 0) AS DOUBLE) AS value,
-            'principals' AS unit
-        ),
-        struct(
-            coalesce(others.principal, 'other_principal') AS signal,
-            others.rate_per_s AS value,
-            'ids/s' AS unit
-        )
-    ) AS evidence,
+    worst.quota_per_s,
+    counted.offenders,
+    worst.max_entities,
+    counted.ids_per_s,
+    worst.throttle_time_ms,
+    worst.broker_id,
+    CASE worst.harm WHEN 'heap' THEN worst.forecast_bytes END AS forecast_bytes,
+    CASE worst.harm WHEN 'heap' THEN worst.bound_bytes END AS bound_bytes,
+    worst.produce_p99_ms,
+    worst.usual_produce_p99_ms,
+    worst.fetch_p99_ms,
+    worst.usual_fetch_p99_ms,
+    worst.shrunk_partitions,
+    worst.history_s AS recorded_s,
+    coalesce(others.principals, 0) AS other_principals,
+    others.rate_per_s AS other_principal,
+    coalesce(others.principal, 'other_principal') AS other_principal_name,
     worst.cause AS reason_detail,
     concat(worst.principal, ' as ', worst.source) AS subject,
     'default_quota_proposals' AS evidence_table,
@@ -200,14 +170,7 @@ SELECT
         WHEN worst.history_s < worst.address_history_s THEN 'default_history_short'
         WHEN policy.is_allowed = 0 THEN 'default_quota_off'
     END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    counted.ids_per_s AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    counted.ids_per_s AS offence
 FROM harmful AS worst
 INNER JOIN counted ON worst.cluster_id = counted.cluster_id
 INNER JOIN policy ON worst.cluster_id = policy.cluster_id

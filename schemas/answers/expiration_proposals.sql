@@ -19,31 +19,14 @@ SELECT
     heap.cluster_id,
     'broker' AS entity_type,
     CAST(heap.broker_id AS STRING) AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     'producer.id.expiration.ms' AS config_key,
     CAST(heap.recommended_expiration_ms AS STRING) AS config_value,
     configs.config_value AS prior_value,
     'producer_ids_outlast_heap' AS reason_code,
-    array(
-        struct(
-            'forecast_bytes' AS signal,
-            CAST(heap.forecast_bytes AS DOUBLE) AS value,
-            'bytes' AS unit
-        ),
-        struct('bound_bytes' AS signal, heap.bound_bytes AS value, 'bytes' AS unit),
-        struct(
-            'expiration_ms' AS signal,
-            CAST(heap.expiration_ms AS DOUBLE) AS value,
-            'ms' AS unit
-        ),
-        struct(
-            'least_expiration_ms' AS signal,
-            CAST(heap.least_expiration_ms AS DOUBLE) AS value,
-            'ms' AS unit
-        )
-    ) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
-    CAST(NULL AS STRING) AS subject,
+    heap.forecast_bytes,
+    heap.bound_bytes,
+    heap.expiration_ms,
+    heap.least_expiration_ms,
     'producer_id_heap' AS evidence_table,
     concat('broker_id=', CAST(heap.broker_id AS STRING)) AS evidence_key,
     heap.snapshot_time AS since,
@@ -51,14 +34,9 @@ SELECT
     CASE
         WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'expiration_not_managed'
     END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
     CAST(heap.expiration_ms AS DOUBLE) AS quota_in_force,
     CAST(heap.forecast_bytes AS DOUBLE) AS offence,
-    CAST(heap.least_expiration_ms AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    CAST(heap.least_expiration_ms AS DOUBLE) AS least_value
 FROM producer_id_heap AS heap
 LEFT JOIN current_configs AS configs
     ON heap.cluster_id = configs.cluster_id

@@ -23,15 +23,11 @@ SELECT
     left_over.cluster_id,
     left_over.entity_type,
     left_over.entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     left_over.config_key,
-    CAST(NULL AS STRING) AS config_value,
     left_over.config_value AS prior_value,
     CASE left_over.finding WHEN 'stale_list' THEN 'leftover_list' ELSE 'leftover_rate' END
         AS reason_code,
-    array(struct('age_s' AS signal, left_over.age_s AS value, 's' AS unit)) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
-    CAST(NULL AS STRING) AS subject,
+    left_over.age_s,
     'throttle_leftovers' AS evidence_table,
     concat('entity_name=', left_over.entity_name, ' config_key=', left_over.config_key)
         AS evidence_key,
@@ -40,15 +36,7 @@ SELECT
     CASE
         WHEN left_over.config_source = 'DYNAMIC_DEFAULT_BROKER_CONFIG' THEN 'default_of_all_brokers'
         WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'leftovers_not_managed'
-    END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    END AS blocked_reason
 FROM throttle_leftovers AS left_over
 LEFT JOIN logged ON left_over.cluster_id = logged.cluster_id
 LEFT JOIN current_settings AS settings

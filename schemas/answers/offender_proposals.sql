@@ -98,25 +98,19 @@ SELECT
         WHEN harm = 'latency' THEN 'producer_ids_slow_clients'
         ELSE 'producer_ids_over_quota'
     END AS reason_code,
-    array(
-        struct('producer_ids' AS signal, CAST(producer_ids AS DOUBLE) AS value, 'ids' AS unit),
-        struct('rate_per_s' AS signal, rate_per_s AS value, 'ids/s' AS unit),
-        struct('quota_per_s' AS signal, quota_per_s AS value, 'ids/s' AS unit),
-        struct('throttle_time_ms' AS signal, CAST(throttle_time_ms AS DOUBLE) AS value, 'ms' AS unit),
-        struct('brokers' AS signal, CAST(brokers AS DOUBLE) AS value, 'brokers' AS unit),
-        struct('broker_id' AS signal, CAST(broker_id AS DOUBLE) AS value, 'node id' AS unit),
-        struct('forecast_bytes' AS signal, CAST(forecast_bytes AS DOUBLE) AS value, 'bytes' AS unit),
-        struct('bound_bytes' AS signal, bound_bytes AS value, 'bytes' AS unit),
-        struct('produce_p99_ms' AS signal, produce_p99_ms AS value, 'ms' AS unit),
-        struct('usual_produce_p99_ms' AS signal, usual_produce_p99_ms AS value, 'ms' AS unit),
-        struct('fetch_p99_ms' AS signal, fetch_p99_ms AS value, 'ms' AS unit),
-        struct('usual_fetch_p99_ms' AS signal, usual_fetch_p99_ms AS value, 'ms' AS unit),
-        struct(
-            'shrunk_partitions' AS signal,
-            CAST(shrunk_partitions AS DOUBLE) AS value,
-            'partitions' AS unit
-        )
-    ) AS evidence,
+    producer_ids,
+    rate_per_s,
+    quota_per_s,
+    throttle_time_ms,
+    brokers,
+    broker_id,
+    forecast_bytes,
+    bound_bytes,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    shrunk_partitions,
     cause AS reason_detail,
     concat(principal, ' as ', source) AS subject,
     'producer_id_offenders' AS evidence_table,
@@ -124,13 +118,7 @@ SELECT
     since,
     10 AS priority,
     blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
     CASE WHEN step <> 'client_quota' THEN ids_per_s END AS offence,
     -- So that all others can connect at once: a broker measures over ten seconds or more.
-    CASE step WHEN 'address' THEN greatest(ceil(other_connections / 1e1), 1e0) END AS least_value,
-    CAST(NULL AS STRING) AS direction
+    CASE step WHEN 'address' THEN greatest(ceil(other_connections / 1e1), 1e0) END AS least_value
 FROM limits

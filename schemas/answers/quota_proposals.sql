@@ -137,7 +137,6 @@ SELECT
     advised.cluster_id,
     'user' AS entity_type,
     advised.user AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     advised.quota_type AS config_key,
     CASE
         WHEN advised.advice IN ('keep', 'wait') THEN own_quotas.config_value
@@ -152,24 +151,14 @@ SELECT
         WHEN 'keep' THEN 'quota_fits'
         WHEN 'wait' THEN 'quota_altered_today'
     END AS reason_code,
-    array(
-        struct('usage' AS signal, advised.percentile_usage AS value, advised.unit AS unit),
-        struct('quota' AS signal, advised.quota AS value, advised.unit AS unit),
-        struct(
-            'throttled_windows' AS signal,
-            CAST(advised.throttled_windows AS DOUBLE) AS value,
-            'windows' AS unit
-        ),
-        struct(
-            'windows_in_force' AS signal,
-            CAST(advised.windows_in_force AS DOUBLE) AS value,
-            'windows' AS unit
-        ),
-        struct('capacity' AS signal, advised.capacity AS value, 'bytes/s' AS unit),
-        struct('raised_total' AS signal, advised.raised_total AS value, 'bytes/s' AS unit)
-    ) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
-    CAST(NULL AS STRING) AS subject,
+    advised.percentile_usage AS usage,
+    advised.unit AS usage_unit,
+    advised.quota,
+    advised.unit AS quota_unit,
+    advised.throttled_windows,
+    advised.windows_in_force,
+    advised.capacity,
+    advised.raised_total,
     'quota_advice' AS evidence_table,
     concat('user=', advised.user, ' quota_type=', advised.quota_type) AS evidence_key,
     advised.since,
@@ -181,7 +170,6 @@ SELECT
         WHEN advised.capacity IS NULL THEN 'no_capacity_for_raise'
         WHEN advised.raised_total > advised.budget_share * advised.capacity THEN 'raise_over_budget'
     END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
     advised.advice IN ('keep', 'wait') AS renew_only,
     advised.usage_p99,
     advised.history_s,
@@ -192,7 +180,6 @@ SELECT
                 advised.throttled_windows * 1e0 / advised.windows_in_force
                 / nullif(advised.percentile_usage, 0)
     END AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
     CASE WHEN advised.advice = 'raise' THEN 'raise' END AS direction
 FROM budgeted AS advised
 LEFT JOIN own_quotas

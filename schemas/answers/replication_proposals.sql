@@ -132,28 +132,21 @@ SELECT
     cluster_id,
     'broker' AS entity_type,
     CAST(broker_id AS STRING) AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.rate') AS config_key,
     CAST(CAST(ceil(recommended) AS DECIMAL(38, 0)) AS STRING) AS config_value,
     CASE
         WHEN rate_source = 'dynamic_broker' THEN CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING)
     END AS prior_value,
     reason AS reason_code,
-    array(
-        struct('other_bytes_per_s' AS signal, other_bytes_per_s AS value, 'bytes/s' AS unit),
-        struct('capacity_bytes_per_s' AS signal, capacity_bytes_per_s AS value, 'bytes/s' AS unit),
-        struct('written_bytes_per_s' AS signal, floor_bytes_per_s AS value, 'bytes/s' AS unit),
-        struct('rate_bytes_per_s' AS signal, rate AS value, 'bytes/s' AS unit),
-        struct('produce_p99_ms' AS signal, produce_p99_ms AS value, 'ms' AS unit),
-        struct('usual_produce_p99_ms' AS signal, usual_produce_p99_ms AS value, 'ms' AS unit),
-        struct('fetch_p99_ms' AS signal, fetch_p99_ms AS value, 'ms' AS unit),
-        struct('usual_fetch_p99_ms' AS signal, usual_fetch_p99_ms AS value, 'ms' AS unit),
-        struct(
-            'shrunk_partitions' AS signal,
-            CASE WHEN NOT are_clients_healthy THEN CAST(shrunk_partitions AS DOUBLE) END AS value,
-            'partitions' AS unit
-        )
-    ) AS evidence,
+    other_bytes_per_s,
+    capacity_bytes_per_s,
+    floor_bytes_per_s AS written_bytes_per_s,
+    rate AS rate_bytes_per_s,
+    produce_p99_ms,
+    usual_produce_p99_ms,
+    fetch_p99_ms,
+    usual_fetch_p99_ms,
+    CASE WHEN NOT are_clients_healthy THEN shrunk_partitions END AS shrunk_partitions,
     capacity_source AS reason_detail,
     rate_set_by AS subject,
     'replication_rate_advice' AS evidence_table,
@@ -163,31 +156,23 @@ SELECT
     blocked_reason,
     lease_s,
     blocked_reason IS NOT NULL AND is_to_go_on AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
     CASE
         WHEN reason = 'clients_degraded'
             THEN greatest(
                 produce_p99_ms / nullif(usual_produce_p99_ms, 0),
                 fetch_p99_ms / nullif(usual_fetch_p99_ms, 0)
             )
-    END AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    END AS offence
 FROM rates
 UNION ALL
 SELECT
     cluster_id,
     'broker' AS entity_type,
     CAST(broker_id AS STRING) AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.rate') AS config_key,
-    CAST(NULL AS STRING) AS config_value,
     CAST(CAST(rate AS DECIMAL(38, 0)) AS STRING) AS prior_value,
     'stale_rate' AS reason_code,
-    array(struct('rate_bytes_per_s' AS signal, rate AS value, 'bytes/s' AS unit)) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
+    rate AS rate_bytes_per_s,
     set_by AS subject,
     'throttle_checks' AS evidence_table,
     concat('finding=stale_rate side=', side, ' broker_id=', CAST(broker_id AS STRING))
@@ -197,53 +182,25 @@ SELECT
     CASE
         WHEN NOT is_ours THEN 'set_by_other'
         WHEN rate_source = 'dynamic_default' THEN 'default_of_all_brokers'
-    END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    END AS blocked_reason
 FROM old_rates
 UNION ALL
 SELECT
     cluster_id,
     'topic' AS entity_type,
     topic AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     concat(side, '.replication.throttled.replicas') AS config_key,
     entries_of_others AS config_value,
     entries AS prior_value,
     'stale_list' AS reason_code,
-    array(
-        struct(
-            'own_entries' AS signal,
-            CAST(entries_of_ours AS DOUBLE) AS value,
-            'entries' AS unit
-        ),
-        struct('entries' AS signal, CAST(entries_in_all AS DOUBLE) AS value, 'entries' AS unit)
-    ) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
+    entries_of_ours AS own_entries,
+    entries_in_all AS entries,
     CASE WHEN entries_of_ours = 0 THEN set_by_other ELSE set_by END AS subject,
     'throttle_checks' AS evidence_table,
     concat('finding=stale_list topic=', topic, ' side=', side) AS evidence_key,
     coalesce(set_at, event_time) AS since,
     40 AS priority,
-    CASE WHEN entries_of_ours = 0 THEN 'set_by_other' END AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    CASE WHEN entries_of_ours = 0 THEN 'set_by_other' END AS blocked_reason
 FROM old_lists
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM throttled_replica_proposals
+SELECT * FROM throttled_replica_proposals

@@ -96,7 +96,6 @@ SELECT
     proposed.cluster_id,
     'client-metrics' AS entity_type,
     proposed.entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     keys.config_key,
     CASE keys.config_key
         WHEN 'metrics' THEN proposed.metrics
@@ -105,32 +104,18 @@ SELECT
     END AS config_value,
     resources.config_value AS prior_value,
     'alert_open' AS reason_code,
-    array(
-        struct('bound' AS signal, proposed.bound AS value, proposed.unit AS unit),
-        struct('clients' AS signal, CAST(proposed.clients AS DOUBLE) AS value, 'clients' AS unit),
-        struct(
-            'omitted_clients' AS signal,
-            CAST(proposed.omitted_clients AS DOUBLE) AS value,
-            'clients' AS unit
-        ),
-        struct('pushes_per_s' AS signal, proposed.pushes_per_s AS value, 'pushes/s' AS unit),
-        struct('wire_bytes_per_s' AS signal, proposed.wire_bytes_per_s AS value, 'bytes/s' AS unit)
-    ) AS evidence,
+    proposed.bound,
+    proposed.unit AS bound_unit,
+    proposed.clients,
+    proposed.omitted_clients,
+    proposed.pushes_per_s,
+    proposed.wire_bytes_per_s,
     proposed.rule AS reason_detail,
     proposed.metric AS subject,
     'metric_alerts' AS evidence_table,
     concat('rule=', proposed.rule, ' is_open') AS evidence_key,
     proposed.since,
-    20 AS priority,
-    CAST(NULL AS STRING) AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    20 AS priority
 FROM proposed
 CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
 LEFT JOIN resources
@@ -142,30 +127,16 @@ SELECT
     resources.cluster_id,
     'client-metrics' AS entity_type,
     resources.entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     resources.config_key,
-    CAST(NULL AS STRING) AS config_value,
     resources.config_value AS prior_value,
     CASE
         WHEN resources.entity_name LIKE 'quotaflow-alert-%' THEN 'alerts_closed'
         ELSE 'troubleshoot_ended'
     END AS reason_code,
-    CAST(NULL AS ARRAY<STRUCT<signal: STRING, value: DOUBLE, unit: STRING>>) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
-    CAST(NULL AS STRING) AS subject,
     'current_configs' AS evidence_table,
     concat('entity_name=', resources.entity_name) AS evidence_key,
     resources.valid_from AS since,
-    20 AS priority,
-    CAST(NULL AS STRING) AS blocked_reason,
-    CAST(NULL AS BIGINT) AS lease_s,
-    false AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    20 AS priority
 FROM resources
 LEFT JOIN proposed
     ON resources.cluster_id = proposed.cluster_id AND resources.entity_name = proposed.entity_name

@@ -131,22 +131,13 @@ SELECT
     lists.cluster_id,
     'topic' AS entity_type,
     lists.topic AS entity_name,
-    CAST(NULL AS STRING) AS entity_client_id,
     concat(lists.side, '.replication.throttled.replicas') AS config_key,
     lists.desired_list AS config_value,
     lists.current_list AS prior_value,
     'moved_unlisted' AS reason_code,
-    array(
-        struct('replicas' AS signal, CAST(short.replicas AS DOUBLE) AS value, 'replicas' AS unit),
-        struct('rate_bytes_per_s' AS signal, short.rate AS value, 'bytes/s' AS unit),
-        struct(
-            'written_bytes_per_s' AS signal,
-            short.floor_bytes_per_s AS value,
-            'bytes/s' AS unit
-        )
-    ) AS evidence,
-    CAST(NULL AS STRING) AS reason_detail,
-    CAST(NULL AS STRING) AS subject,
+    short.replicas,
+    short.rate AS rate_bytes_per_s,
+    short.floor_bytes_per_s AS written_bytes_per_s,
     'throttle_checks' AS evidence_table,
     concat('finding=moved_unlisted topic=', lists.topic, ' side=', lists.side) AS evidence_key,
     short.since,
@@ -162,13 +153,7 @@ SELECT
         bounds.is_managed AND NOT coalesce(broken.is_malformed, false)
         AND short.floor_bytes_per_s IS NOT NULL,
         false
-    ) AS renew_only,
-    CAST(NULL AS DOUBLE) AS usage_p99,
-    CAST(NULL AS DOUBLE) AS history_s,
-    CAST(NULL AS DOUBLE) AS quota_in_force,
-    CAST(NULL AS DOUBLE) AS offence,
-    CAST(NULL AS DOUBLE) AS least_value,
-    CAST(NULL AS STRING) AS direction
+    ) AS renew_only
 FROM lists
 INNER JOIN short
     ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side

@@ -135,3 +135,62 @@ def test_a_wrong_head_is_one_clear_error(right: str, wrong: str, error: str) -> 
     with pytest.raises(HeadError) as raised:
         answer(HEAD.replace(right, wrong, 1))
     assert str(raised.value) == f"answer uses: {error}"
+
+
+PROPOSAL = """\
+-- kind: proposal
+-- grain: one row per broker
+-- area: replication
+-- level: admin_api
+-- description: One row {per}.
+-- evidence:
+--   age_s (s): since when
+--   rate (bytes/s): its rate
+
+WITH old AS (
+    SELECT 1 AS broker_id
+)
+
+"""
+SELECTED = """SELECT
+    concat('a, b AS c', cluster_id) AS cluster_id, -- x, y
+    old.age_s,
+    if(true, 'MB/s', 'x') AS rate_unit,
+    10 AS priority,
+    least(1, 2) AS rate
+FROM old"""
+
+
+def proposal(selected: str) -> str:
+    return parse("some_proposals", PROPOSAL + selected, {}).sql
+
+
+def test_what_a_proposal_does_not_name_is_null() -> None:
+    text = proposal(SELECTED)
+    assert ")\n\nSELECT cluster_id, CAST(NULL AS STRING) AS entity_type, " in text
+    assert " priority, CAST(NULL AS STRING) AS blocked_reason, " in text
+    assert " CAST(NULL AS BIGINT) AS lease_s, false AS renew_only, " in text
+
+
+def test_the_evidence_has_the_signals_that_a_text_yields() -> None:
+    assert (
+        "array(struct('age_s' AS signal, CAST(age_s AS DOUBLE) AS value, 's' AS unit), "
+        "struct('rate' AS signal, CAST(rate AS DOUBLE) AS value, rate_unit AS unit)) AS evidence,"
+    ) in proposal(SELECTED)
+    without = proposal("SELECT\n    1 AS priority\nFROM old")
+    assert "STRUCT<signal: STRING, value: DOUBLE, unit: STRING>>) AS evidence," in without
+
+
+def test_rows_of_another_proposal_have_all_columns() -> None:
+    text = proposal("SELECT * FROM more_proposals")
+    assert text.endswith("offence, least_value, direction FROM more_proposals")
+
+
+@cases(
+    ("selected", "error"),
+    ("age", "SELECT\n    1 AS age\nFROM old", "age is no column of a proposal, and no signal"),
+    ("no select", "VALUES (1)", "the text does not end in a SELECT at the start of a line"),
+)
+def test_a_text_that_is_no_proposal_is_an_error(selected: str, error: str) -> None:
+    with pytest.raises(HeadError, match=error):
+        proposal(selected)

@@ -15,44 +15,16 @@
 --     blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force, offence, least_value,
 --     direction
 
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM default_quota_proposals
+SELECT * FROM default_quota_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM offender_proposals
+SELECT * FROM offender_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM expiration_proposals
+SELECT * FROM expiration_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM leftover_proposals
+SELECT * FROM leftover_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM subscription_proposals
+SELECT * FROM subscription_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM quota_proposals
+SELECT * FROM quota_proposals
 UNION ALL
-SELECT cluster_id, entity_type, entity_name, entity_client_id, config_key, config_value,
-    prior_value, reason_code, evidence, reason_detail, subject, evidence_table, evidence_key,
-    since, priority, blocked_reason, lease_s, renew_only, usage_p99, history_s, quota_in_force,
-    offence, least_value, direction
-FROM replication_proposals
+SELECT * FROM replication_proposals
