@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.warehouse.python_times import time_of
+from quotaflow.pipelines.warehouse.python_times import microseconds, time_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # With these the files alone say which rows and which columns a table has. Of any other feature,
 # also of one that does not exist yet, that is not known.
 _IN_FILES = {"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
-_MICROSECONDS = pa.timestamp("us", "UTC")
 # Spark cuts the bounds of times to milliseconds.
 _PRECISION = timedelta(milliseconds=1)
 
@@ -55,7 +54,7 @@ def of_version(table: "DeltaTable", folder: Path | str, time: str) -> list[DataF
         if name not in names:
             return [None] * actions.num_rows
         values = actions[name]
-        return _as_numbers(values) if pa.types.is_timestamp(values.type) else values.to_pylist()
+        return microseconds(values) if pa.types.is_timestamp(values.type) else values.to_pylist()
 
     return [
         DataFile(_absolute(folder, path), rows, first, last and last + _PRECISION, size_bytes)
@@ -96,20 +95,12 @@ def recorded_extent(table: "DeltaTable", folder: Path | str, time: str) -> Recor
     if not set(needed) <= set(actions.column_names):
         return None
     rows, nulls = (actions[name].to_pylist() for name in (needed[0], needed[2]))
-    times = _as_numbers(actions[needed[1]])
+    times = microseconds(actions[needed[1]])
     for count, newest, without in zip(rows, times, nulls, strict=True):
         if count is None or (newest is None and without != count):
             return None
     newest_us = max((each for each in times if each is not None), default=None)
     return RecordedExtent(sum(rows), newest_us, sum(actions["size_bytes"].to_pylist()))
-
-
-def _as_numbers(times: pa.ChunkedArray) -> list[Any]:
-    """Times as microseconds: Python's datetimes lack some years, and Arrow makes them by pandas."""
-    if times.type != _MICROSECONDS:
-        times = times.cast(_MICROSECONDS)
-    # Not by a cast: one imports pyarrow.compute, a tenth of the time of a short command.
-    return [us for chunk in times.chunks for us in chunk.view(pa.int64()).to_pylist()]
 
 
 def _absolute(folder: Path | str, path: str) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import duckdb
@@ -103,6 +104,9 @@ def _of_select(
             yield name, every
 
 
+_JOINED = {"CONJUNCTION_AND": Bounds.within, "CONJUNCTION_OR": Bounds.joined}
+
+
 def _tables(source: Node) -> Iterator[Node]:
     """The tables of a FROM that are not in a subquery."""
     if source["type"] == "BASE_TABLE":
@@ -139,12 +143,15 @@ def _bounds(
     prefixes: set[tuple[str, ...]],
     evaluate: Callable[[Node], datetime | None],
 ) -> Bounds:
-    """What one condition says about the times of a table."""
+    """What a condition says about the times of a table."""
 
     def column(node: Node) -> str | None:
         *prefix, name = (each.lower() for each in node.get("column_names", [""]))
         return name if name in times and tuple(prefix) in prefixes else None
 
+    if condition["type"] in {"CONJUNCTION_AND", "CONJUNCTION_OR"}:
+        every = (_bounds(each, times, prefixes, evaluate) for each in condition["children"])
+        return reduce(_JOINED[condition["type"]], every)
     if condition["type"] == "COMPARE_BETWEEN" and (name := column(condition["input"])):
         low = _compared("COMPARE_GREATERTHANOREQUALTO", name, evaluate(condition["lower"]))
         high = _compared("COMPARE_LESSTHANOREQUALTO", name, evaluate(condition["upper"]))

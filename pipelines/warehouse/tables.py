@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from quotaflow.pipelines.warehouse.time_ranges import Since
+
 
 class Tables(Protocol):
     """Opened tables and views.
@@ -23,8 +25,8 @@ class Tables(Protocol):
     command see the same rows. After a write, open the tables again.
     """
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        """All rows of a query that bounds their number.
+    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
+        """All rows of a query that bounds their number; with `since`, of that time and later.
 
         Raises QueryError, and NeverMadeError for a table that does not exist yet.
         """
@@ -59,8 +61,11 @@ class CatalogTables:
     def _registered(self) -> set[str]:
         return set()
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
-        """All rows of a query that bounds their number. Raises QueryError."""
+    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:  # noqa: ARG002
+        """All rows of a query that bounds their number; Spark finds their files by itself.
+
+        Raises QueryError.
+        """
         return rows_of(self._answer(sql))
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":

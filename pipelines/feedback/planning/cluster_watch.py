@@ -13,6 +13,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import halt
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.udfs.rules.cluster_health import LEAST_REQUESTS, Pair, Window, worse
 
 BEFORE, NOW = timedelta(minutes=30), timedelta(minutes=15)
@@ -166,7 +167,7 @@ class _Watch:
             f"AND event_time < {literal(start)} "
             f"OR event_time >= {literal(since)} AND event_time < {literal(until)})",
         }
-        pairs = self._pairs(seen, [(0, False, start), (0, True, until)])
+        pairs = self._pairs(seen, [(0, False, start), (0, True, until)], start - BEFORE)
         before, after = pairs.get(0, (Window(), Window()))
         return worse(before, after, self._earlier(until - since))
 
@@ -182,17 +183,20 @@ class _Watch:
             f"AND {age} % {hour} < {(length + BEFORE) // _MICROSECOND}",
         }
         moments = [(n, True, start - n * _HOUR) for n in range(_HOURS)]
-        yield from self._pairs(seen, moments).values()
+        yield from self._pairs(seen, moments, start - _HOURS * _HOUR).values()
 
     def _pairs(
-        self, seen: Mapping[str, str], moments: Iterable[tuple[int, bool, datetime]]
+        self,
+        seen: Mapping[str, str],
+        moments: Iterable[tuple[int, bool, datetime]],
+        since: datetime,
     ) -> dict[int, Pair]:
         changed = ", ".join(map(literal, sorted(self.trial.principals)))
         is_other = "principal IS NOT NULL" + (
             f" AND principal NOT IN ({changed})" if changed else ""
         )
         *levels, errors = (
-            self.tables.rows(sql) if self.tables.is_made(table) else []
+            self.tables.rows(sql, Since(since, since)) if self.tables.is_made(table) else []
             for table, sql in queries(
                 {"is_other": is_other, **seen}, moments, self.cluster_id, self.limits
             )

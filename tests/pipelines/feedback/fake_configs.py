@@ -30,6 +30,7 @@ from quotaflow.pipelines.feedback.planning.plan import NOTHING, plan
 from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
+from quotaflow.pipelines.warehouse.time_ranges import Since
 
 from ...delta_tables import NOON
 
@@ -84,7 +85,7 @@ class FakeTables:
     answer: list[dict[str, Any]]
     exist: bool = True
 
-    def rows(self, _: str) -> list[dict[str, Any]]:
+    def rows(self, _: str, __: Since | None = None) -> list[dict[str, Any]]:
         return self.answer
 
     def is_made(self, _: str) -> bool:

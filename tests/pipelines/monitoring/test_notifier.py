@@ -26,6 +26,7 @@ from quotaflow.pipelines.monitoring import (
     webhook,
 )
 from quotaflow.pipelines.monitoring.notifications import Notification
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -396,7 +397,7 @@ class SparkViews:
     spark: SparkSession
     names: Collection[str]
 
-    def rows(self, sql: str) -> list[dict[str, Any]]:
+    def rows(self, sql: str, _: Since | None = None) -> list[dict[str, Any]]:
         return self.spark.sql(sql).toArrow().to_pylist()
 
     def is_made(self, table: str) -> bool:

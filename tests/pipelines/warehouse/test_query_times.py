@@ -43,6 +43,12 @@ def bounds(sql: str) -> dict[str, Bounds]:
         "principal = 'x' AND (event_time >= '2026-01-01' AND event_time >= '2026-01-02')",
         Bounds(DAY),
     ),
+    (
+        "of either from the first to the last",
+        "event_time < '2026-01-02 12:00:00' AND event_time >= '2026-01-02' "
+        "OR event_time >= '2026-01-02 11:00:00' AND event_time < '2026-01-02 12:00:00'",
+        Bounds(DAY, NOON),
+    ),
     ("reckoned", "event_time >= TIMESTAMP '2026-01-03' - INTERVAL 1 DAY", Bounds(DAY)),
     ("by its alias", "traffic.event_time >= '2026-01-02'", Bounds(DAY)),
     ("a date", "event_date >= DATE '2026-01-02'", Bounds(DAY)),
@@ -58,6 +64,7 @@ def test_a_condition_bounds_its_table(condition: str, expected: Bounds) -> None:
     [
         "SELECT 1 FROM traffic",
         "SELECT 1 FROM traffic WHERE event_time >= '2026-01-02' OR principal = 'x'",
+        "SELECT 1 FROM traffic WHERE event_time < '2026-01-02' OR event_time >= '2026-01-03'",
         "SELECT 1 FROM traffic WHERE NOT event_time >= '2026-01-02'",
         "SELECT 1 FROM traffic WHERE event_time >= (SELECT max(event_time) FROM traffic)",
         "SELECT 1 FROM traffic WHERE event_time >= produced_at",

@@ -22,6 +22,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import arrow_types, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_database import MACROS
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.connections import connect
@@ -68,7 +69,7 @@ class MemoryTables:
         """Every table is."""
         return True
 
-    def rows(self, sql: str) -> list[Row]:
+    def rows(self, sql: str, _: Since | None = None) -> list[Row]:
         """The rows of a query, after the answers that it reads were computed."""
         rows: list[Row] = self.read(sql).to_pylist()
         return rows

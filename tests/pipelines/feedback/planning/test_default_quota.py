@@ -37,6 +37,7 @@ from quotaflow.pipelines.feedback.planning.recheck import Recheck
 from quotaflow.pipelines.feedback.runs import frozen_plans, release_run
 from quotaflow.pipelines.feedback.runs.release_run import Request
 from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.configs import CONFIGS, ENTITY_TYPES
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.rules.limit import RAISE, TIGHTEN
@@ -274,7 +275,7 @@ class Windows:
     def is_made(self, _: str) -> bool:
         return True
 
-    def rows(self, sql: str) -> list[dict[str, object]]:
+    def rows(self, sql: str, _: Since | None = None) -> list[dict[str, object]]:
         if "client_answers" not in sql:
             return []
         counts = {"before_requests": 100, "before_errors": 0, "requests": 100, "errors": 90}
