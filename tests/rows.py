@@ -148,6 +148,32 @@ def request(second: float, api: str, **others: Any) -> Row:
     return row("requests", second, given, api=api, total_time_ms=2.0, throttle_time_ms=0.0)
 
 
+def times(second: float, api: str, requests: int = 10, *, each: Row, **others: Any) -> Row:
+    """A minute of request_times: so many requests, with the mean time in ms of some parts.
+
+    `each` names parts as local_time_ms; those that it does not name took no time.
+    """
+    parts = ("request_queue", "local", "remote", "response_queue", "send", "unknown", "throttle")
+    sums = {f"{part}_time_ms": requests * each.get(part, 0.0) for part in parts}
+    unread = each.keys() - {*parts}
+    assert not unread, f"no such part: {unread}"
+    throttle = sums["throttle_time_ms"]
+    total = sum(sums.values()) - throttle
+    waits_for_others = api in {"FETCH", "SHARE_FETCH"}
+    given = {
+        "waited_time_ms": total + throttle - sums["remote_time_ms"] * waits_for_others,
+        "total_time_ms": total,
+        "longest_time_ms": total / requests,
+        "timed_requests": requests,
+        "throttled_requests": requests if throttle else 0,
+        "bytes": 1_000 * requests,
+        "batches": requests,
+    }
+    return row(
+        "request_times", minute_of(second), sums | given | others, api=api, request_count=requests
+    )
+
+
 def push(second: float, **others: Any) -> Row:
     """A push as the request log has it."""
     return row(

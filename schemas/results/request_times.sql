@@ -23,6 +23,7 @@
 --   timed_requests BIGINT: those of them whose line has a time
 --   throttled_requests BIGINT: those of them that were throttled
 --   total_time_ms DOUBLE: from receive to sent, in ms: the sum of the six parts that follow
+--   longest_time_ms DOUBLE: longest time of one request from receive to sent, in ms
 --   request_queue_time_ms DOUBLE: waiting for a request handler thread, in ms
 --   local_time_ms DOUBLE: in the broker itself, in ms
 --   remote_time_ms DOUBLE: waiting for others, in ms: PRODUCE for followers (acks=all), FETCH and
@@ -72,8 +73,9 @@ in_buckets AS (
         if(waited > 0, CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1, NULL) AS bucket,
         sum(weight) AS requests, coalesce(sum(weight) FILTER (is_timed), 0) AS timed_requests,
         coalesce(sum(weight) FILTER (throttle > 0), 0) AS throttled_requests,
-        sum(total * weight) AS total, sum(request_queue * weight) AS request_queue,
-        sum(local * weight) AS local, sum(remote * weight) AS remote,
+        sum(total * weight) AS total, max(total) AS longest,
+        sum(request_queue * weight) AS request_queue, sum(local * weight) AS local,
+        sum(remote * weight) AS remote,
         sum(response_queue * weight) AS response_queue, sum(send * weight) AS send,
         sum((total - parts) * weight) AS unknown, sum(throttle * weight) AS throttle,
         sum(waited * weight) AS waited, coalesce(sum(list_sum(sizes) * weight), 0) AS bytes,
@@ -103,7 +105,7 @@ SELECT
     b.cluster_id, CAST(b.event_time AS DATE) AS event_date, b.event_time, b.broker_id, b.principal,
     b.client_id, b.api, sum(b.requests) AS request_count, sum(b.timed_requests) AS timed_requests,
     sum(b.throttled_requests) AS throttled_requests, sum(b.total) / 1e3 AS total_time_ms,
-    sum(b.request_queue) / 1e3 AS request_queue_time_ms, sum(b.local) / 1e3 AS local_time_ms,
+    max(b.longest) / 1e3 AS longest_time_ms, sum(b.request_queue) / 1e3 AS request_queue_time_ms, sum(b.local) / 1e3 AS local_time_ms,
     sum(b.remote) / 1e3 AS remote_time_ms, sum(b.response_queue) / 1e3 AS response_queue_time_ms,
     sum(b.send) / 1e3 AS send_time_ms, sum(b.unknown) / 1e3 AS unknown_time_ms,
     sum(b.throttle) / 1e3 AS throttle_time_ms, sum(b.waited) / 1e3 AS waited_time_ms,

@@ -35,6 +35,7 @@ from ...rows import (
     request,
     setting,
     throttled,
+    times,
     use,
     used,
 )
@@ -249,6 +250,11 @@ FILLED: dict[str, list[Row]] = {
         setting("excluded.User:us", "own"),
         setting("probe.producer_ids_rate", "refused: 42"),
         setting("producer_ids.max_heap_bytes", 1_000),
+    ],
+    "request_times": [
+        times(5, "PRODUCE", each={"local": 2.0, "throttle": 40.0}),
+        times(65, "FETCH", each={"remote": 500.0, "send": 1.0}, client_id=HOSTILE),
+        times(65, "PRODUCE", each={"local": 1.0}, client_id=None, errors=None),
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),

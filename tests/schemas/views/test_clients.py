@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from quotaflow.pipelines.results.declared import result_of
+
 from ...cases import cases
 from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
+from ...rule_rows import compute
 from .view_tables import Picked, picked, view
 
 
@@ -12,12 +15,16 @@ def latency(second: float, stat: str, value: float, kind: str = "producer", **ot
     return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
 
 
+def served(requests: list[Row]) -> dict[str, list[Row]]:
+    """Requests that brokers logged, and the result about their times."""
+    times = compute(result_of("request_times"), requests=requests)
+    return {"requests": requests, "request_times": times}
+
+
 def answer_of(name: str, given: list[Row]) -> list[Row]:
     """A view over points of clients and requests that brokers logged."""
-    content = {
-        "client_metrics": [row for row in given if "metric" in row],
-        "requests": [row for row in given if "metric" not in row],
-    }
+    content = served([row for row in given if "metric" not in row])
+    content["client_metrics"] = [row for row in given if "metric" in row]
     return view(f"{name} ORDER BY minute, api, client_instance_id", content)
 
 
@@ -175,13 +182,13 @@ def test_a_broker_is_not_slow_because_of_a_throttled_client() -> None:
             latency(6, "avg", 10, client_id="calm", client_instance_id="i2"),
             latency(6, "avg", 99, client_id="go", client_software_name="franz-go"),
         ],
-        "requests": [
-            request(1, "PRODUCE", throttle_time_ms=630.0),
-            request(2, "PRODUCE", client_id="calm"),
-            request(3, "PRODUCE", client_id="go", throttle_time_ms=9.0),
-        ],
     }
-    (row,) = view("slowest_brokers", content)
+    requests = [
+        request(1, "PRODUCE", throttle_time_ms=630.0),
+        request(2, "PRODUCE", client_id="calm"),
+        request(3, "PRODUCE", client_id="go", throttle_time_ms=9.0),
+    ]
+    (row,) = view("slowest_brokers", content | served(requests))
     assert (row["clients"], row["latency_p95_ms"], row["latency_max_ms"]) == (2, 20, None)
     assert row["latency_weighted_avg_ms"] == 15
 

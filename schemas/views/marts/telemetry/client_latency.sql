@@ -59,19 +59,19 @@ WITH readings AS (
 served AS (
     SELECT
         cluster_id,
-        date_trunc('minute', event_time) AS minute,
+        event_time AS minute,
         principal,
         coalesce(client_id, '') AS client_id,
         broker_id,
         api,
-        count(*) AS broker_requests,
-        avg(total_time_ms) AS broker_total_avg_ms,
-        max(total_time_ms) AS broker_total_max_ms,
-        sum(CASE WHEN throttle_time_ms > 0 THEN 1 ELSE 0 END) AS throttled_requests,
-        avg(coalesce(throttle_time_ms, 0e0)) AS answered_throttle_avg_ms
-    FROM requests
-    WHERE api IN ('PRODUCE', 'FETCH') AND replica_id IS NULL
-    GROUP BY 1, 2, 3, 4, 5, 6
+        sum(request_count) AS broker_requests,
+        sum(total_time_ms) / nullif(sum(timed_requests), 0) AS broker_total_avg_ms,
+        max(longest_time_ms) AS broker_total_max_ms,
+        sum(throttled_requests) AS throttled_requests,
+        sum(throttle_time_ms) / sum(request_count) AS answered_throttle_avg_ms
+    FROM request_times
+    WHERE api IN ('PRODUCE', 'FETCH')
+    GROUP BY cluster_id, event_time, principal, coalesce(client_id, ''), broker_id, api
 ),
 sides AS (
     SELECT
