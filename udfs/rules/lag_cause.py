@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quotaflow.udfs.rules.lag_evidence import Evidence
+from quotaflow.udfs.rules.ramp import ramp
 
 THROTTLED = "throttled"
 FETCH_LIMITED = "fetch_limited"
@@ -92,7 +93,7 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
     # Who did not poll for minutes, and did before, is not only slow.
     less(SLOW_PROCESSING, 0.5 * _overdue_poll(e))
     # Who reads again what it had read works as fast as it can, and catches up.
-    less(SLOW_PROCESSING, _MOST * _ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
+    less(SLOW_PROCESSING, _MOST * ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
     for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING, NO_MEMBERS, PRODUCERS_FASTER):
         less(name, max(sure[blocks] for blocks in _BLOCKS))
     less(STUCK_PARTITION, max(sure[OUT_OF_RANGE], sure[OPEN_TRANSACTION]))
@@ -112,48 +113,48 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
 
 
 def _throttled(e: Evidence) -> float:
-    return _ramp(e.throttle_time_share, 0.05, 0.35) * (_MOST if e.throttled_by else 0.85)
+    return ramp(e.throttle_time_share, 0.05, 0.35) * (_MOST if e.throttled_by else 0.85)
 
 
 def _fetch_limited(e: Evidence) -> float:
     default = _DEFAULT_LIMITS.get(e.limited_by or "")
     is_small = default is not None and (e.limit_bytes or default) < default
     # Round trips take the time: there are many, or each is long.
-    trips = _ramp(e.fetches_per_s, 1, 5)
+    trips = ramp(e.fetches_per_s, 1, 5)
     if is_small:
-        trips = max(trips, _ramp(e.network_time_share, 0.2, 0.5))
-    sure = _ramp(e.limit_share, 0.4, 0.8) * trips
-    sure *= 0.8 if e.poll_idle_ratio is None else _ramp(e.poll_idle_ratio, 0.15, 0.5)
+        trips = max(trips, ramp(e.network_time_share, 0.2, 0.5))
+    sure = ramp(e.limit_share, 0.4, 0.8) * trips
+    sure *= 0.8 if e.poll_idle_ratio is None else ramp(e.poll_idle_ratio, 0.15, 0.5)
     return _MOST * sure * (1.0 if is_small or default is None else 0.5)
 
 
 def _far_replica(e: Evidence) -> float:
-    sure = _ramp(e.network_time_share, 0.15, 0.5) * _ramp(e.network_ms, 5, 25)
+    sure = ramp(e.network_time_share, 0.15, 0.5) * ramp(e.network_ms, 5, 25)
     # A network can be slow within a rack: that is no far replica.
-    racks = 0.6 if e.cross_rack_share is None else _ramp(e.cross_rack_share, 0.1, 0.5)
+    racks = 0.6 if e.cross_rack_share is None else ramp(e.cross_rack_share, 0.1, 0.5)
     return _MOST * sure * racks
 
 
 def _slow_broker(e: Evidence) -> float:
-    sure = _ramp(e.broker_time_share, 0.1, 0.45) * _ramp(e.broker_ms, 5, 40)
+    sure = ramp(e.broker_time_share, 0.1, 0.45) * ramp(e.broker_ms, 5, 40)
     if e.other_brokers_ms and e.broker_ms:
-        sure *= 0.7 + 0.3 * _ramp(e.broker_ms / e.other_brokers_ms, 1.5, 4)
+        sure *= 0.7 + 0.3 * ramp(e.broker_ms / e.other_brokers_ms, 1.5, 4)
     return _MOST * sure
 
 
 def _out_of_range(e: Evidence) -> float:
     return max(
-        _MOST * _ramp(e.out_of_range_answers, 0, 10),
+        _MOST * ramp(e.out_of_range_answers, 0, 10),
         0.92 if e.beyond_end_partitions else 0.0,
-        _MOST * _ramp(e.reread_lag_share, 0.2, 0.7),
+        _MOST * ramp(e.reread_lag_share, 0.2, 0.7),
     )
 
 
 def _rebalancing(e: Evidence) -> float:
     is_in_state = e.group_state in _REBALANCING_STATES and e.members is not None
     return max(
-        _MOST * _ramp(e.rebalance_time_share, 0.05, 0.3),
-        0.7 * _ramp(e.rebalances, 2, 10),
+        _MOST * ramp(e.rebalance_time_share, 0.05, 0.3),
+        0.7 * ramp(e.rebalances, 2, 10),
         0.4 if is_in_state else 0.0,
     )
 
@@ -162,12 +163,12 @@ def _no_members(e: Evidence) -> float:
     if e.recent_commits or e.unassigned_lag_share is None:
         return 0.0
     is_empty = e.group_state in _EMPTY_STATES or e.members == 0
-    sure = _ramp(e.unassigned_lag_share, 0.3, 0.9) * _ramp(_stalled_share(e), 0.5, 0.9)
+    sure = ramp(e.unassigned_lag_share, 0.3, 0.9) * ramp(_stalled_share(e), 0.5, 0.9)
     return (_MOST if is_empty else 0.85) * sure
 
 
 def _not_polling(e: Evidence) -> float:
-    stalled = _ramp(_stalled_share(e), 0.3, 0.8)
+    stalled = ramp(_stalled_share(e), 0.3, 0.8)
     by_telemetry = _MOST * _overdue_poll(e) * stalled
     by_reason = 0.93 * stalled if e.poll_timeouts else 0.0
     is_silent = _reads_nothing(e, e.consumed_bytes) and e.last_poll_s is None
@@ -178,7 +179,7 @@ def _not_polling(e: Evidence) -> float:
 def _overdue_poll(e: Evidence) -> float:
     """1 if a member did not poll for far longer than it usually takes."""
     beyond_s = (e.last_poll_s or 0) - 2 * (e.time_between_polls_ms or 0) / 1e3
-    return _ramp(beyond_s, 20, 90)
+    return ramp(beyond_s, 20, 90)
 
 
 def _paused(e: Evidence) -> float:
@@ -186,22 +187,22 @@ def _paused(e: Evidence) -> float:
         return 0.4 if e.heartbeats and _reads_nothing(e, e.consumed_bytes) else 0.0
     if not _reads_nothing(e, e.recent_bytes):
         return 0.0
-    return 0.92 * (1 - _ramp(e.last_poll_s, 20, 60))
+    return 0.92 * (1 - ramp(e.last_poll_s, 20, 60))
 
 
 def _slow_processing(e: Evidence) -> float:
     too_slow = _is_too_slow_between_stops(e)
     if e.poll_idle_ratio is not None:
         # Who reads nothing has nothing to work on.
-        moves = 0.3 if e.consumed_bytes == 0 else 1 - 0.5 * _ramp(_stalled_share(e), 0.5, 1)
-        return _MOST * _ramp(_busy_share(e, e.poll_idle_ratio), 0.6, 0.88) * moves * too_slow
+        moves = 0.3 if e.consumed_bytes == 0 else 1 - 0.5 * ramp(_stalled_share(e), 0.5, 1)
+        return _MOST * ramp(_busy_share(e, e.poll_idle_ratio), 0.6, 0.88) * moves * too_slow
     if not e.fetches or not (e.consumed_bytes or e.acquired_records):
         return 0.0
     # What is left of its time, where nothing shows that it waits.
     waits = (e.throttle_time_share, e.broker_time_share, e.network_time_share)
     left = 1 - sum(share or 0 for share in waits)
     sides = (_throttled(e), _fetch_limited(e), _far_replica(e), _slow_broker(e))
-    return 0.6 * _ramp(left, 0.5, 0.8) * (1 - max(sides)) * too_slow
+    return 0.6 * ramp(left, 0.5, 0.8) * (1 - max(sides)) * too_slow
 
 
 def _busy_share(e: Evidence, idle_ratio: float) -> float:
@@ -215,7 +216,7 @@ def _is_too_slow_between_stops(e: Evidence) -> float:
     stopped = min(e.rebalance_time_share or 0.0, 0.9)
     if stopped < 0.05 or not e.records_in_per_s or e.records_out_per_s is None:  # noqa: PLR2004
         return 1.0
-    return 1 - _ramp(e.records_out_per_s / (1 - stopped) / e.records_in_per_s, 0.8, 1)
+    return 1 - ramp(e.records_out_per_s / (1 - stopped) / e.records_in_per_s, 0.8, 1)
 
 
 def _skewed(e: Evidence) -> float:
@@ -223,19 +224,19 @@ def _skewed(e: Evidence) -> float:
         return 0.0
     # How much more of the lag it has than it would by its number.
     times = (e.hot_lag_share or 0.0) * (e.partitions or 0)
-    return _MOST * _ramp(e.hot_in_ratio, 1.7, 4) * _ramp(times, 1.3, 2)
+    return _MOST * ramp(e.hot_in_ratio, 1.7, 4) * ramp(times, 1.3, 2)
 
 
 def _producers_faster(e: Evidence) -> float:
-    as_ever = 0.8 if e.out_ratio is None else 0.65 + 0.35 * _ramp(e.out_ratio, 0.5, 0.85)
+    as_ever = 0.8 if e.out_ratio is None else 0.65 + 0.35 * ramp(e.out_ratio, 0.5, 0.85)
     grows = {"growing": 1.0, "steady": 0.6}.get(e.trend or "", 0.4)
-    return _MOST * _ramp(e.in_ratio, 1.2, 2) * as_ever * grows
+    return _MOST * ramp(e.in_ratio, 1.2, 2) * as_ever * grows
 
 
 def _catches_up(e: Evidence) -> float:
     if not e.records_in_per_s or e.records_out_per_s is None:
         return 0.5
-    return _ramp(e.records_out_per_s / e.records_in_per_s, 1, 1.3)
+    return ramp(e.records_out_per_s / e.records_in_per_s, 1, 1.3)
 
 
 def _reads_nothing(e: Evidence, consumed_bytes: int | None) -> bool:
@@ -255,19 +256,19 @@ def _stalled_share(e: Evidence) -> float:
 def _open_transaction(e: Evidence) -> float:
     if not e.blocked_records:
         return 0.0
-    return _MOST * _ramp(e.open_transaction_s, 0, 60)
+    return _MOST * ramp(e.open_transaction_s, 0, 60)
 
 
 def _fenced_instance(e: Evidence) -> float:
     sure = _MOST if (e.instance_claimants or 0) > 1 else 0.6
-    return sure * _ramp(e.fenced_answers, 0, 10)
+    return sure * ramp(e.fenced_answers, 0, 10)
 
 
 def _not_subscribed(e: Evidence) -> float:
     has_others = bool(e.members) and e.assigned_partitions == 0
     if not has_others or e.recent_commits or e.group_state in _REBALANCING_STATES:
         return 0.0
-    return 0.9 * _ramp(_stalled_share(e), 0.5, 0.9)
+    return 0.9 * ramp(_stalled_share(e), 0.5, 0.9)
 
 
 def _never_committed(e: Evidence) -> float:
@@ -275,7 +276,7 @@ def _never_committed(e: Evidence) -> float:
 
 
 def _stuck_partition(e: Evidence) -> float:
-    return 0.9 * _ramp(e.stuck_lag_share, 0.3, 0.8)
+    return 0.9 * ramp(e.stuck_lag_share, 0.3, 0.8)
 
 
 _SCORES: dict[str, Callable[[Evidence], float]] = {
@@ -346,10 +347,3 @@ def _measured(evidence: Evidence, cause: str) -> tuple[str, ...]:
 def _detail(evidence: Evidence, cause: str) -> str | None:
     value = getattr(evidence, _DETAILS[cause]) if cause in _DETAILS else None
     return None if value is None else str(value)
-
-
-def _ramp(value: float | None, low: float, high: float) -> float:
-    """0 up to low, 1 from high on; 0 if it is not known."""
-    if value is None or value != value:  # noqa: PLR0124  NaN
-        return 0.0
-    return min(1.0, max(0.0, (value - low) / (high - low)))

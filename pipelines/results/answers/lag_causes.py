@@ -1,21 +1,18 @@
 """`why_groups_lag`: the rule of lag_cause.py over what its text finds of each group and topic."""
 
-import types
 from dataclasses import fields
-from importlib.resources import files
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pyarrow as pa
 
 from quotaflow.pipelines.results.answers.answer import Derivation
-from quotaflow.schemas.table import DOUBLE, LONG, STRING
+from quotaflow.pipelines.results.answers.evidence import code_of, fields_of
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import lag_cause
 from quotaflow.udfs.rules.lag_cause import Cause
 from quotaflow.udfs.rules.lag_evidence import Evidence
 
 _TABLE = TABLES["why_groups_lag"].arrow
-_TYPES = {float: DOUBLE, int: LONG, str: STRING}
 _OF_GROUP = (
     *("cluster_id", "group_id", "group_type", "topic", "known_at"),
     *("lag", "lag_s", "caught_up_in_s"),
@@ -25,21 +22,10 @@ _RATES = ("records_in_per_s", "records_out_per_s", "trend")
 _SIGNALS = tuple(field.name for field in fields(Evidence))
 
 
-def _of_evidence() -> list[pa.Field]:
-    hints = get_type_hints(Evidence)
-    return [pa.field(name, _TYPES[_present(hints[name])]) for name in _SIGNALS]
-
-
-def _present(hint: types.UnionType) -> type:
-    (present,) = (each for each in get_args(hint) if each is not type(None))
-    assert isinstance(present, type)
-    return present
-
-
 SCHEMA = pa.schema(
     [
         *(_TABLE.field(name) for name in _OF_GROUP),
-        *_of_evidence(),
+        *fields_of(Evidence),
     ]
 )
 """What the text gives: one row per group and topic."""
@@ -67,11 +53,4 @@ def _row(row: dict[str, Any], evidence: Evidence, cause: Cause, rank: int) -> di
     }
 
 
-DERIVATION = Derivation(
-    SCHEMA,
-    derived,
-    "".join(
-        files("quotaflow.udfs.rules").joinpath(name).read_text(encoding="utf-8")
-        for name in ("lag_cause.py", "lag_evidence.py")
-    ),
-)
+DERIVATION = Derivation(SCHEMA, derived, code_of("lag_cause", "lag_evidence", "ramp"))

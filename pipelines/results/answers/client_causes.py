@@ -1,0 +1,82 @@
+"""`client_diagnoses`: the rule of diagnosis.py over what its text finds of each client and time."""
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from quotaflow.pipelines.results.answers.answer import Derivation
+from quotaflow.pipelines.results.answers.evidence import code_of, fields_of
+from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.rules import diagnosis
+from quotaflow.udfs.rules.diagnosis import Cause, Suffering
+
+_TABLE = TABLES["client_diagnoses"].arrow
+_OF_CLIENT = ("cluster_id", "since", "until", "known_until", "principal", "client_id", "client_ids")
+_NAMES = (
+    *("quota_user", "quota_client_id", "quota_set_by", "neighbour_principal", "follower_topic"),
+)
+_OTHERS = (
+    *(pa.field(name, STRING) for name in _NAMES),
+    pa.field("quota_set_at", TIMESTAMP),
+    pa.field("follower_partition", INT),
+    pa.field("errors", pa.list_(pa.struct([("error_code", INT), ("requests", LONG)]))),
+)
+_EVIDENCE = tuple(fields_of(Suffering))
+_SIGNALS = tuple(field.name for field in _EVIDENCE)
+SCHEMA = pa.schema([*(_TABLE.field(name) for name in _OF_CLIENT), *_EVIDENCE, *_OTHERS])
+"""What the text gives: one row per client, API, time and symptom."""
+
+_FACTS = {
+    "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
+    "noisy_neighbour": ("neighbour_principal",),
+    "throttled_move": ("follower_topic", "follower_partition"),
+    "slow_follower": ("follower_topic", "follower_partition"),
+}
+"""Names that belong to a cause, beside its numbers."""
+
+
+def derived(rows: pa.Table) -> pa.Table:
+    """One row per cause of each client, API, time and symptom."""
+    ranked = [
+        _row(row, suffering, cause, rank)
+        for row in rows.to_pylist()
+        for suffering in [_suffering(row)]
+        for rank, cause in enumerate(diagnosis.causes(suffering), start=1)
+    ]
+    return pa.Table.from_pylist(ranked, schema=_TABLE)
+
+
+def _suffering(row: dict[str, Any]) -> Suffering:
+    errors = sorted((each["error_code"], each["requests"]) for each in row["errors"] or ())
+    return Suffering(**{name: row[name] for name in _SIGNALS}, errors=tuple(errors))
+
+
+def _row(row: dict[str, Any], suffering: Suffering, cause: Cause, rank: int) -> dict[str, Any]:
+    shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
+    numbers = [(name, getattr(suffering, name)) for name in cause.signals]
+    texts = [(name, _text(row[name])) for name in _FACTS.get(cause.name, ())]
+    return {name: row[name] for name in (*_OF_CLIENT, *shown)} | {
+        "budget": [
+            {"part": part, "ms": ms} for part, ms in diagnosis.budget(suffering) if ms is not None
+        ],
+        "rank": rank,
+        "cause": cause.name,
+        "share": cause.share,
+        "confidence": cause.confidence,
+        "detail": cause.detail,
+        "evidence": [
+            {"signal": name, "value": float(value)} for name, value in numbers if value is not None
+        ],
+        "facts": [{"fact": name, "text": text} for name, text in texts if text is not None],
+    }
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
+
+
+DERIVATION = Derivation(SCHEMA, derived, code_of("diagnosis", "ramp"))

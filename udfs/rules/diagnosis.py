@@ -1,0 +1,225 @@
+"""Why a client waits for brokers or gets errors: causes, each with the share that it explains.
+
+The wait of a client is a budget: the times of Kafka's request metrics, whose sum is the whole. Of
+each part counts what is above its normal: the lower one of the client's usual and of what its peers
+have in the same minutes. The evidence says which cause a part has. What is normal, and what no
+evidence explains, is not explained.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from quotaflow.udfs.rules.ramp import ramp
+
+SLOW, FAILING = "slow", "failing"
+"""Symptoms: a client waits longer than is normal; it gets errors."""
+NOT_EXPLAINED = "not_explained"
+PRODUCE = "PRODUCE"
+
+PARTS = ("throttle", "request_queue", "local", "replicas", "response_queue", "send")
+"""Of the wait for a PRODUCE; fetches wait for no replicas."""
+
+LEAST_SHARE = 0.1
+"""A part that explains less of the wait is no cause of it."""
+_MOST = 0.95
+
+_ERRORS: Mapping[str, tuple[int, ...]] = {
+    "not_authorized": (29, 30, 31, 53, 58),
+    "unknown_topic": (3, 100, 17),
+    "too_large": (10, 18),
+    "not_enough_replicas": (19, 20),
+    "leader_changes": (5, 6, 72, 74, 75, 76, 9),
+    "coordinator_changes": (14, 15, 16),
+    "timed_out": (7,),
+    "fenced": (22, 25, 47, 82, 90, 113),
+    "out_of_range": (1, 78),
+    "refused_by_quota": (89, 44),
+}
+_CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
+OTHER_ERRORS = "other_errors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suffering:
+    """What tables show of a client, an API and a time. None: not known.
+
+    Times are means of a request, in ms. `usual_` is what the client has in its calm minutes,
+    `peers_` what the half of the clients with the shortest waits had in the same minutes.
+    """
+
+    symptom: str
+    api: str
+    requests: int
+    waited_ms: float | None = None
+    throttle_ms: float | None = None
+    request_queue_ms: float | None = None
+    local_ms: float | None = None
+    replicas_ms: float | None = None
+    response_queue_ms: float | None = None
+    send_ms: float | None = None
+    outside_ms: float | None = None
+    """Beyond the broker, as the client measured it."""
+    request_bytes: float | None = None
+    usual_ms: float | None = None
+    usual_request_queue_ms: float | None = None
+    usual_local_ms: float | None = None
+    usual_replicas_ms: float | None = None
+    usual_response_queue_ms: float | None = None
+    usual_send_ms: float | None = None
+    usual_request_bytes: float | None = None
+    peers_ms: float | None = None
+    peers_request_queue_ms: float | None = None
+    peers_local_ms: float | None = None
+    peers_replicas_ms: float | None = None
+    peers_response_queue_ms: float | None = None
+    peers_send_ms: float | None = None
+    broker_id: int | None = None
+    """The broker that it waited for most."""
+    broker_share: float | None = None
+    throttled_requests: int | None = None
+    throttled_by: str | None = None
+    quota: float | None = None
+    clients_of_quota: int | None = None
+    own_share: float | None = None
+    """Part of that broker's time for requests that this client took."""
+    neighbour_share: float | None = None
+    """The same of the client that took most beside it."""
+    neighbour: str | None = None
+    others_local_ms: float | None = None
+    """What the same API took of that broker for all other clients."""
+    broker_usual_local_ms: float | None = None
+    follower_id: int | None = None
+    """The follower that was farthest behind in a topic of the client."""
+    follower_lag: int | None = None
+    moving_replicas: int | None = None
+    errors: tuple[tuple[int, int], ...] = ()
+    """Error codes of Kafka, each with the number of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause. `share`: the part of the symptom it explains. `signals`: fields of the evidence."""
+
+    name: str
+    share: float
+    confidence: float | None
+    signals: tuple[str, ...] = ()
+    detail: str | None = None
+
+
+def causes(suffering: Suffering) -> list[Cause]:
+    """The causes, that with the greatest share first; their shares add up to 1."""
+    of_symptom = _of_errors if suffering.symptom == FAILING else _of_wait
+    likely = sorted(of_symptom(suffering), key=lambda cause: (-cause.share, cause.name))
+    rest = 1 - sum(cause.share for cause in likely)
+    if rest < 0.005:  # noqa: PLR2004  less shows as 0 %
+        return likely
+    return [*likely, Cause(NOT_EXPLAINED, rest, None, ("waited_ms", "usual_ms"))]
+
+
+def budget(s: Suffering) -> Iterator[tuple[str, float | None]]:
+    """The parts of the wait, in ms, and what the client measured beyond the broker."""
+    parts = [(part, getattr(s, f"{part}_ms")) for part in PARTS]
+    yield from parts
+    if s.waited_ms is not None:
+        yield "unknown", max(0.0, s.waited_ms - sum(ms or 0.0 for _, ms in parts))
+    yield "outside", s.outside_ms
+
+
+def _of_wait(s: Suffering) -> Iterator[Cause]:
+    for part in PARTS:
+        share = excess(s, part) / s.waited_ms if s.waited_ms else 0.0
+        if share >= LEAST_SHARE:
+            yield _OF_PART[part](s, share)
+
+
+def excess(s: Suffering, part: str) -> float:
+    """What a part has above its normal, in ms; a throttle is never normal."""
+    ms: float = getattr(s, f"{part}_ms") or 0.0
+    if part == "throttle":
+        return ms
+    normals = [getattr(s, f"{who}_{part}_ms") for who in ("usual", "peers")]
+    known = [normal for normal in normals if normal is not None]
+    return max(0.0, ms - min(known)) if known else 0.0
+
+
+def _quota(s: Suffering, share: float) -> Cause:
+    signals = ("throttle_ms", "throttled_requests", "requests", "quota", "clients_of_quota")
+    return Cause("quota", share, _MOST if s.throttled_by else 0.7, signals, s.throttled_by)
+
+
+def _queue(s: Suffering, share: float) -> Cause:
+    """Requests wait for a handler thread: who keeps the threads busy?"""
+    signals = ("request_queue_ms", "neighbour_share", "own_share", "broker_id")
+    own, neighbour = s.own_share or 0.0, s.neighbour_share or 0.0
+    if neighbour >= 0.5 > own:  # noqa: PLR2004  most of it
+        sure = round(0.5 + 0.4 * ramp(neighbour, 0.5, 0.8), 2)
+        return Cause("noisy_neighbour", share, sure, signals, s.neighbour)
+    if own >= 0.5:  # noqa: PLR2004
+        return Cause("own_load", share, round(0.5 + 0.4 * ramp(own, 0.5, 0.8), 2), signals)
+    return Cause("busy_broker", share, 0.5, signals, _broker(s))
+
+
+def _local(s: Suffering, share: float) -> Cause:
+    signals = ("local_ms", "usual_local_ms", "peers_local_ms", "others_local_ms", "broker_id")
+    if s.others_local_ms is not None and s.broker_usual_local_ms:
+        slower = s.others_local_ms / s.broker_usual_local_ms
+        if slower >= 2:  # noqa: PLR2004  all clients of the broker
+            sure = round(0.6 + 0.3 * ramp(slower, 2, 5), 2)
+            return Cause("slow_broker", share, sure, (*signals, "broker_usual_local_ms"), _broker(s))
+    if s.request_bytes and s.usual_request_bytes:
+        larger = s.request_bytes / s.usual_request_bytes
+        if larger >= 2:  # noqa: PLR2004
+            sizes = ("request_bytes", "usual_request_bytes")
+            sure = round(0.5 + 0.3 * ramp(larger, 2, 5), 2)
+            return Cause("large_requests", share, sure, (*signals, *sizes))
+    return Cause("slow_appends", share, 0.4, signals, _broker(s))
+
+
+def _replicas(s: Suffering, share: float) -> Cause:
+    signals = ("replicas_ms", "usual_replicas_ms", "peers_replicas_ms")
+    followers = (*signals, "follower_id", "follower_lag", "moving_replicas")
+    if s.follower_id is None:
+        return Cause("slow_replicas", share, 0.5, signals)
+    cause, sure = ("throttled_move", 0.7) if s.moving_replicas else ("slow_follower", 0.7)
+    return Cause(cause, share, sure, followers, str(s.follower_id))
+
+
+def _response_queue(s: Suffering, share: float) -> Cause:
+    signals = ("response_queue_ms", "usual_response_queue_ms", "peers_response_queue_ms")
+    return Cause("busy_network", share, 0.6, signals, _broker(s))
+
+
+def _send(s: Suffering, share: float) -> Cause:
+    signals = ("send_ms", "usual_send_ms", "peers_send_ms", "request_bytes")
+    return Cause("slow_reader", share, 0.6 if s.peers_send_ms is None else 0.75, signals)
+
+
+_OF_PART = {
+    "throttle": _quota,
+    "request_queue": _queue,
+    "local": _local,
+    "replicas": _replicas,
+    "response_queue": _response_queue,
+    "send": _send,
+}
+
+
+def _of_errors(s: Suffering) -> Iterator[Cause]:
+    """One cause for the errors of each kind; a request may have several errors."""
+    total = sum(requests for _, requests in s.errors)
+    counts: dict[str, int] = {}
+    details: dict[str, tuple[int, int]] = {}
+    for code, requests in s.errors:
+        cause = _CAUSES.get(code, OTHER_ERRORS)
+        counts[cause] = counts.get(cause, 0) + requests
+        details[cause] = max(details.get(cause, (0, 0)), (requests, code))
+    for cause, requests in counts.items():
+        share = requests / total
+        if share >= LEAST_SHARE:
+            sure = 0.5 if cause == OTHER_ERRORS else 0.9
+            yield Cause(cause, share, sure, ("requests",), str(details[cause][1]))
+
+
+def _broker(s: Suffering) -> str | None:
+    return None if s.broker_id is None else str(s.broker_id)
