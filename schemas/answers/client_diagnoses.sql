@@ -4,10 +4,7 @@
 -- level: sampled_log
 -- question: Slow clients. Who waits for brokers, on what, and why?
 -- description: Why clients waited or failed on the last day, one row {per}, the greatest share first.
---   A minute counts in which a client of five or more requests waits longer than it usually does and
---   than others of its minute do, waits for a quota, or gets errors. Minutes at most two apart are
---   one time. A client without a symptom has no row. What clients name is no proof of who is guilty.
--- empty: while no client waits longer than usual or fails
+--   client_symptoms says when that is so. What clients name is no proof of who is guilty.
 -- key: cluster_id, since, principal, client_id, api, symptom, rank
 -- time: since
 -- clustering: principal, client_id
@@ -19,32 +16,20 @@
 --   traffic: 1 d
 --   client_metrics: 1 d
 -- columns:
---   from request_times: cluster_id
---   since TIMESTAMP: start of the first minute with the symptom
---   until TIMESTAMP: end of the last minute with it
---   known_until TIMESTAMP: end of the newest minute that the cluster's tables have
---   from request_times: principal
+--   from client_symptoms: cluster_id, since, until, known_until, principal
 --   client_id STRING: client.id as the client gave it: untrusted text; of several ids of one
 --     program what they share, with * for what varies: producer-*
 --   client_ids BIGINT: client ids of the program in this time
---   api STRING: PRODUCE, FETCH or SHARE_FETCH
---   symptom STRING: slow (it waited) or failing (it got errors)
---   requests BIGINT: its requests in this time
---   waited_ms DOUBLE: mean wait for a broker and for quotas, in ms, as
---     request_times.waited_time_ms
---   usual_ms DOUBLE: mean wait in the half of its minutes of the day with the lowest one, in ms;
---     null: it has fewer than ten minutes
---   peers_ms DOUBLE: the median of the mean waits of other clients in the same minutes, in ms;
---     null: there are fewer than three
+--   from client_symptoms: api, symptom, requests, waited_ms, usual_ms, peers_ms
 --   budget ARRAY<STRUCT<part: STRING, ms: DOUBLE>>: the parts of waited_ms: throttle, request_queue,
 --     local, replicas, response_queue, send and unknown; outside: what the client measured beyond
 --     these, which is no part of the sum
 --   rank INT: 1 for the cause with the greatest share
---   cause STRING: quota, noisy_neighbour, own_load, busy_broker, slow_broker, large_requests,
---     slow_appends, throttled_move, slow_follower, slow_replicas, busy_network, slow_reader,
---     not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes, timed_out,
---     coordinator_changes,
---     fenced, refused_by_quota, out_of_range, other_errors or not_explained
+--   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, slow_broker,
+--     large_requests, slow_appends, throttled_move, slow_follower, slow_replicas, busy_network or
+--     slow_reader. Of failing: not_authorized, unknown_topic, too_large, not_enough_replicas,
+--     leader_changes, coordinator_changes, timed_out, fenced, refused_by_quota, out_of_range or
+--     other_errors. Or not_explained
 --   share DOUBLE: part of the wait or of the errors that the cause explains, 0 to 1; the shares of a
 --     symptom add up to 1
 --   confidence DOUBLE: 0.3 to 0.95, how well the evidence supports it; null: not_explained
@@ -54,7 +39,6 @@
 --   facts ARRAY<STRUCT<fact: STRING, text: STRING>>: names that belong to the cause: whose quota it
 --     is, who set it and when, which config changed right before
 
--- A wait counts from 50 ms on: less is how brokers work. A client is a principal and a program.
 WITH minutes AS (
     SELECT
         cluster_id,
@@ -64,213 +48,19 @@ WITH minutes AS (
         client_id,
         coalesce(program_of(client_id), '') AS program,
         api,
-        request_count,
         timed_requests,
         throttled_requests,
         waited_time_ms,
-        throttle_time_ms,
-        request_queue_time_ms,
-        local_time_ms,
-        CASE WHEN api = 'PRODUCE' THEN remote_time_ms ELSE 0e0 END AS replicas_time_ms,
-        response_queue_time_ms,
-        send_time_ms,
-        unknown_time_ms,
-        bytes,
-        batches,
-        errors
+        local_time_ms
     FROM request_times
     WHERE principal IS NOT NULL
 ),
-newest AS (
-    SELECT cluster_id, max(minute) AS newest_minute FROM minutes GROUP BY cluster_id
-),
-per_minute AS (
-    SELECT
-        cluster_id,
-        minute,
-        principal,
-        program,
-        api,
-        sum(request_count) AS request_count,
-        nullif(sum(timed_requests), 0) AS requests,
-        sum(waited_time_ms) AS waited,
-        sum(throttle_time_ms) AS throttle,
-        sum(request_queue_time_ms) AS request_queue,
-        sum(local_time_ms) AS local,
-        sum(replicas_time_ms) AS replicas,
-        sum(response_queue_time_ms) AS response_queue,
-        sum(send_time_ms) AS send,
-        sum(bytes) AS bytes
-    FROM minutes
-    GROUP BY cluster_id, minute, principal, program, api
-),
-in_order AS (
-    SELECT
-        *,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal, program, api ORDER BY waited / requests, minute
-        ) AS nth,
-        count(*) OVER (PARTITION BY cluster_id, principal, program, api) AS minutes,
-        row_number() OVER (
-            PARTITION BY cluster_id, minute, api
-            ORDER BY (waited - replicas) / requests, principal, program
-        ) AS nth_peer,
-        count(*) OVER (PARTITION BY cluster_id, minute, api) AS peers,
-        -- Only some wait for replicas (acks=all): they come first here.
-        row_number() OVER (
-            PARTITION BY cluster_id, minute, api
-            ORDER BY CASE WHEN replicas > 0e0 THEN 0 ELSE 1 END, replicas / requests, principal,
-                program
-        ) AS nth_replicated,
-        count(CASE WHEN replicas > 0e0 THEN 1 END) OVER (PARTITION BY cluster_id, minute, api)
-            AS replicated
-    FROM per_minute
-    WHERE requests IS NOT NULL AND api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
-),
-usual AS (
-    -- The half of its minutes with the shortest waits.
-    SELECT
-        cluster_id,
-        principal,
-        program,
-        api,
-        sum(waited) / sum(requests) AS usual_ms,
-        sum(request_queue) / sum(requests) AS usual_request_queue_ms,
-        sum(local) / sum(requests) AS usual_local_ms,
-        sum(replicas) / sum(requests) AS usual_replicas_ms,
-        sum(response_queue) / sum(requests) AS usual_response_queue_ms,
-        sum(send) / sum(requests) AS usual_send_ms,
-        CAST(sum(bytes) AS DOUBLE) / sum(requests) AS usual_request_bytes
-    FROM in_order
-    WHERE nth * 2 <= minutes AND minutes >= 10
-    GROUP BY cluster_id, principal, program, api
-),
-peers AS (
-    -- The half of the clients of a minute with the shortest waits.
-    SELECT
-        cluster_id,
-        minute,
-        api,
-        max((waited - replicas) / requests) AS peers_own_ms,
-        sum(request_queue) / sum(requests) AS peers_request_queue_ms,
-        sum(local) / sum(requests) AS peers_local_ms,
-        sum(response_queue) / sum(requests) AS peers_response_queue_ms,
-        sum(send) / sum(requests) AS peers_send_ms
-    FROM in_order
-    WHERE nth_peer * 2 <= peers AND peers >= 4
-    GROUP BY cluster_id, minute, api
-),
-replicated_peers AS (
-    SELECT cluster_id, minute, api, sum(replicas) / sum(requests) AS peers_replicas_ms
-    FROM in_order
-    WHERE nth_replicated * 2 <= replicated AND replicated >= 4
-    GROUP BY cluster_id, minute, api
-),
-failed AS (
-    -- What a client meets in its normal work is no error: a rebalance, a new session or member.
-    SELECT cluster_id, minute, principal, program, api, error.error_code, error.requests
-    FROM (SELECT *, explode(errors) AS error FROM minutes) AS erred
-    WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
-),
-failures AS (
-    SELECT cluster_id, minute, principal, program, api, sum(requests) AS failures
-    FROM failed
-    GROUP BY cluster_id, minute, principal, program, api
-),
-judged AS (
-    SELECT
-        *,
-        coalesce(
-            is_data AND requests >= 5 AND waited / requests >= 5e1
-            AND (
-                throttle >= 0.25e0 * waited
-                OR waited / requests >= 3e0 * usual_ms
-                OR (waited - unlike_peers) / requests >= 3e0 * peers_ms
-                OR waited / requests >= 1e3
-            ),
-            FALSE
-        ) AS is_slow,
-        coalesce(failures >= 5 AND failures >= 0.01e0 * request_count, FALSE) AS is_failing
-    FROM (
-        -- Where too few others wait for replicas, the rest of the wait is compared.
-        SELECT
-            *,
-            api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AS is_data,
-            peers_own_ms + CASE WHEN replicas > 0e0 THEN coalesce(peers_replicas_ms, 0e0) ELSE 0e0 END
-                AS peers_ms,
-            CASE WHEN peers_replicas_ms IS NULL THEN replicas ELSE 0e0 END AS unlike_peers
-        FROM per_minute
-        LEFT JOIN usual USING (cluster_id, principal, program, api)
-        LEFT JOIN peers USING (cluster_id, minute, api)
-        LEFT JOIN replicated_peers USING (cluster_id, minute, api)
-        LEFT JOIN failures USING (cluster_id, minute, principal, program, api)
-    ) AS sums
-),
-marked AS (
-    SELECT *, 'slow' AS symptom FROM judged WHERE is_slow
-    UNION ALL
-    SELECT *, 'failing' AS symptom FROM judged WHERE is_failing
-),
-begun AS (
-    SELECT
-        *,
-        CASE
-            WHEN unix_micros(minute) - unix_micros(lag(minute) OVER (
-                PARTITION BY cluster_id, principal, program, api, symptom ORDER BY minute
-            )) <= 180000000 THEN 0
-            ELSE 1
-        END AS is_start
-    FROM marked
-),
-numbered AS (
-    SELECT
-        *,
-        sum(is_start) OVER (
-            PARTITION BY cluster_id, principal, program, api, symptom ORDER BY minute
-        ) AS episode
-    FROM begun
-),
 episodes AS (
-    -- A row is a time in which a client suffered, with sums and means over its minutes.
     SELECT
-        row_number() OVER (ORDER BY cluster_id, principal, program, api, symptom, episode) AS id,
-        *
-    FROM (
-        SELECT
-            cluster_id,
-            principal,
-            program,
-            api,
-            symptom,
-            episode,
-            min(minute) AS since,
-            max(minute) AS last_minute,
-            sum(request_count) AS requests,
-            sum(requests) AS timed_requests,
-            sum(waited) AS waited,
-            sum(throttle) AS throttle,
-            sum(request_queue) AS request_queue,
-            sum(local) AS local,
-            sum(replicas) AS replicas,
-            sum(response_queue) AS response_queue,
-            sum(send) AS send,
-            sum(bytes) AS bytes,
-            max(usual_ms) AS usual_ms,
-            max(usual_request_queue_ms) AS usual_request_queue_ms,
-            max(usual_local_ms) AS usual_local_ms,
-            max(usual_replicas_ms) AS usual_replicas_ms,
-            max(usual_response_queue_ms) AS usual_response_queue_ms,
-            max(usual_send_ms) AS usual_send_ms,
-            max(usual_request_bytes) AS usual_request_bytes,
-            avg(peers_ms) AS peers_ms,
-            avg(peers_request_queue_ms) AS peers_request_queue_ms,
-            avg(peers_local_ms) AS peers_local_ms,
-            avg(peers_replicas_ms) AS peers_replicas_ms,
-            avg(peers_response_queue_ms) AS peers_response_queue_ms,
-            avg(peers_send_ms) AS peers_send_ms
-        FROM numbered
-        GROUP BY cluster_id, principal, program, api, symptom, episode
-    ) AS summed
+        *,
+        until - INTERVAL 1 MINUTE AS last_minute,
+        row_number() OVER (ORDER BY cluster_id, since, principal, program, api, symptom) AS id
+    FROM client_symptoms
 ),
 suffered AS (
     SELECT episodes.id, minutes.*
@@ -293,10 +83,7 @@ ids AS (
 ),
 slowest AS (
     -- A row is the broker that a client waited for most.
-    SELECT
-        id,
-        max_by(broker_id, waited) AS broker_id,
-        max(waited) / nullif(sum(waited), 0e0) AS broker_share
+    SELECT id, max_by(broker_id, waited) AS broker_id
     FROM (
         SELECT id, broker_id, sum(waited_time_ms) AS waited
         FROM suffered
@@ -492,6 +279,19 @@ measured AS (
         AND latency.minute BETWEEN episodes.since AND episodes.last_minute
     GROUP BY episodes.id
 ),
+failed AS (
+    SELECT
+        cluster_id,
+        event_time AS minute,
+        principal,
+        coalesce(program_of(client_id), '') AS program,
+        api,
+        error.error_code,
+        error.requests
+    FROM (SELECT *, explode(errors) AS error FROM request_times) AS erred
+    -- As in client_symptoms: what normal work brings.
+    WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
+),
 errors AS (
     SELECT
         id,
@@ -512,40 +312,11 @@ errors AS (
 )
 
 SELECT
-    episodes.cluster_id,
-    episodes.since,
-    episodes.last_minute + INTERVAL 1 MINUTE AS until,
-    newest.newest_minute + INTERVAL 1 MINUTE AS known_until,
-    episodes.principal,
+    episodes.*,
     CASE WHEN ids.client_ids > 1 THEN episodes.program ELSE ids.client_id END AS client_id,
     ids.client_ids,
-    episodes.api,
-    episodes.symptom,
-    episodes.requests,
-    episodes.waited / episodes.timed_requests AS waited_ms,
-    episodes.throttle / episodes.timed_requests AS throttle_ms,
-    episodes.request_queue / episodes.timed_requests AS request_queue_ms,
-    episodes.local / episodes.timed_requests AS local_ms,
-    episodes.replicas / episodes.timed_requests AS replicas_ms,
-    episodes.response_queue / episodes.timed_requests AS response_queue_ms,
-    episodes.send / episodes.timed_requests AS send_ms,
     measured.outside_ms,
-    CAST(episodes.bytes AS DOUBLE) / episodes.timed_requests AS request_bytes,
-    episodes.usual_ms,
-    episodes.usual_request_queue_ms,
-    episodes.usual_local_ms,
-    episodes.usual_replicas_ms,
-    episodes.usual_response_queue_ms,
-    episodes.usual_send_ms,
-    episodes.usual_request_bytes,
-    episodes.peers_ms,
-    episodes.peers_request_queue_ms,
-    episodes.peers_local_ms,
-    episodes.peers_replicas_ms,
-    episodes.peers_response_queue_ms,
-    episodes.peers_send_ms,
     slowest.broker_id,
-    slowest.broker_share,
     ids.throttled_requests,
     limits.throttled_by,
     limits.quota,
@@ -567,7 +338,6 @@ SELECT
     followers.moving_replicas,
     errors.errors
 FROM episodes
-INNER JOIN newest ON episodes.cluster_id = newest.cluster_id
 INNER JOIN ids ON episodes.id = ids.id
 LEFT JOIN slowest ON episodes.id = slowest.id
 LEFT JOIN limits ON episodes.id = limits.id

@@ -43,8 +43,8 @@ OTHER_ERRORS = "other_errors"
 class Suffering:
     """What tables show of a client, an API and a time. None: not known.
 
-    Times are means of a request, in ms. `usual_` is what the client has in its calm minutes,
-    `peers_` what the half of the clients with the shortest waits had in the same minutes.
+    Times are means of a request, in ms. A name that begins with usual is of the client's calm
+    minutes; with peers, of the half of the clients with the shortest waits in the same minutes.
     """
 
     symptom: str
@@ -75,7 +75,6 @@ class Suffering:
     peers_send_ms: float | None = None
     broker_id: int | None = None
     """The broker that it waited for most."""
-    broker_share: float | None = None
     throttled_requests: int | None = None
     throttled_by: str | None = None
     quota: float | None = None
@@ -97,7 +96,7 @@ class Suffering:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ClientCause:
     """A cause. `share`: the part of the symptom it explains. `signals`: fields of the evidence."""
 
     name: str
@@ -107,14 +106,14 @@ class Cause:
     detail: str | None = None
 
 
-def causes(suffering: Suffering) -> list[Cause]:
+def causes(suffering: Suffering) -> list[ClientCause]:
     """The causes, that with the greatest share first; their shares add up to 1."""
     of_symptom = _of_errors if suffering.symptom == FAILING else _of_wait
     likely = sorted(of_symptom(suffering), key=lambda cause: (-cause.share, cause.name))
     rest = 1 - sum(cause.share for cause in likely)
     if rest < 0.005:  # noqa: PLR2004  less shows as 0 %
         return likely
-    return [*likely, Cause(NOT_EXPLAINED, rest, None, ("waited_ms", "usual_ms"))]
+    return [*likely, ClientCause(NOT_EXPLAINED, rest, None, ("waited_ms", "usual_ms"))]
 
 
 def budget(s: Suffering) -> Iterator[tuple[str, float | None]]:
@@ -126,7 +125,7 @@ def budget(s: Suffering) -> Iterator[tuple[str, float | None]]:
     yield "outside", s.outside_ms
 
 
-def _of_wait(s: Suffering) -> Iterator[Cause]:
+def _of_wait(s: Suffering) -> Iterator[ClientCause]:
     for part in PARTS:
         share = excess(s, part) / s.waited_ms if s.waited_ms else 0.0
         if share >= LEAST_SHARE:
@@ -138,61 +137,63 @@ def excess(s: Suffering, part: str) -> float:
     ms: float = getattr(s, f"{part}_ms") or 0.0
     if part == "throttle":
         return ms
-    normals = [getattr(s, f"{who}_{part}_ms") for who in ("usual", "peers")]
-    known = [normal for normal in normals if normal is not None]
-    return max(0.0, ms - min(known)) if known else 0.0
+    normals = [getattr(s, f"{whose}_{part}_ms") for whose in ("usual", "peers")]
+    measured = [normal for normal in normals if normal is not None]
+    return max(0.0, ms - min(measured)) if measured else 0.0
 
 
-def _quota(s: Suffering, share: float) -> Cause:
+def _quota(s: Suffering, share: float) -> ClientCause:
     signals = ("throttle_ms", "throttled_requests", "requests", "quota", "clients_of_quota")
-    return Cause("quota", share, _MOST if s.throttled_by else 0.7, signals, s.throttled_by)
+    return ClientCause("quota", share, _MOST if s.throttled_by else 0.7, signals, s.throttled_by)
 
 
-def _queue(s: Suffering, share: float) -> Cause:
+def _queue(s: Suffering, share: float) -> ClientCause:
     """Requests wait for a handler thread: who keeps the threads busy?"""
     signals = ("request_queue_ms", "neighbour_share", "own_share", "broker_id")
     own, neighbour = s.own_share or 0.0, s.neighbour_share or 0.0
     if neighbour >= 0.5 > own:  # noqa: PLR2004  most of it
         sure = round(0.5 + 0.4 * ramp(neighbour, 0.5, 0.8), 2)
-        return Cause("noisy_neighbour", share, sure, signals, s.neighbour)
+        return ClientCause("noisy_neighbour", share, sure, signals, s.neighbour)
     if own >= 0.5:  # noqa: PLR2004
-        return Cause("own_load", share, round(0.5 + 0.4 * ramp(own, 0.5, 0.8), 2), signals)
-    return Cause("busy_broker", share, 0.5, signals, _broker(s))
+        return ClientCause("own_load", share, round(0.5 + 0.4 * ramp(own, 0.5, 0.8), 2), signals)
+    return ClientCause("busy_broker", share, 0.5, signals, _broker(s))
 
 
-def _local(s: Suffering, share: float) -> Cause:
+def _local(s: Suffering, share: float) -> ClientCause:
     signals = ("local_ms", "usual_local_ms", "peers_local_ms", "others_local_ms", "broker_id")
     if s.others_local_ms is not None and s.broker_usual_local_ms:
         slower = s.others_local_ms / s.broker_usual_local_ms
         if slower >= 2:  # noqa: PLR2004  all clients of the broker
             sure = round(0.6 + 0.3 * ramp(slower, 2, 5), 2)
-            return Cause("slow_broker", share, sure, (*signals, "broker_usual_local_ms"), _broker(s))
+            return ClientCause(
+                "slow_broker", share, sure, (*signals, "broker_usual_local_ms"), _broker(s)
+            )
     if s.request_bytes and s.usual_request_bytes:
         larger = s.request_bytes / s.usual_request_bytes
         if larger >= 2:  # noqa: PLR2004
             sizes = ("request_bytes", "usual_request_bytes")
             sure = round(0.5 + 0.3 * ramp(larger, 2, 5), 2)
-            return Cause("large_requests", share, sure, (*signals, *sizes))
-    return Cause("slow_appends", share, 0.4, signals, _broker(s))
+            return ClientCause("large_requests", share, sure, (*signals, *sizes))
+    return ClientCause("slow_appends", share, 0.4, signals, _broker(s))
 
 
-def _replicas(s: Suffering, share: float) -> Cause:
+def _replicas(s: Suffering, share: float) -> ClientCause:
     signals = ("replicas_ms", "usual_replicas_ms", "peers_replicas_ms")
     followers = (*signals, "follower_id", "follower_lag", "moving_replicas")
     if s.follower_id is None:
-        return Cause("slow_replicas", share, 0.5, signals)
+        return ClientCause("slow_replicas", share, 0.5, signals)
     cause, sure = ("throttled_move", 0.7) if s.moving_replicas else ("slow_follower", 0.7)
-    return Cause(cause, share, sure, followers, str(s.follower_id))
+    return ClientCause(cause, share, sure, followers, str(s.follower_id))
 
 
-def _response_queue(s: Suffering, share: float) -> Cause:
+def _response_queue(s: Suffering, share: float) -> ClientCause:
     signals = ("response_queue_ms", "usual_response_queue_ms", "peers_response_queue_ms")
-    return Cause("busy_network", share, 0.6, signals, _broker(s))
+    return ClientCause("busy_network", share, 0.6, signals, _broker(s))
 
 
-def _send(s: Suffering, share: float) -> Cause:
+def _send(s: Suffering, share: float) -> ClientCause:
     signals = ("send_ms", "usual_send_ms", "peers_send_ms", "request_bytes")
-    return Cause("slow_reader", share, 0.6 if s.peers_send_ms is None else 0.75, signals)
+    return ClientCause("slow_reader", share, 0.6 if s.peers_send_ms is None else 0.75, signals)
 
 
 _OF_PART = {
@@ -205,7 +206,7 @@ _OF_PART = {
 }
 
 
-def _of_errors(s: Suffering) -> Iterator[Cause]:
+def _of_errors(s: Suffering) -> Iterator[ClientCause]:
     """One cause for the errors of each kind; a request may have several errors."""
     total = sum(requests for _, requests in s.errors)
     counts: dict[str, int] = {}
@@ -218,7 +219,7 @@ def _of_errors(s: Suffering) -> Iterator[Cause]:
         share = requests / total
         if share >= LEAST_SHARE:
             sure = 0.5 if cause == OTHER_ERRORS else 0.9
-            yield Cause(cause, share, sure, ("requests",), str(details[cause][1]))
+            yield ClientCause(cause, share, sure, ("requests",), str(details[cause][1]))
 
 
 def _broker(s: Suffering) -> str | None:

@@ -10,7 +10,7 @@ from quotaflow.pipelines.results.answers.evidence import code_of, fields_of
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import diagnosis
-from quotaflow.udfs.rules.diagnosis import Cause, Suffering
+from quotaflow.udfs.rules.diagnosis import ClientCause, Suffering
 
 _TABLE = TABLES["client_diagnoses"].arrow
 _OF_CLIENT = ("cluster_id", "since", "until", "known_until", "principal", "client_id", "client_ids")
@@ -53,7 +53,9 @@ def _suffering(row: dict[str, Any]) -> Suffering:
     return Suffering(**{name: row[name] for name in _SIGNALS}, errors=tuple(errors))
 
 
-def _row(row: dict[str, Any], suffering: Suffering, cause: Cause, rank: int) -> dict[str, Any]:
+def _row(
+    row: dict[str, Any], suffering: Suffering, cause: ClientCause, rank: int
+) -> dict[str, Any]:
     shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
     numbers = [(name, getattr(suffering, name)) for name in cause.signals]
     texts = [(name, _text(row[name])) for name in _FACTS.get(cause.name, ())]

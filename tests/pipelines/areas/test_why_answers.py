@@ -26,7 +26,7 @@ from ...schemas.views.test_remote_reads import AGED
 from ...schemas.views.test_remote_reads import LATE_READ as REMOTE_READ
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
 from ...schemas.views.test_why_groups_lag import scene as lagging
-from ...schemas.views.view_tables import make_tables, make_tables_and_answers
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers, served
 
 HOUR = Period(None, timedelta(hours=1))
 
@@ -287,7 +287,7 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path) -> None:
     metric = "producer.node.request.latency"
     content = {
         "quota_usage": [DAVE],
-        "requests": [request(5, "PRODUCE", **BIG, total_time_ms=3.0, error_code=0)],
+        **served([request(5, "PRODUCE", **BIG, total_time_ms=3.0, error_code=0)]),
         "client_metrics": [
             gauge(10, f"{metric}.avg", 8.0, **BIG, **node),
             gauge(10, f"{metric}.max", 865.0, **BIG, **node),

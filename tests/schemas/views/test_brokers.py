@@ -4,7 +4,7 @@ from typing import Any
 
 from ...cases import cases
 from ...rows import NAN, Row, at, gauge, push, request
-from .view_tables import Picked, picked, view
+from .view_tables import Picked, picked, served, view
 
 
 def latency(instance: str, broker: int, avg: float, second: float = 5, **others: Any) -> Row:
@@ -14,7 +14,7 @@ def latency(instance: str, broker: int, avg: float, second: float = 5, **others:
 
 
 def slowest(points: list[Row], requests: list[Row], *names: str) -> Picked:
-    content = {"client_metrics": points, "requests": requests}
+    content = served(requests) | {"client_metrics": points}
     return picked(
         view("slowest_brokers ORDER BY hour, api, slowest_rank, broker_id", content), *names
     )

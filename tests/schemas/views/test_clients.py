@@ -2,23 +2,14 @@
 
 from typing import Any
 
-from quotaflow.pipelines.results.declared import result_of
-
 from ...cases import cases
 from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
-from ...rule_rows import compute
-from .view_tables import Picked, picked, view
+from .view_tables import Picked, picked, served, view
 
 
 def latency(second: float, stat: str, value: float, kind: str = "producer", **others: Any) -> Row:
     place = {"node_id": 1, "node_kind": "broker"}
     return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
-
-
-def served(requests: list[Row]) -> dict[str, list[Row]]:
-    """Requests that brokers logged, and the result about their times."""
-    times = compute(result_of("request_times"), requests=requests)
-    return {"requests": requests, "request_times": times}
 
 
 def answer_of(name: str, given: list[Row]) -> list[Row]:

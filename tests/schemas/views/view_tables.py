@@ -19,6 +19,7 @@ from quotaflow.pipelines.results.answers.answer_state import AnswerState
 from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.refresh import input_stamps, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -27,6 +28,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import ANSWER_STATE
 
 from ...rows import Row
+from ...rule_rows import compute
 from .memory_tables import MemoryTables, answers_for
 
 if TYPE_CHECKING:
@@ -53,6 +55,12 @@ def answered(reader: Reader, sql: str) -> list[Row]:
     """The rows of the tables as they are."""
     with engine_errors(sql):
         return [dict(row) for row in reader.query(sql).read_all().to_pylist()]
+
+
+def served(requests: list[Row]) -> Tables:
+    """Requests that brokers logged, and the result about their times."""
+    times = compute(result_of("request_times"), requests=requests)
+    return {"requests": requests, "request_times": times}
 
 
 def view(name: str, content: Tables) -> list[Row]:

@@ -1,0 +1,117 @@
+-- kind: mart
+-- grain: one row per subject, symptom, time and cause
+-- area: requests
+-- level: admin_api
+-- question: Diagnoses. Who suffers, since when, and why?
+-- description: What is wrong with clients, groups and moves of partitions, and why: the causes of a
+--   symptom by rank. Who is well has no row. Clients are those of the last day, groups and moves as
+--   they are now. What clients name is no proof of who is guilty.
+-- columns:
+--   cluster_id: Kafka cluster id
+--   subject_kind: client, group or topic
+--   principal: of a client; null: the subject is no client
+--   client_id: of a client: client.id, of several ids of one program what they share, with * for what
+--     varies; untrusted text
+--   group_id: of a group; null: the subject is no group
+--   topic: topic that the group lags behind, or that moves; null: the subject is a client
+--   symptom: slow, failing, lag or move_stalled
+--   api: API on which a client waits or fails; null: the subject is no client
+--   since: start of the symptom; null: it is not known
+--   until: end of the last minute with it, or when it was last known
+--   is_ongoing: it was there when the cluster's tables end
+--   requests: of a client in this time
+--   waited_ms: mean wait of a request, in ms, as in client_diagnoses
+--   usual_ms: what is usual for the client, in ms, as in client_diagnoses
+--   lag: records that a group has left
+--   lag_s: age of the oldest of them, in seconds
+--   budget: parts of waited_ms, as in client_diagnoses
+--   rank: 1 for the cause that explains most
+--   cause: as in client_diagnoses and why_groups_lag; of a move its state
+--   share: part of the symptom that the cause explains, 0 to 1; null: it is not known
+--   confidence: 0.3 to 0.95, how well the evidence supports the cause; null: it is not explained
+--   detail: which quota, broker, client, partition or error; null: the cause has none
+--   evidence: the numbers that the cause rests on
+--   facts: names that belong to the cause, as in client_diagnoses
+SELECT
+    cluster_id,
+    'client' AS subject_kind,
+    principal,
+    client_id,
+    CAST(NULL AS STRING) AS group_id,
+    CAST(NULL AS STRING) AS topic,
+    symptom,
+    api,
+    since,
+    until,
+    unix_micros(until) >= unix_micros(known_until) - 120000000 AS is_ongoing,
+    requests,
+    waited_ms,
+    usual_ms,
+    CAST(NULL AS BIGINT) AS lag,
+    CAST(NULL AS DOUBLE) AS lag_s,
+    budget,
+    rank,
+    cause,
+    share,
+    confidence,
+    detail,
+    evidence,
+    facts
+FROM client_diagnoses
+UNION ALL
+SELECT
+    cluster_id,
+    'group' AS subject_kind,
+    NULL AS principal,
+    NULL AS client_id,
+    group_id,
+    topic,
+    'lag' AS symptom,
+    NULL AS api,
+    NULL AS since,
+    known_at AS until,
+    TRUE AS is_ongoing,
+    NULL AS requests,
+    NULL AS waited_ms,
+    NULL AS usual_ms,
+    lag,
+    lag_s,
+    NULL AS budget,
+    rank,
+    cause,
+    NULL AS share,
+    confidence,
+    detail,
+    evidence,
+    NULL AS facts
+FROM why_groups_lag
+UNION ALL
+SELECT
+    cluster_id,
+    'topic' AS subject_kind,
+    NULL AS principal,
+    NULL AS client_id,
+    NULL AS group_id,
+    topic,
+    'move_stalled' AS symptom,
+    NULL AS api,
+    requested_time AS since,
+    last_fetch_time AS until,
+    TRUE AS is_ongoing,
+    NULL AS requests,
+    NULL AS waited_ms,
+    NULL AS usual_ms,
+    NULL AS lag,
+    NULL AS lag_s,
+    NULL AS budget,
+    CAST(row_number() OVER (
+        PARTITION BY cluster_id, topic ORDER BY requested_time, partition, replica_id
+    ) AS INT) AS rank,
+    state AS cause,
+    NULL AS share,
+    0.9e0 AS confidence,
+    concat(CAST(partition AS STRING), ' to broker ', CAST(replica_id AS STRING)) AS detail,
+    NULL AS evidence,
+    NULL AS facts
+FROM reassignments
+WHERE state IN ('stuck', 'never_converges')

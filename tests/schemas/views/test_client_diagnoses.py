@@ -1,0 +1,184 @@
+"""Why clients wait or fail: a planted fault among healthy clients, and none where all is well."""
+
+import random
+from typing import Any
+
+import pytest
+
+from ...cases import cases
+from ...rows import Row, at, behind, limited, moved, times, used
+from .view_tables import Tables, view
+
+BEGAN, MINUTES = 25, 30
+"""The minute in which a fault begins, and how long all last."""
+HEALTHY = {"request_queue": 1.0, "local": 2.0, "response_queue": 0.5, "send": 0.5}
+PEERS = [f"User:u{n}" for n in range(6)]
+
+
+def minutes(principal: str, fault: Row | None = None, **others: Any) -> list[Row]:
+    """A client that works for half an hour, and has a fault from BEGAN on."""
+    api = others.pop("api", "PRODUCE")
+    during = others.pop("during", {})
+    rows = []
+    for n in range(MINUTES):
+        is_faulty = fault is not None and n >= BEGAN
+        each = HEALTHY | {"local": 2.0 + n % 3} | (fault or {} if is_faulty else {})
+        given = {"principal": principal, "client_id": principal[5:]} | others
+        rows.append(times(60 * n, api, each=each, **given | (during if is_faulty else {})))
+    return rows
+
+
+def among_healthy(*rows: Row) -> Tables:
+    return {"request_times": [*(row for each in PEERS for row in minutes(each)), *rows]}
+
+
+def diagnosed(content: Tables) -> list[Row]:
+    return view("client_diagnoses ORDER BY principal, client_id, symptom, rank", content)
+
+
+BAD = {"principal": "User:bad", "client_id": "bad"}
+RATE = "producer_byte_rate"
+THROTTLED = BAD | {"throttled_by": RATE, "throttle_time_ms": 9_000.0, "quota_bucket_user": "bad"}
+
+
+@cases(
+    ("fault", "others", "expected"),
+    (
+        "a quota of its own",
+        {"throttle": 900.0},
+        {
+            "quota_usage": [used(60 * 26, RATE, 2_000.0, amount=9, **THROTTLED)],
+            "config_alterations": [limited(60 * 24, RATE, "1000", entity_name="bad")],
+        },
+        ("quota", 0.95, "producer_byte_rate"),
+    ),
+    ("a throttle whose quota is not known", {"throttle": 900.0}, {}, ("quota", 0.7, None)),
+    ("nobody else takes the time", {"local": 400.0}, {}, ("slow_appends", 0.4, "1")),
+    (
+        "its requests are larger",
+        {"local": 400.0},
+        {"during": {"bytes": 900_000}},
+        ("large_requests", 0.8, None),
+    ),
+    ("it reads slowly", {"send": 300.0}, {"api": "FETCH"}, ("slow_reader", 0.6, None)),
+    ("network threads", {"response_queue": 300.0}, {}, ("busy_network", 0.6, "1")),
+    ("replicas", {"remote": 600.0}, {}, ("slow_replicas", 0.5, None)),
+    (
+        "a follower that is behind",
+        {"remote": 600.0},
+        {
+            "traffic": [moved(60 * 26, 100, **BAD, topic_id="t")],
+            "replica_lag": [behind(60 * 26, 3, 500, 0, 10, topic_id="t")],
+        },
+        ("slow_follower", 0.7, "3"),
+    ),
+)
+def test_a_planted_fault_is_named(fault: Row, others: Row, expected: tuple[Any, ...]) -> None:
+    tables = {name: rows for name, rows in others.items() if isinstance(rows, list)}
+    client = {name: value for name, value in others.items() if not isinstance(value, list)}
+    rows = diagnosed(among_healthy(*minutes("User:bad", fault, **client)) | tables)
+    assert {(row["principal"], row["symptom"]) for row in rows} == {("User:bad", "slow")}
+    row = rows[0]
+    cause, confidence, detail = expected
+    assert (row["cause"], row["confidence"], row["detail"]) == (cause, confidence, detail)
+    assert row["share"] == pytest.approx(1.0, abs=0.05)
+    assert sum(each["share"] for each in rows) == pytest.approx(1.0)
+    assert sum(each["ms"] for each in row["budget"]) == pytest.approx(row["waited_ms"])
+    assert (row["since"], row["until"]) == (at(60 * BEGAN), at(60 * MINUTES))
+    assert row["usual_ms"] < 10
+
+
+@cases(
+    ("errors", "cause", "detail"),
+    ("no permission", [(29, 10)], "not_authorized", "29"),
+    ("an unknown topic, and few others", [(3, 9), (7, 1)], "unknown_topic", "3"),
+    ("too large", [(10, 10)], "too_large", "10"),
+    ("fenced", [(90, 8)], "fenced", "90"),
+    ("a code that no cause has", [(42, 8)], "other_errors", "42"),
+)
+def test_errors_are_named(errors: list[tuple[int, int]], cause: str, detail: str) -> None:
+    listed = [{"error_code": code, "requests": count} for code, count in errors]
+    rows = diagnosed(among_healthy(*minutes("User:bad", {}, during={"errors": listed})))
+    assert [(row["principal"], row["symptom"]) for row in rows] == [("User:bad", "failing")] * len(
+        rows
+    )
+    assert (rows[0]["cause"], rows[0]["detail"]) == (cause, detail)
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+
+
+def test_a_neighbour_that_takes_the_threads_is_named_where_others_wait_for_them() -> None:
+    waiting = minutes("User:bad", {"request_queue": 300.0})
+    noisy = minutes("User:noisy", {"local": 40.0}, requests=1_000)
+    rows = diagnosed(among_healthy(*waiting, *noisy))
+    assert {row["principal"] for row in rows} == {"User:bad"}
+    assert (rows[0]["cause"], rows[0]["detail"]) == ("noisy_neighbour", "noisy")
+    assert rows[0]["facts"] == [{"fact": "neighbour_principal", "text": "User:noisy"}]
+    # It takes as much, and nobody waits.
+    assert diagnosed(among_healthy(*minutes("User:bad"), *noisy)) == []
+
+
+def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
+    slow = [row for each in PEERS for row in minutes(each, {"local": 400.0})]
+    rows = diagnosed({"request_times": slow})
+    assert {(row["cause"], row["detail"]) for row in rows if row["rank"] == 1} == {
+        ("slow_broker", "1")
+    }
+    assert len({row["principal"] for row in rows}) == len(PEERS)
+
+
+REBALANCE = [{"error_code": 27, "requests": 10}]
+
+
+@cases(
+    ("client",),
+    ("it waits 49 ms", minutes("User:fine", {"local": 45.0})),
+    ("four requests wait", minutes("User:fine", {"local": 900.0}, requests=4)),
+    ("records are not there yet", minutes("User:fine", {"remote": 500.0}, api="FETCH")),
+    ("errors of normal work", minutes("User:fine", {}, during={"errors": REBALANCE})),
+    (
+        "it always waits for replicas",
+        minutes("User:fine")
+        + [
+            times(
+                60 * n,
+                "PRODUCE",
+                each=HEALTHY | {"remote": 80.0},
+                principal="User:acks",
+                client_id="a",
+            )
+            for n in range(MINUTES)
+        ],
+    ),
+    (
+        "it always takes long",
+        [
+            times(
+                60 * n,
+                "PRODUCE",
+                each=HEALTHY | {"local": 90.0},
+                principal="User:big",
+                client_id="b",
+            )
+            for n in range(MINUTES)
+        ],
+    ),
+)
+def test_a_harmless_twin_has_no_diagnosis(client: list[Row]) -> None:
+    assert diagnosed(among_healthy(*client)) == []
+
+
+def test_none_of_a_thousand_healthy_clients_is_accused() -> None:
+    chance = random.Random(7)
+    rows = [
+        times(
+            60 * n,
+            chance.choice(["PRODUCE", "FETCH"]),
+            chance.randrange(1, 50),
+            each={part: chance.expovariate(1 / ms) for part, ms in HEALTHY.items()},
+            principal=f"User:p{client}",
+            client_id=f"app-{client}",
+        )
+        for client in range(1_000)
+        for n in range(12)
+    ]
+    assert diagnosed({"request_times": rows}) == []
