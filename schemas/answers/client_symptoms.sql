@@ -11,7 +11,7 @@
 -- time: since
 -- clustering: principal
 -- lookbacks:
---   request_times: 1 d
+--   request_times: at most 1 d
 -- columns:
 --   from request_times: cluster_id
 --   since TIMESTAMP: start of the first minute with the symptom

@@ -137,7 +137,7 @@ def excess(s: Suffering, part: str) -> float:
     ms: float = getattr(s, f"{part}_ms") or 0.0
     if part == "throttle":
         return ms
-    normals = [getattr(s, f"{whose}_{part}_ms") for whose in ("usual", "peers")]
+    normals = [getattr(s, f"{norm}_{part}_ms") for norm in ("usual", "peers")]
     measured = [normal for normal in normals if normal is not None]
     return max(0.0, ms - min(measured)) if measured else 0.0
 
