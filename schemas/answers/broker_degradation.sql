@@ -42,7 +42,7 @@ WITH waited AS (
             ELSE served.total_time_ms
         END AS waited_ms
     FROM requests AS served
-    INNER JOIN replication_time AS newest ON served.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE
         served.api IN ('PRODUCE', 'FETCH')
         AND served.replica_id IS NULL
@@ -97,11 +97,8 @@ judged AS (
             ELSE coalesce(bounds.fetch_p99_ms, 5e2)
         END AS is_high
     FROM minutes
-    INNER JOIN usual
-        ON minutes.cluster_id = usual.cluster_id
-            AND minutes.broker_id = usual.broker_id
-            AND minutes.api = usual.api
-    LEFT JOIN replication_policy AS bounds ON minutes.cluster_id = bounds.cluster_id
+    INNER JOIN usual USING (cluster_id, broker_id, api)
+    LEFT JOIN replication_policy AS bounds USING (cluster_id)
 ),
 followed AS (
     SELECT
@@ -119,7 +116,7 @@ shrunk AS (
         shrinks.topic_id,
         shrinks.partition
     FROM min_isr_shrinks AS shrinks
-    INNER JOIN replication_time AS newest ON shrinks.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
 ),
 signs AS (

@@ -72,7 +72,7 @@ gaps AS (
             ORDER BY event_time DESC, is_push DESC, coalesce(error_code, 0) DESC
         ) AS from_end
     FROM telemetry_contacts AS contacts
-    INNER JOIN newest ON contacts.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(event_time) >= unix_millis(as_of) - 604800000
 ),
 instances AS (
@@ -132,8 +132,8 @@ ended AS (
             ) AS is_refused,
         unix_millis(as_of) - unix_millis(last_seen) AS silent_ms
     FROM instances
-    INNER JOIN newest ON instances.cluster_id = newest.cluster_id
-    LEFT JOIN retained ON instances.cluster_id = retained.cluster_id
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN retained USING (cluster_id)
     WHERE kept_since IS NULL OR last_seen >= kept_since
 ),
 silent AS (

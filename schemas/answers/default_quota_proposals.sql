@@ -70,9 +70,7 @@ offenders AS (
         offenders.*,
         policy.max_entities
     FROM producer_id_offenders AS offenders
-    INNER JOIN policy
-        ON offenders.cluster_id = policy.cluster_id
-            AND offenders.quota_per_s = policy.quota_per_s
+    INNER JOIN policy USING (cluster_id, quota_per_s)
     LEFT JOIN quotas AS own
         ON offenders.cluster_id = own.cluster_id AND offenders.principal = concat('User:', own.user)
     WHERE
@@ -109,8 +107,8 @@ fast AS (
         coalesce(rates.principal, '?') AS principal,
         max(rates.rate_per_s) AS rate_per_s
     FROM producer_id_rates AS rates
-    INNER JOIN newest ON rates.cluster_id = newest.cluster_id
-    INNER JOIN policy ON rates.cluster_id = policy.cluster_id
+    INNER JOIN newest USING (cluster_id)
+    INNER JOIN policy USING (cluster_id)
     WHERE
         rates.kind = 'allocation'
         AND rates.rate_per_s > policy.quota_per_s
@@ -172,8 +170,8 @@ SELECT
     END AS blocked_reason,
     counted.ids_per_s AS offence
 FROM harmful AS worst
-INNER JOIN counted ON worst.cluster_id = counted.cluster_id
-INNER JOIN policy ON worst.cluster_id = policy.cluster_id
+INNER JOIN counted USING (cluster_id)
+INNER JOIN policy USING (cluster_id)
 LEFT JOIN others ON worst.cluster_id = others.cluster_id AND others.nth = 1
 LEFT JOIN quotas AS own_default
     ON worst.cluster_id = own_default.cluster_id AND own_default.is_default_user

@@ -38,7 +38,7 @@ SELECT
         WHEN coalesce(lower(settings.setting_value), 'false') <> 'true' THEN 'leftovers_not_managed'
     END AS blocked_reason
 FROM throttle_leftovers AS left_over
-LEFT JOIN logged ON left_over.cluster_id = logged.cluster_id
+LEFT JOIN logged USING (cluster_id)
 LEFT JOIN current_settings AS settings
     ON left_over.cluster_id = settings.cluster_id
         AND settings.setting = 'replication.remove_leftovers'

@@ -26,7 +26,7 @@ WITH produced AS (
         newest.event_time AS now,
         sum(writes.bytes) AS bytes
     FROM replication_traffic AS writes
-    INNER JOIN replication_time AS newest ON writes.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE
         writes.follower_id IS NULL
         AND unix_micros(writes.event_time) > unix_micros(newest.event_time) - 600000000

@@ -290,7 +290,7 @@ judged AS (
             ELSE 'unknown'
         END AS likely_cause
     FROM features
-    INNER JOIN newest ON features.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     CROSS JOIN thresholds
     WHERE
         ids >= least_ids

@@ -90,7 +90,7 @@ minutes AS (
         sum(addresses.producer_ids) AS producer_ids,
         sum(addresses.allocating_connections) AS allocating_connections
     FROM address_clients AS addresses
-    INNER JOIN offence_bounds AS bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN offence_bounds AS bounds USING (cluster_id)
     WHERE unix_millis(addresses.event_time) > newest_ms - offence_period_s * 1e3 - 60000
     GROUP BY
         addresses.cluster_id, addresses.client_address, addresses.principal, addresses.event_time
@@ -124,7 +124,7 @@ followers AS (
         addresses.cluster_id,
         addresses.client_address
     FROM address_clients AS addresses
-    INNER JOIN offence_bounds AS bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN offence_bounds AS bounds USING (cluster_id)
     INNER JOIN broker_history AS brokers
         ON addresses.cluster_id = brokers.cluster_id AND addresses.replica_id = brokers.broker_id
     WHERE unix_millis(addresses.last_seen) >= newest_ms - address_history_s * 1e3
@@ -166,9 +166,7 @@ neighbours AS (
             of_principal.principal AS offender,
             of_address.principal = of_principal.principal AS is_own
         FROM address_programs AS of_address
-        INNER JOIN offences AS of_principal
-            ON of_address.cluster_id = of_principal.cluster_id
-                AND of_address.client_address = of_principal.client_address
+        INNER JOIN offences AS of_principal USING (cluster_id, client_address)
         CROSS JOIN thresholds
     ) AS ranked
         ON offences.cluster_id = ranked.cluster_id

@@ -46,8 +46,7 @@ WITH racked AS (
         sum(CASE WHEN replicas.is_leader THEN 1 ELSE 0 END) AS leaders,
         sum(CASE WHEN replicas.is_in_sync AND NOT replicas.is_offline THEN 1 ELSE 0 END) AS replicas
     FROM current_replicas AS replicas
-    INNER JOIN current_brokers AS brokers
-        ON replicas.cluster_id = brokers.cluster_id AND replicas.broker_id = brokers.broker_id
+    INNER JOIN current_brokers AS brokers USING (cluster_id, broker_id)
     WHERE brokers.rack IS NOT NULL
     GROUP BY replicas.cluster_id, replicas.topic, replicas.topic_id, brokers.rack
 ),
@@ -133,4 +132,4 @@ SELECT
     hourly.since,
     hourly.until
 FROM hourly
-LEFT JOIN current_prices AS prices ON hourly.cluster_id = prices.cluster_id
+LEFT JOIN current_prices AS prices USING (cluster_id)

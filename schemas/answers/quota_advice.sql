@@ -115,10 +115,9 @@ windows AS (
         used.quota,
         used.quota_level
     FROM user_usage_windows AS used
-    INNER JOIN newest ON used.cluster_id = newest.cluster_id
-    LEFT JOIN rules ON used.cluster_id = rules.cluster_id
-    LEFT JOIN protected_principals AS protected
-        ON used.cluster_id = protected.cluster_id AND used.principal = protected.principal
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN rules USING (cluster_id)
+    LEFT JOIN protected_principals AS protected USING (cluster_id, principal)
     WHERE
         protected.principal IS NULL
         AND used.principal LIKE 'User:%'
@@ -206,10 +205,7 @@ users AS (
         min(ranked.event_time) AS since,
         max(ranked.last_window) AS until
     FROM ranked
-    INNER JOIN busiest
-        ON ranked.cluster_id = busiest.cluster_id
-            AND ranked.principal = busiest.principal
-            AND ranked.quota_type = busiest.quota_type
+    INNER JOIN busiest USING (cluster_id, principal, quota_type)
     GROUP BY
         ranked.cluster_id,
         ranked.principal,
@@ -240,7 +236,7 @@ advised AS (
             ELSE 'raise'
         END AS advice
     FROM users
-    INNER JOIN newest ON users.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     LEFT JOIN altered
         ON users.cluster_id = altered.cluster_id
             AND substr(users.principal, 6) = altered.user
@@ -290,10 +286,7 @@ SELECT
     rounded.since,
     rounded.until
 FROM rounded
-INNER JOIN windows
-    ON rounded.cluster_id = windows.cluster_id
-        AND rounded.principal = windows.principal
-        AND rounded.quota_type = windows.quota_type
+INNER JOIN windows USING (cluster_id, principal, quota_type)
 GROUP BY
     rounded.cluster_id,
     rounded.principal,

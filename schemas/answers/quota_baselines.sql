@@ -77,7 +77,7 @@ recent AS (
             AS is_of_week,
         unix_millis(newest.event_time) - unix_millis(windows.event_time) AS age_ms
     FROM windows
-    INNER JOIN newest ON windows.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
 ),
 history AS (
     SELECT

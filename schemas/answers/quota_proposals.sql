@@ -79,8 +79,8 @@ advised AS (
             AS unit,
         advice.advice = 'raise' OR own_raises.direction IS NOT NULL AS is_raised
     FROM quota_advice AS advice
-    INNER JOIN allowed ON advice.cluster_id = allowed.cluster_id
-    LEFT JOIN rules ON advice.cluster_id = rules.cluster_id
+    INNER JOIN allowed USING (cluster_id)
+    LEFT JOIN rules USING (cluster_id)
     LEFT JOIN quota_baselines AS baselines
         ON advice.cluster_id = baselines.cluster_id
             AND advice.user = baselines.user

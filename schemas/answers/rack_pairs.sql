@@ -51,6 +51,6 @@ SELECT
     min(moved.hour) AS since,
     max(moved.hour) AS until
 FROM rack_traffic_by_hour AS moved
-INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+INNER JOIN newest USING (cluster_id)
 WHERE unix_millis(moved.hour) > unix_millis(newest.hour) - 86400000
 GROUP BY moved.cluster_id, moved.flow, moved.client_rack, moved.broker_rack

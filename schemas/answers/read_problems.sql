@@ -101,7 +101,7 @@ faults AS (
             ELSE event.fault
         END AS measure
     FROM fetch_faults AS event
-    INNER JOIN newest ON event.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 measured AS (
@@ -138,14 +138,14 @@ measured AS (
         event.cluster_id, event.principal, event.client_id, event.topic, CAST(NULL AS STRING),
         event.broker_id, event.event_time, 'reset', event.requests + 0
     FROM offset_resets AS event
-    INNER JOIN newest ON event.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(event.event_time) > unix_millis(newest.event_time) - 86400000
     UNION ALL
     SELECT
         event.cluster_id, event.principal, event.client_id, event.topic, CAST(NULL AS STRING),
         event.broker_id, event.event_time, 'diverged', event.diverged_answers + 0
     FROM offset_lookups AS event
-    INNER JOIN newest ON event.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         event.diverged_answers > 0
         AND event.replica_id IS NULL

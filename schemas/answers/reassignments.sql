@@ -124,8 +124,7 @@ behind AS (
                 requested.cluster_id, requested.topic, requested.partition, requested.replica_id
         ) AS newest
     FROM requested
-    INNER JOIN topic_ids
-        ON requested.cluster_id = topic_ids.cluster_id AND requested.topic = topic_ids.topic
+    INNER JOIN topic_ids USING (cluster_id, topic)
     INNER JOIN replica_lag AS late
         ON topic_ids.cluster_id = late.cluster_id
             AND topic_ids.topic_id = late.topic_id
@@ -168,11 +167,7 @@ recent AS (
                 THEN CAST(behind.lag AS DOUBLE)
         END AS steady_lag
     FROM behind
-    LEFT JOIN altered
-        ON behind.cluster_id = altered.cluster_id
-            AND behind.topic = altered.topic
-            AND behind.partition = altered.partition
-            AND behind.replica_id = altered.replica_id
+    LEFT JOIN altered USING (cluster_id, topic, partition, replica_id)
     WHERE unix_micros(behind.last_time) > unix_micros(behind.newest) - 120000000
 ),
 stepped AS (
@@ -239,22 +234,10 @@ moves AS (
         coalesce(paces.newest, requested.event_time) AS last_contact,
         clocks.newest AS now
     FROM requested
-    LEFT JOIN ends
-        ON requested.cluster_id = ends.cluster_id
-            AND requested.topic = ends.topic
-            AND requested.partition = ends.partition
-            AND requested.replica_id = ends.replica_id
-    LEFT JOIN was_there
-        ON requested.cluster_id = was_there.cluster_id
-            AND requested.topic = was_there.topic
-            AND requested.partition = was_there.partition
-            AND requested.replica_id = was_there.replica_id
-    LEFT JOIN paces
-        ON requested.cluster_id = paces.cluster_id
-            AND requested.topic = paces.topic
-            AND requested.partition = paces.partition
-            AND requested.replica_id = paces.replica_id
-    INNER JOIN clocks ON requested.cluster_id = clocks.cluster_id
+    LEFT JOIN ends USING (cluster_id, topic, partition, replica_id)
+    LEFT JOIN was_there USING (cluster_id, topic, partition, replica_id)
+    LEFT JOIN paces USING (cluster_id, topic, partition, replica_id)
+    INNER JOIN clocks USING (cluster_id)
     WHERE requested.nth = 1
 ),
 states AS (

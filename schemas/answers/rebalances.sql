@@ -241,10 +241,7 @@ causes AS (
         END AS trigger,
         r.reason
     FROM epochs AS e
-    INNER JOIN reached AS r
-        ON r.cluster_id = e.cluster_id AND r.group_id = e.group_id
-            AND r.group_type = e.group_type AND r.life = e.life
-            AND r.group_epoch = e.group_epoch AND r.start_ms = e.start_ms
+    INNER JOIN reached AS r USING (cluster_id, group_id, group_type, life, group_epoch, start_ms)
     WHERE r.group_type = 'classic' AND (e.prior_epoch IS NOT NULL OR e.group_epoch = 1)
     UNION ALL
     -- The other types: the joining member is the first to know the epoch.
@@ -254,9 +251,7 @@ causes AS (
         CASE WHEN p.group_epoch = e.group_epoch THEN 1 ELSE 5 END,
         'member_joined' AS trigger, p.reason
     FROM epochs AS e
-    INNER JOIN placed AS p
-        ON p.cluster_id = e.cluster_id AND p.group_id = e.group_id
-            AND p.group_type = e.group_type AND p.life = e.life
+    INNER JOIN placed AS p USING (cluster_id, group_id, group_type, life)
     WHERE e.group_type <> 'classic' AND p.event = 'joined'
         AND (
             p.group_epoch = e.group_epoch
@@ -331,10 +326,7 @@ rows AS (
             ELSE coalesce(c.missing_members, 0) = 0
         END AS is_complete
     FROM epochs AS e
-    LEFT JOIN prior_counts AS c
-        ON c.cluster_id = e.cluster_id AND c.group_id = e.group_id
-            AND c.group_type = e.group_type AND c.life = e.life
-            AND c.group_epoch = e.group_epoch
+    LEFT JOIN prior_counts AS c USING (cluster_id, group_id, group_type, life, group_epoch)
     LEFT JOIN ranked AS k
         ON k.cluster_id = e.cluster_id AND k.group_id = e.group_id
             AND k.group_type = e.group_type AND k.life = e.life

@@ -31,9 +31,8 @@ WITH newest AS (
 violating AS (
     SELECT rates.*
     FROM producer_id_rates AS rates
-    LEFT JOIN newest ON rates.cluster_id = newest.cluster_id
-    LEFT JOIN protected_principals AS protected
-        ON rates.cluster_id = protected.cluster_id AND rates.principal = protected.principal
+    LEFT JOIN newest USING (cluster_id)
+    LEFT JOIN protected_principals AS protected USING (cluster_id, principal)
     WHERE
         rates.is_violating
         AND protected.principal IS NULL

@@ -56,7 +56,7 @@ WITH newest AS (
 read AS (
     SELECT reads.*
     FROM remote_reads AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     LEFT JOIN protected_principals AS internal
         ON reads.cluster_id = internal.cluster_id
             AND reads.principal = internal.principal
@@ -240,8 +240,8 @@ limited AS (
                 THEN CAST(ceil(steps.read_age_ms / 36e5) AS BIGINT) * 3600000
         END AS recommended_ms
     FROM steps
-    INNER JOIN time_ranges ON steps.cluster_id = time_ranges.cluster_id
-    LEFT JOIN limits ON steps.cluster_id = limits.cluster_id AND steps.topic = limits.topic
+    INNER JOIN time_ranges USING (cluster_id)
+    LEFT JOIN limits USING (cluster_id, topic)
 )
 
 SELECT
@@ -274,6 +274,6 @@ SELECT
     limited.since,
     limited.until
 FROM limited
-LEFT JOIN produced ON limited.cluster_id = produced.cluster_id AND limited.topic = produced.topic
-LEFT JOIN copies ON limited.cluster_id = copies.cluster_id AND limited.topic = copies.topic
-LEFT JOIN current_prices AS prices ON limited.cluster_id = prices.cluster_id
+LEFT JOIN produced USING (cluster_id, topic)
+LEFT JOIN copies USING (cluster_id, topic)
+LEFT JOIN current_prices AS prices USING (cluster_id)

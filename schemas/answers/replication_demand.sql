@@ -60,7 +60,7 @@ WITH recent AS (
         newest.event_time AS now,
         CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE unix_micros(throttles.event_time) > unix_micros(newest.event_time) - 3600000000
 ),
 sides AS (
@@ -143,7 +143,7 @@ capacities AS (
             END
         ) / 60e0 AS degraded_bytes_per_s
     FROM broker_minutes AS carried
-    INNER JOIN replication_time AS newest ON carried.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     LEFT JOIN broker_degradation AS degradation
         ON carried.cluster_id = degradation.cluster_id
             AND carried.broker_id = degradation.broker_id
@@ -163,10 +163,7 @@ recent_latency AS (
         max(degradation.usual_fetch_p99_ms) AS usual_fetch_p99_ms,
         max(degradation.shrunk_partitions) AS shrunk_partitions
     FROM sides
-    LEFT JOIN rated
-        ON sides.cluster_id = rated.cluster_id
-            AND sides.broker_id = rated.broker_id
-            AND sides.side = rated.side
+    LEFT JOIN rated USING (cluster_id, broker_id, side)
     INNER JOIN broker_degradation AS degradation
         ON sides.cluster_id = degradation.cluster_id
             AND sides.broker_id = degradation.broker_id
@@ -206,7 +203,7 @@ inputs AS (
         bounds.max_step_factor,
         bounds.cooldown_s
     FROM sides
-    INNER JOIN replication_policy AS bounds ON sides.cluster_id = bounds.cluster_id
+    INNER JOIN replication_policy AS bounds USING (cluster_id)
     LEFT JOIN own
         ON sides.cluster_id = own.cluster_id
             AND concat('replication.brokers.', CAST(sides.broker_id AS STRING)) = own.setting

@@ -39,9 +39,7 @@ sources AS (
         throttles.side,
         max(throttles.rate_source) AS rate_source
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest
-        ON throttles.cluster_id = newest.cluster_id
-            AND throttles.event_time = newest.event_time
+    INNER JOIN replication_time AS newest USING (cluster_id, event_time)
     GROUP BY throttles.cluster_id, throttles.broker_id, throttles.side
 ),
 old_rates AS (
@@ -50,10 +48,7 @@ old_rates AS (
         sources.rate_source,
         cleaners.principal IS NOT NULL AS is_ours
     FROM throttle_checks AS checks
-    LEFT JOIN sources
-        ON checks.cluster_id = sources.cluster_id
-            AND checks.broker_id = sources.broker_id
-            AND checks.side = sources.side
+    LEFT JOIN sources USING (cluster_id, broker_id, side)
     LEFT JOIN cleaners
         ON checks.cluster_id = cleaners.cluster_id AND checks.set_by = cleaners.principal
     WHERE checks.finding = 'stale_rate'
@@ -108,7 +103,7 @@ advised AS (
             false
         ) AS is_to_go_on
     FROM replication_rate_advice AS advice
-    INNER JOIN replication_policy AS bounds ON advice.cluster_id = bounds.cluster_id
+    INNER JOIN replication_policy AS bounds USING (cluster_id)
 ),
 rates AS (
     SELECT

@@ -138,8 +138,7 @@ SELECT
     resources.valid_from AS since,
     20 AS priority
 FROM resources
-LEFT JOIN proposed
-    ON resources.cluster_id = proposed.cluster_id AND resources.entity_name = proposed.entity_name
+LEFT JOIN proposed USING (cluster_id, entity_name)
 WHERE proposed.entity_name IS NULL AND (
     resources.entity_name LIKE 'quotaflow-alert-%'
     OR resources.entity_name LIKE 'quotaflow-troubleshoot-%-until-%'

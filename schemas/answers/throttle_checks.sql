@@ -65,8 +65,8 @@ recent AS (
             ELSE 0
         END AS is_used
     FROM replication_throttles AS throttles
-    INNER JOIN newest ON throttles.cluster_id = newest.cluster_id
-    LEFT JOIN conf ON throttles.cluster_id = conf.cluster_id
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN conf USING (cluster_id)
     WHERE unix_millis(throttles.event_time)
         >= unix_millis(newest.event_time) - coalesce(conf.stale_after_s, 600) * 1000
 ),
@@ -90,6 +90,7 @@ set_up AS (
         recent.reason AS finding,
         recent.reason LIKE '%rate%' AND recent.reason <> 'list_without_rate' AS is_of_rate
     FROM recent
+    -- USING puts its columns first in Spark, and the others of this union have them in place.
     INNER JOIN used ON recent.cluster_id = used.cluster_id AND recent.side = used.side
     WHERE recent.is_now AND (
         (recent.topic IS NULL AND used.is_listed = 0 AND recent.reason = 'rate_without_list')
@@ -162,7 +163,7 @@ rates AS (
         max(recent.rate_set_by_client_id) AS set_by_client_id,
         count(*) AS replicas
     FROM recent
-    INNER JOIN in_use ON recent.cluster_id = in_use.cluster_id
+    INNER JOIN in_use USING (cluster_id)
     WHERE recent.is_now AND in_use.is_used = 0
         AND recent.rate_source IN ('dynamic_broker', 'dynamic_default')
     GROUP BY recent.cluster_id, recent.now, recent.side, recent.broker_id

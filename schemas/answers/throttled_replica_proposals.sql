@@ -20,7 +20,7 @@ WITH unnamed AS (
         throttles.*,
         CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE
         throttles.topic IS NOT NULL
         AND throttles.broker_id IS NOT NULL
@@ -58,10 +58,7 @@ more AS (
         missing.side,
         sum(missing.times_written * writes.written_bytes_per_s) AS bytes_per_s
     FROM missing
-    INNER JOIN partition_write_rates AS writes
-        ON missing.cluster_id = writes.cluster_id
-            AND missing.topic = writes.topic
-            AND missing.partition = writes.partition
+    INNER JOIN partition_write_rates AS writes USING (cluster_id, topic, partition)
     GROUP BY missing.cluster_id, missing.broker_id, missing.side
 ),
 rated AS (
@@ -69,14 +66,8 @@ rated AS (
         missing.*,
         coalesce(listed.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
     FROM missing
-    LEFT JOIN listed
-        ON missing.cluster_id = listed.cluster_id
-            AND missing.broker_id = listed.broker_id
-            AND missing.side = listed.side
-    LEFT JOIN more
-        ON missing.cluster_id = more.cluster_id
-            AND missing.broker_id = more.broker_id
-            AND missing.side = more.side
+    LEFT JOIN listed USING (cluster_id, broker_id, side)
+    LEFT JOIN more USING (cluster_id, broker_id, side)
 ),
 short AS (
     SELECT
@@ -97,8 +88,7 @@ broken AS (
         throttles.side,
         max(CASE WHEN throttles.list_malformed IS NOT NULL THEN 1 ELSE 0 END) = 1 AS is_malformed
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest
-        ON throttles.cluster_id = newest.cluster_id AND throttles.event_time = newest.event_time
+    INNER JOIN replication_time AS newest USING (cluster_id, event_time)
     GROUP BY throttles.cluster_id, throttles.topic, throttles.side
 ),
 entries AS (
@@ -155,11 +145,7 @@ SELECT
         false
     ) AS renew_only
 FROM lists
-INNER JOIN short
-    ON lists.cluster_id = short.cluster_id AND lists.topic = short.topic AND lists.side = short.side
-INNER JOIN replication_policy AS bounds ON lists.cluster_id = bounds.cluster_id
-LEFT JOIN broken
-    ON lists.cluster_id = broken.cluster_id
-        AND lists.topic = broken.topic
-        AND lists.side = broken.side
+INNER JOIN short USING (cluster_id, topic, side)
+INNER JOIN replication_policy AS bounds USING (cluster_id)
+LEFT JOIN broken USING (cluster_id, topic, side)
 WHERE NOT lists.is_of_all

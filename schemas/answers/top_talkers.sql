@@ -56,7 +56,7 @@ days AS (
         sum(unknown_rack_bytes) AS unknown_rack_bytes,
         count(DISTINCT topic) AS topics
     FROM moved
-    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     -- Seven whole days and the newest one.
     WHERE unix_millis(hour) >= unix_millis(date_trunc('DAY', newest_hour)) - 604800000
     GROUP BY moved.cluster_id, date_trunc('DAY', hour), principal, client_pattern
@@ -69,7 +69,7 @@ priced AS (
         cross_rack_bytes * cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
         currency
     FROM days
-    LEFT JOIN current_prices AS prices ON days.cluster_id = prices.cluster_id
+    LEFT JOIN current_prices AS prices USING (cluster_id)
 )
 
 SELECT
@@ -94,5 +94,4 @@ SELECT
     END AS cost,
     currency
 FROM priced
-LEFT JOIN protected_principals AS protected
-    ON priced.cluster_id = protected.cluster_id AND priced.principal = protected.principal
+LEFT JOIN protected_principals AS protected USING (cluster_id, principal)

@@ -42,7 +42,7 @@ minutes AS (
         coalesce(sum(addresses.data_bytes), 0) AS data_bytes,
         max(addresses.max_weight) AS max_weight
     FROM address_clients AS addresses
-    INNER JOIN bounds ON addresses.cluster_id = bounds.cluster_id
+    INNER JOIN bounds USING (cluster_id)
     WHERE unix_millis(addresses.last_seen) >= bounds.since_ms
     GROUP BY
         addresses.cluster_id,

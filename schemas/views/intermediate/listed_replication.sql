@@ -22,7 +22,7 @@ WITH recent AS (
         CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.partition END AS entry_partition,
         CASE WHEN throttles.listed = 'wildcard' THEN -1 ELSE throttles.broker_id END AS entry_broker
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE
         throttles.topic IS NOT NULL
         AND throttles.listed <> 'unlisted'
@@ -69,7 +69,4 @@ SELECT
     pairs.is_behind,
     pairs.is_added
 FROM pairs
-LEFT JOIN partition_write_rates AS writes
-    ON pairs.cluster_id = writes.cluster_id
-        AND pairs.topic = writes.topic
-        AND pairs.partition = writes.partition
+LEFT JOIN partition_write_rates AS writes USING (cluster_id, topic, partition)

@@ -22,8 +22,7 @@ WITH leads AS (
         max(CASE WHEN throttles.side = 'leader' THEN throttles.broker_id ELSE throttles.peer_broker_id END)
             AS leader_id
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest
-        ON throttles.cluster_id = newest.cluster_id AND throttles.event_time = newest.event_time
+    INNER JOIN replication_time AS newest USING (cluster_id, event_time)
     WHERE throttles.is_moving AND throttles.peer_broker_id IS NOT NULL
     GROUP BY throttles.cluster_id, throttles.topic, throttles.partition
 ),
@@ -48,7 +47,7 @@ consumed AS (
         choices.event_time,
         sum(choices.bytes) AS bytes
     FROM preferred_replicas AS choices
-    INNER JOIN replication_time AS newest ON choices.cluster_id = newest.cluster_id
+    INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE unix_micros(choices.event_time) > unix_micros(newest.event_time) - 600000000
     GROUP BY
         choices.cluster_id,

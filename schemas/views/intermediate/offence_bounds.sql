@@ -72,5 +72,5 @@ SELECT
     coalesce(policy.takes_producer_ids_rate, 0) = 1 AS takes_producer_ids_rate,
     coalesce(policy.hides_clients, 0) = 1 AS hides_clients
 FROM newest
-LEFT JOIN known ON newest.cluster_id = known.cluster_id
-LEFT JOIN policy ON newest.cluster_id = policy.cluster_id
+LEFT JOIN known USING (cluster_id)
+LEFT JOIN policy USING (cluster_id)

@@ -52,10 +52,7 @@ stable AS (
         writers.transactional_id,
         coalesce(writers.other_writers, 0) AS other_writers
     FROM newest
-    LEFT JOIN writers
-        ON newest.cluster_id = writers.cluster_id
-        AND newest.topic = writers.topic
-        AND newest.partition = writers.partition
+    LEFT JOIN writers USING (cluster_id, topic, partition)
     WHERE newest.age = 1 AND NOT newest.is_removed
 )
 SELECT

@@ -24,9 +24,7 @@ WITH entries AS (
             )
         END AS entry
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest
-        ON throttles.cluster_id = newest.cluster_id
-            AND throttles.event_time = newest.event_time
+    INNER JOIN replication_time AS newest USING (cluster_id, event_time)
     WHERE
         throttles.topic IS NOT NULL
         AND throttles.is_configured

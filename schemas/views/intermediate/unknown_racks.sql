@@ -32,14 +32,14 @@ newest AS (
 named AS (
     SELECT traffic.cluster_id, traffic.client_rack
     FROM traffic
-    INNER JOIN newest ON traffic.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         traffic.client_rack IS NOT NULL
         AND unix_millis(traffic.event_time) > unix_millis(newest.event_time) - 86400000
     UNION
     SELECT metrics.cluster_id, metrics.client_rack
     FROM client_metrics AS metrics
-    INNER JOIN newest ON metrics.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         metrics.client_rack <> ''
         AND unix_millis(metrics.event_time) > unix_millis(newest.event_time) - 86400000
@@ -55,8 +55,8 @@ spelled AS (
         regexp_replace(lower(named.client_rack), '[^a-z0-9]', '') AS written,
         regexp_replace(lower(racks.rack), '[^a-z0-9]', '') AS right_one
     FROM named
-    INNER JOIN complete ON named.cluster_id = complete.cluster_id
-    INNER JOIN racks ON named.cluster_id = racks.cluster_id
+    INNER JOIN complete USING (cluster_id)
+    INNER JOIN racks USING (cluster_id)
 ),
 compared AS (
     SELECT

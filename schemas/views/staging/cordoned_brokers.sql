@@ -70,5 +70,4 @@ SELECT
     NOT (cordoned.all_of_them = 1 OR coalesce(cordoned.of_own >= counted.log_dirs, false))
         AS takes_replicas
 FROM cordoned
-LEFT JOIN counted
-    ON cordoned.cluster_id = counted.cluster_id AND cordoned.entity_name = counted.entity_name
+LEFT JOIN counted USING (cluster_id, entity_name)

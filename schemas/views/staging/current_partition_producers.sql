@@ -56,5 +56,5 @@ SELECT
     -- A coordinator's epoch comes with its first marker.
     seen.coordinator_epoch IS NOT NULL AS has_marker
 FROM seen
-LEFT JOIN names ON seen.cluster_id = names.cluster_id AND seen.producer_id = names.producer_id
+LEFT JOIN names USING (cluster_id, producer_id)
 WHERE seen.age = 1 AND NOT seen.is_removed

@@ -142,7 +142,7 @@ changes AS (
             false
         ) AS is_before_known
     FROM with_before
-    LEFT JOIN first_snapshots ON with_before.cluster_id = first_snapshots.cluster_id
+    LEFT JOIN first_snapshots USING (cluster_id)
     -- The first snapshot finds values, no changes.
     WHERE
         with_before.known_by = 'request_log'

@@ -62,5 +62,5 @@ SELECT
         false
     ) AS is_order_known
 FROM altered
-LEFT JOIN own ON altered.cluster_id = own.cluster_id
+LEFT JOIN own USING (cluster_id)
 WHERE altered.nth_last = 1

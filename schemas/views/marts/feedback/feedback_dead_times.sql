@@ -99,4 +99,4 @@ SELECT
             )
     END AS dead_time_s
 FROM measured
-LEFT JOIN periods ON measured.cluster_id = periods.cluster_id
+LEFT JOIN periods USING (cluster_id)

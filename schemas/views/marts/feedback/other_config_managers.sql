@@ -77,7 +77,7 @@ others AS (
             '_', ''
         ) AS names
     FROM acts
-    LEFT JOIN own ON acts.cluster_id = own.cluster_id
+    LEFT JOIN own USING (cluster_id)
     WHERE own.principal IS NULL OR acts.principal IS DISTINCT FROM own.principal
 ),
 kinds AS (

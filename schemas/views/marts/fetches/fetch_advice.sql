@@ -64,7 +64,7 @@ brokers_of AS (
         max(sizes.min_bytes) AS min_bytes,
         max(sizes.max_wait_ms) AS max_wait_ms
     FROM fetch_sizes AS sizes
-    INNER JOIN newest ON sizes.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     LEFT JOIN protected_principals AS internal
         ON sizes.cluster_id = internal.cluster_id
             AND sizes.principal = internal.principal

@@ -71,7 +71,7 @@ minutes AS (
             ORDER BY m.event_time DESC
         ) AS nth
     FROM group_members AS m
-    INNER JOIN newest AS n ON n.cluster_id = m.cluster_id
+    INNER JOIN newest AS n USING (cluster_id)
     WHERE unix_millis(m.event_time) > unix_millis(n.newest_minute) - 86400000
     WINDOW of_day AS (
         PARTITION BY m.cluster_id, m.group_id, m.member_id, m.principal, m.client_id

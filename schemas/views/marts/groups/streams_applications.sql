@@ -82,8 +82,7 @@ reported AS (
             ORDER BY m.event_time DESC, m.series_id
         ) AS nth
     FROM client_metrics AS m
-    INNER JOIN named AS n
-        ON n.cluster_id = m.cluster_id AND n.client_instance_id = m.client_instance_id
+    INNER JOIN named AS n USING (cluster_id, client_instance_id)
     INNER JOIN applications AS a
         ON a.cluster_id = n.cluster_id AND a.group_id = n.application_id
     WHERE m.metric IN (
@@ -114,6 +113,6 @@ SELECT
     coalesce(r.rebalances, 0) AS rebalances, r.last_rebalance, i.instances, i.instances_running,
     i.alive_threads, a.last_seen
 FROM applications AS a
-LEFT JOIN named_topics AS t ON t.cluster_id = a.cluster_id AND t.group_id = a.group_id
-LEFT JOIN rebalanced AS r ON r.cluster_id = a.cluster_id AND r.group_id = a.group_id
+LEFT JOIN named_topics AS t USING (cluster_id, group_id)
+LEFT JOIN rebalanced AS r USING (cluster_id, group_id)
 LEFT JOIN instances AS i ON i.cluster_id = a.cluster_id AND i.application_id = a.group_id

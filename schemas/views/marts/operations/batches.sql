@@ -99,6 +99,6 @@ SELECT
         - unix_millis(counted.newest_event_time)
     ) / 1e3 AS newest_event_age_s
 FROM reported
-LEFT JOIN clusters ON reported.query_id = clusters.query_id
-LEFT JOIN counted ON reported.query_id = counted.query_id AND reported.batch_id = counted.batch_id
+LEFT JOIN clusters USING (query_id)
+LEFT JOIN counted USING (query_id, batch_id)
 WHERE reported.nth = 1

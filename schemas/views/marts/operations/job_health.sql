@@ -33,7 +33,7 @@ reported AS (
         reported.event_time,
         reported.batch_id
     FROM query_progress AS reported
-    LEFT JOIN clusters ON reported.query_id = clusters.query_id
+    LEFT JOIN clusters USING (query_id)
 ),
 triggers AS (
     SELECT
@@ -57,7 +57,7 @@ counted AS (
         counts.job,
         counts.event_time
     FROM pipeline_progress AS counts
-    LEFT JOIN clusters ON counts.query_id = clusters.query_id
+    LEFT JOIN clusters USING (query_id)
 ),
 events AS (
     SELECT cluster_id, job, max(event_time) AS newest_event_time

@@ -65,11 +65,7 @@ ordinary AS (
         ) AS nth,
         count(*) OVER (PARTITION BY rates.cluster_id, rates.principal, rates.broker_id) AS seconds
     FROM rates
-    LEFT JOIN accused
-        ON rates.cluster_id = accused.cluster_id
-            AND rates.principal = accused.principal
-            AND rates.broker_id = accused.broker_id
-            AND rates.event_time = accused.event_time
+    LEFT JOIN accused USING (cluster_id, principal, broker_id, event_time)
     WHERE accused.cluster_id IS NULL
 ),
 peaks AS (

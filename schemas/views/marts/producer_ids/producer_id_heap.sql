@@ -126,7 +126,7 @@ brokers_now AS (
         max(paced_since) AS paced_since,
         max(snapshots.snapshot_time) AS snapshot_time
     FROM newest
-    INNER JOIN producer_snapshots AS snapshots ON newest.cluster_id = snapshots.cluster_id
+    INNER JOIN producer_snapshots AS snapshots USING (cluster_id)
     LEFT JOIN (
         SELECT DISTINCT cluster_id, producer_id FROM producer_id_uses
         WHERE producer_id IS NOT NULL AND principal IS NOT NULL

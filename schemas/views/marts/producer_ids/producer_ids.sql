@@ -163,5 +163,5 @@ SELECT
     snapshot_time,
     coalesce(expiration_ms, 86400000) AS expiration_ms
 FROM ids
-LEFT JOIN producer_snapshots AS snapshots ON ids.cluster_id = snapshots.cluster_id
-LEFT JOIN expirations ON ids.cluster_id = expirations.cluster_id
+LEFT JOIN producer_snapshots AS snapshots USING (cluster_id)
+LEFT JOIN expirations USING (cluster_id)

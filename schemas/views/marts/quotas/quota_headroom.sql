@@ -54,13 +54,7 @@ buckets AS (
         max(recent.is_lower_bound) AS is_lower_bound,
         recent.enforcement
     FROM recent
-    LEFT JOIN throttles
-        ON recent.cluster_id = throttles.cluster_id
-            AND recent.broker_id = throttles.broker_id
-            AND recent.event_time = throttles.event_time
-            AND recent.principal = throttles.principal
-            AND recent.client_id = throttles.client_id
-            AND recent.quota_type = throttles.quota_type
+    LEFT JOIN throttles USING (cluster_id, broker_id, event_time, principal, client_id, quota_type)
     WHERE recent.quota > 0 AND recent.event_time > recent.since
     GROUP BY
         recent.cluster_id,

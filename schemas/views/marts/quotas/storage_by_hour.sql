@@ -340,6 +340,5 @@ SELECT
     END AS storage_cost,
     prices.currency
 FROM measured
-LEFT JOIN unanswered
-    ON measured.cluster_id = unanswered.cluster_id AND measured.hour = unanswered.hour
-LEFT JOIN current_prices AS prices ON measured.cluster_id = prices.cluster_id
+LEFT JOIN unanswered USING (cluster_id, hour)
+LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -60,7 +60,7 @@ priced AS (
         hours.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
         prices.currency
     FROM hours
-    LEFT JOIN current_prices AS prices ON hours.cluster_id = prices.cluster_id
+    LEFT JOIN current_prices AS prices USING (cluster_id)
 )
 
 SELECT

@@ -51,7 +51,7 @@ by_rack AS (
         sum(reads.cross_rack_bytes) AS cross_rack_bytes,
         sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes
     FROM preferred_replicas AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
     GROUP BY reads.cluster_id, reads.principal, reads.client_id, reads.broker_rack
 ),
@@ -87,14 +87,14 @@ reported AS (
         sum(CASE WHEN reports.verdict IN ('same', 'other') THEN 1 ELSE 0 END) AS reported_minutes,
         sum(CASE WHEN reports.verdict = 'other' THEN 1 ELSE 0 END) AS differing_minutes
     FROM reported_read_replicas AS reports
-    INNER JOIN newest ON reports.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reports.event_time) > unix_millis(newest.event_time) - 86400000
     GROUP BY reports.cluster_id, reports.principal, reports.client_id
 ),
 configured AS (
     SELECT metrics.cluster_id, metrics.principal, metrics.client_id, max(metrics.client_rack) AS rack
     FROM client_metrics AS metrics
-    INNER JOIN newest ON metrics.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         metrics.client_rack <> ''
         AND unix_millis(metrics.event_time) > unix_millis(newest.event_time) - 86400000

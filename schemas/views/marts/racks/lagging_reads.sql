@@ -33,7 +33,7 @@ minutes AS (
         max(reads.leader_id) AS leader_id,
         max(reads.hw_lag) AS hw_lag
     FROM preferred_replicas AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
         AND reads.hw_lag IS NOT NULL

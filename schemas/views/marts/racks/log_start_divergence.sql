@@ -47,7 +47,7 @@ starts AS (
             ORDER BY offsets.event_time DESC
         ) AS age
     FROM replica_offsets AS offsets
-    INNER JOIN newest ON offsets.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         offsets.max_log_start_offset IS NOT NULL
         AND unix_millis(offsets.event_time) > unix_millis(newest.event_time) - 86400000
@@ -63,10 +63,7 @@ pairs AS (
         max(other.event_time) AS last_reported_at,
         min(later.event_time) AS since
     FROM starts AS later
-    INNER JOIN starts AS other
-        ON later.cluster_id = other.cluster_id
-            AND later.topic_key = other.topic_key
-            AND later.partition = other.partition
+    INNER JOIN starts AS other USING (cluster_id, topic_key, partition)
     WHERE
         other.age = 1
         AND later.broker_id <> other.broker_id
@@ -94,7 +91,7 @@ consumers AS (
         reads.broker_id,
         sum(reads.bytes) AS bytes
     FROM preferred_replicas AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
     GROUP BY 1, 2, 3, 4, 5, 6
 ),

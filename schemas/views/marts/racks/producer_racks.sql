@@ -42,7 +42,7 @@ configured AS (
         CASE WHEN min(metrics.client_rack) = max(metrics.client_rack) THEN max(metrics.client_rack) END
             AS configured_rack
     FROM client_metrics AS metrics
-    INNER JOIN newest ON metrics.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE metrics.client_rack <> '' AND metrics.event_time >= newest.since
     GROUP BY metrics.cluster_id, metrics.principal, metrics.client_id
 ),
@@ -75,8 +75,7 @@ produced AS (
 known AS (
     SELECT produced.*, unknown.nearest_racks
     FROM produced
-    LEFT JOIN unknown_racks AS unknown
-        ON produced.cluster_id = unknown.cluster_id AND produced.client_rack = unknown.client_rack
+    LEFT JOIN unknown_racks AS unknown USING (cluster_id, client_rack)
 ),
 summed AS (
     SELECT
@@ -136,4 +135,4 @@ SELECT
     summed.since,
     summed.until
 FROM summed
-LEFT JOIN current_prices AS prices ON summed.cluster_id = prices.cluster_id
+LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -34,7 +34,7 @@ read AS (
         reads.*,
         coalesce(reads.recommended_replica, reads.broker_id) AS nearest
     FROM preferred_replicas AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
 ),
 time_ranges AS (
@@ -88,7 +88,7 @@ served AS (
     UNION ALL
     SELECT brokers.cluster_id, brokers.broker_id, 'nothing' AS measure, CAST(0 AS DOUBLE) AS bytes
     FROM current_brokers AS brokers
-    INNER JOIN time_ranges ON brokers.cluster_id = time_ranges.cluster_id
+    INNER JOIN time_ranges USING (cluster_id)
 ),
 of_brokers AS (
     SELECT
@@ -104,8 +104,7 @@ of_brokers AS (
             AS recommended_bytes,
         sum(CASE WHEN served.measure = 'spread' THEN served.bytes ELSE 0e0 END) AS spread_bytes
     FROM served
-    LEFT JOIN current_brokers AS brokers_now
-        ON served.cluster_id = brokers_now.cluster_id AND served.broker_id = brokers_now.broker_id
+    LEFT JOIN current_brokers AS brokers_now USING (cluster_id, broker_id)
     GROUP BY served.cluster_id, served.broker_id
 ),
 hourly AS (
@@ -115,7 +114,7 @@ hourly AS (
         time_ranges.since,
         time_ranges.until
     FROM of_brokers
-    INNER JOIN time_ranges ON of_brokers.cluster_id = time_ranges.cluster_id
+    INNER JOIN time_ranges USING (cluster_id)
 )
 
 SELECT

@@ -58,7 +58,7 @@ read AS (
             ORDER BY reads.event_time DESC, coalesce(reads.leader_id, -1) DESC
         ) AS age
     FROM preferred_replicas AS reads
-    INNER JOIN newest ON reads.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     LEFT JOIN protected_principals AS internal
         ON reads.cluster_id = internal.cluster_id
             AND reads.principal = internal.principal
@@ -110,10 +110,8 @@ advised AS (
         END AS advice,
         unknown.nearest_racks
     FROM read
-    LEFT JOIN unknown_racks AS unknown
-        ON read.cluster_id = unknown.cluster_id AND read.client_rack = unknown.client_rack
-    LEFT JOIN unracked
-        ON read.cluster_id = unracked.cluster_id AND read.broker_id = unracked.broker_id
+    LEFT JOIN unknown_racks AS unknown USING (cluster_id, client_rack)
+    LEFT JOIN unracked USING (cluster_id, broker_id)
     LEFT JOIN full_racks
         ON read.cluster_id = full_racks.cluster_id AND read.client_rack = full_racks.rack
 ),
@@ -154,11 +152,7 @@ racks AS (
         min(read.api_version) AS api_version,
         sum(read.redirects) AS redirects
     FROM read
-    INNER JOIN read AS last
-        ON read.cluster_id = last.cluster_id
-            AND read.topic_id = last.topic_id
-            AND read.partition = last.partition
-            AND read.leader_id = last.leader_id
+    INNER JOIN read AS last USING (cluster_id, topic_id, partition, leader_id)
     LEFT JOIN unknown_racks AS unknown
         ON read.cluster_id = unknown.cluster_id AND read.client_rack = unknown.client_rack
     WHERE
@@ -261,7 +255,7 @@ hourly AS (
         CASE WHEN steps.advice = 'place_replica' THEN coalesce(produced.bytes, 0) END
             AS replica_bytes
     FROM steps
-    INNER JOIN time_ranges ON steps.cluster_id = time_ranges.cluster_id
+    INNER JOIN time_ranges USING (cluster_id)
     LEFT JOIN produced
         ON steps.cluster_id = produced.cluster_id
             AND (steps.topic IS NOT DISTINCT FROM produced.topic)
@@ -292,4 +286,4 @@ SELECT
     hourly.since,
     hourly.until
 FROM hourly
-LEFT JOIN current_prices AS prices ON hourly.cluster_id = prices.cluster_id
+LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -41,8 +41,7 @@ moves AS (
         -- Null where a move was called off.
         changes.replica_id + 0 AS node
     FROM reassignment_changes AS changes
-    LEFT JOIN topic_ids
-        ON changes.cluster_id = topic_ids.cluster_id AND changes.topic = topic_ids.topic
+    LEFT JOIN topic_ids USING (cluster_id, topic)
     WHERE changes.change IN ('requested', 'cancelled') AND changes.error_code = 0
 ),
 targets AS (
@@ -189,15 +188,8 @@ SELECT
     shrunk.replicas,
     shrunk.min_in_sync
 FROM shrunk
-INNER JOIN candidates
-    ON shrunk.cluster_id = candidates.cluster_id
-        AND shrunk.topic_id = candidates.topic_id
-        AND shrunk.partition = candidates.partition
-LEFT JOIN replicas_seen
-    ON candidates.cluster_id = replicas_seen.cluster_id
-        AND candidates.topic_id = replicas_seen.topic_id
-        AND candidates.partition = replicas_seen.partition
-        AND candidates.node = replicas_seen.node
+INNER JOIN candidates USING (cluster_id, topic_id, partition)
+LEFT JOIN replicas_seen USING (cluster_id, topic_id, partition, node)
 WHERE
     array_contains(shrunk.nodes, candidates.node)
     -- Once all replicas of a move are in sync, the controller removes the others. No leader reports it.

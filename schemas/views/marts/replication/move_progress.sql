@@ -44,8 +44,7 @@ WITH intervals AS (
             PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
         ) AS offsets
     FROM reassignments AS moves
-    INNER JOIN topic_ids
-        ON moves.cluster_id = topic_ids.cluster_id AND moves.topic = topic_ids.topic
+    INNER JOIN topic_ids USING (cluster_id, topic)
     INNER JOIN replica_lag AS late
         ON topic_ids.cluster_id = late.cluster_id
             AND topic_ids.topic_id = late.topic_id

@@ -83,10 +83,7 @@ sized AS (
                 END
         ) AS from_start
     FROM moves
-    LEFT JOIN leaders
-        ON moves.cluster_id = leaders.cluster_id
-            AND moves.topic = leaders.topic
-            AND moves.partition = leaders.partition
+    LEFT JOIN leaders USING (cluster_id, topic, partition)
     LEFT JOIN logs
         ON moves.cluster_id = logs.cluster_id
             AND moves.topic = logs.topic
@@ -130,7 +127,7 @@ timed AS (
             ELSE measured.first_size_bytes
         END AS start_bytes
     FROM measured
-    LEFT JOIN snapshots ON measured.cluster_id = snapshots.cluster_id
+    LEFT JOIN snapshots USING (cluster_id)
 ),
 paces AS (
     SELECT

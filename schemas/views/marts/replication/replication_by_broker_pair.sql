@@ -84,8 +84,4 @@ SELECT
     partitions.partitions_behind,
     hours.peak_offset_lag
 FROM hours
-INNER JOIN partitions
-    ON hours.cluster_id = partitions.cluster_id
-        AND hours.hour = partitions.hour
-        AND hours.leader_id = partitions.leader_id
-        AND hours.follower_id = partitions.follower_id
+INNER JOIN partitions USING (cluster_id, hour, leader_id, follower_id)

@@ -87,7 +87,4 @@ SELECT
     moved.sum_replica_lag,
     moved.followers_offset_lag
 FROM moved
-LEFT JOIN rates
-    ON moved.cluster_id = rates.cluster_id
-        AND moved.event_time = rates.event_time
-        AND moved.broker_id = rates.broker_id
+LEFT JOIN rates USING (cluster_id, event_time, broker_id)

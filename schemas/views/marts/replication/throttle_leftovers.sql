@@ -50,8 +50,8 @@ throttles AS (
             AS watched_s,
         coalesce(conf.stale_after_s, 600) AS stale_after_s
     FROM current_configs AS configs
-    INNER JOIN snapshots ON configs.cluster_id = snapshots.cluster_id
-    LEFT JOIN conf ON configs.cluster_id = conf.cluster_id
+    INNER JOIN snapshots USING (cluster_id)
+    LEFT JOIN conf USING (cluster_id)
     WHERE
         configs.config_value <> ''
         AND snapshots.last_moves_at >= snapshots.snapshot_time

@@ -38,7 +38,7 @@ rated AS (
         max(throttles.event_time) AS event_time,
         min(throttles.rate) AS leader_rate
     FROM replication_throttles AS throttles
-    INNER JOIN newest ON throttles.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE throttles.side = 'leader'
         AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
         AND throttles.is_configured
@@ -58,8 +58,8 @@ existing AS (
     UNION ALL
     SELECT moved.cluster_id, moved.broker_id
     FROM moved
-    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
-    LEFT JOIN snapshots ON moved.cluster_id = snapshots.cluster_id
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN snapshots USING (cluster_id)
     WHERE
         snapshots.brokers IS NULL
         OR unix_micros(moved.event_time) > unix_micros(newest.event_time) - 600000000
@@ -126,9 +126,9 @@ sized AS (
         conf.network_bytes_per_s < rated.leader_rate * counted.brokers AS is_network_less,
         configured.response_max_bytes IS NULL AS is_assumed
     FROM counted
-    LEFT JOIN rated ON counted.cluster_id = rated.cluster_id
-    LEFT JOIN configured ON counted.cluster_id = configured.cluster_id
-    LEFT JOIN conf ON counted.cluster_id = conf.cluster_id
+    LEFT JOIN rated USING (cluster_id)
+    LEFT JOIN configured USING (cluster_id)
+    LEFT JOIN conf USING (cluster_id)
 )
 
 SELECT

@@ -54,10 +54,7 @@ changed AS (
             ORDER BY changes.event_time, changes.source_partition, changes.source_offset
         ) AS next_broker_id
     FROM throttle_changes AS changes
-    LEFT JOIN listed
-        ON changes.cluster_id = listed.cluster_id
-            AND changes.entity_name = listed.entity_name
-            AND changes.config_key = listed.config_key
+    LEFT JOIN listed USING (cluster_id, entity_name, config_key)
     WHERE changes.api NOT IN ('DELETE_TOPICS', 'ALTER_CONFIGS')
         OR changes.operation <> 'DELETE'
         OR listed.entity_name IS NOT NULL
@@ -141,5 +138,4 @@ SELECT
     names.error_name,
     steps.is_order_known
 FROM steps
-LEFT JOIN error_names AS names
-    ON steps.error_code = names.error_code
+LEFT JOIN error_names AS names USING (error_code)

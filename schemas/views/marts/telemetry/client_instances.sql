@@ -58,6 +58,4 @@ SELECT
     last_seen,
     CASE WHEN state <> 'active' THEN state END AS ended
 FROM client_coverage AS coverage
-LEFT JOIN owners
-    ON coverage.cluster_id = owners.cluster_id
-        AND coverage.client_instance_id = owners.client_instance_id
+LEFT JOIN owners USING (cluster_id, client_instance_id)

@@ -90,13 +90,7 @@ sides AS (
                 readings.broker_id, readings.api
         ) AS instances
     FROM readings
-    LEFT JOIN served
-        ON readings.cluster_id = served.cluster_id
-        AND readings.minute = served.minute
-        AND readings.principal = served.principal
-        AND readings.client_id = served.client_id
-        AND readings.broker_id = served.broker_id
-        AND readings.api = served.api
+    LEFT JOIN served USING (cluster_id, minute, principal, client_id, broker_id, api)
 ),
 compared AS (
     SELECT

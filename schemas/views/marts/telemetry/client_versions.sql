@@ -82,7 +82,4 @@ SELECT
     software.last_seen,
     coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM software
-LEFT JOIN instances
-    ON software.cluster_id = instances.cluster_id
-    AND software.client_software_name = instances.client_software_name
-    AND software.client_software_version = instances.client_software_version
+LEFT JOIN instances USING (cluster_id, client_software_name, client_software_version)

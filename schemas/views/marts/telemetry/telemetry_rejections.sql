@@ -27,9 +27,7 @@ WITH rejected AS (
 covered AS (
     SELECT DISTINCT rejected.cluster_id, rejected.series_id, rejected.event_time
     FROM rejected
-    INNER JOIN client_metrics
-        ON rejected.cluster_id = client_metrics.cluster_id
-        AND rejected.series_id = client_metrics.series_id
+    INNER JOIN client_metrics USING (cluster_id, series_id)
     WHERE client_metrics.accepted
         AND client_metrics.start_time < rejected.event_time
         AND client_metrics.event_time > rejected.start_time
@@ -42,10 +40,7 @@ points AS (
         count(*) AS delta_points,
         sum(CASE WHEN covered.series_id IS NULL THEN 1 ELSE 0 END) AS recovered_points
     FROM rejected
-    LEFT JOIN covered
-        ON rejected.cluster_id = covered.cluster_id
-        AND rejected.series_id = covered.series_id
-        AND rejected.event_time = covered.event_time
+    LEFT JOIN covered USING (cluster_id, series_id, event_time)
     GROUP BY rejected.cluster_id, rejected.client_instance_id, rejected.payload_sha256
 ),
 refused AS (
@@ -73,8 +68,7 @@ SELECT
     coalesce(sum(points.delta_points), 0) AS delta_points,
     coalesce(sum(points.recovered_points), 0) AS recovered_points
 FROM refused AS pushes
-LEFT JOIN error_names AS names
-    ON pushes.error_code = names.error_code
+LEFT JOIN error_names AS names USING (error_code)
 LEFT JOIN points
     -- The points of a payload are there once, however often it was sent.
     ON pushes.nth = 1
