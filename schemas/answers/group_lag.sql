@@ -111,12 +111,7 @@ unread AS (
         AND coalesce(assigned.group_type, 'classic') <> 'share'
         -- A member commits by and by: one that is new has had no time to.
         AND unix_micros(assigned.valid_from) <= unix_micros(assigned.looked_at) - 60000000
-    GROUP BY
-        assigned.cluster_id,
-        assigned.group_id,
-        assigned.group_type,
-        assigned.topic,
-        assigned.partition
+    GROUP BY ALL
 ),
 isolation AS (
     SELECT
@@ -263,15 +258,7 @@ marked AS (
             OR crossings.read_until_us IS NULL
             OR unix_micros(producers.last_timestamp) >= crossings.read_until_us
         )
-    GROUP BY
-        crossings.cluster_id,
-        crossings.group_id,
-        crossings.topic,
-        crossings.partition,
-        crossings.read_until_us,
-        crossings.read_until_offset,
-        crossings.unread_from_us,
-        crossings.unread_from_offset
+    GROUP BY ALL
 ),
 compacted AS (
     SELECT cluster_id, entity_name AS topic

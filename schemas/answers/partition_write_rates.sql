@@ -30,12 +30,7 @@ WITH produced AS (
     WHERE
         writes.follower_id IS NULL
         AND unix_micros(writes.event_time) > unix_micros(newest.event_time) - 600000000
-    GROUP BY
-        writes.cluster_id,
-        writes.topic,
-        writes.partition,
-        writes.event_time,
-        newest.event_time
+    GROUP BY ALL
 )
 
 SELECT

@@ -206,12 +206,7 @@ users AS (
         max(ranked.last_window) AS until
     FROM ranked
     INNER JOIN busiest USING (cluster_id, principal, quota_type)
-    GROUP BY
-        ranked.cluster_id,
-        ranked.principal,
-        ranked.quota_type,
-        busiest.percentile_usage,
-        busiest.least_first_quota
+    GROUP BY ALL
 ),
 unlogged AS (
     -- No line has the bytes of SHARE_FETCH, so a first quota from usage would be too low.

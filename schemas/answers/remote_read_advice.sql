@@ -110,13 +110,7 @@ aged AS (
             AND ends.known_by = 'snapshot'
             AND ends.end_offset <= hourly.min_fetch_offset
             AND ends.known_at <= hourly.last_minute
-    GROUP BY
-        hourly.cluster_id,
-        hourly.principal,
-        hourly.client_id,
-        hourly.topic,
-        hourly.partition,
-        hourly.hour
+    GROUP BY ALL
 ),
 retentions AS (
     SELECT

@@ -44,12 +44,7 @@ minutes AS (
     FROM address_clients AS addresses
     INNER JOIN bounds USING (cluster_id)
     WHERE unix_millis(addresses.last_seen) >= bounds.since_ms
-    GROUP BY
-        addresses.cluster_id,
-        addresses.client_address,
-        coalesce(addresses.principal, '?'),
-        coalesce(addresses.client_pattern, ''),
-        unix_millis(addresses.event_time)
+    GROUP BY ALL
 ),
 judged AS (
     SELECT

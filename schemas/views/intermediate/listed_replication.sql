@@ -49,13 +49,7 @@ pairs AS (
         max(CASE WHEN is_moving AND NOT in_isr THEN 1 ELSE 0 END) = 1 AS is_added
     FROM entries
     WHERE is_in_list = 1 AND peer_broker_id IS NOT NULL
-    GROUP BY
-        cluster_id,
-        broker_id,
-        side,
-        topic,
-        partition,
-        CASE WHEN side = 'leader' THEN peer_broker_id END
+    GROUP BY ALL
 )
 
 SELECT

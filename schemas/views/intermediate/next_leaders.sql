@@ -49,12 +49,7 @@ consumed AS (
     FROM preferred_replicas AS choices
     INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE unix_micros(choices.event_time) > unix_micros(newest.event_time) - 600000000
-    GROUP BY
-        choices.cluster_id,
-        choices.topic,
-        choices.partition,
-        choices.broker_id,
-        choices.event_time
+    GROUP BY ALL
 ),
 reads AS (
     SELECT cluster_id, topic, partition, broker_id, max(bytes) / 60e0 AS read_bytes_per_s

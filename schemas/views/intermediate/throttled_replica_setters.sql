@@ -32,17 +32,7 @@ WITH entries AS (
             throttles.listed = 'wildcard'
             OR (throttles.listed = 'entry' AND throttles.broker_id IS NOT NULL)
         )
-    GROUP BY
-        throttles.cluster_id,
-        throttles.topic,
-        throttles.side,
-        concat(throttles.side, '.replication.throttled.replicas'),
-        CASE
-            WHEN throttles.listed = 'wildcard' THEN '*'
-            ELSE concat(
-                CAST(throttles.partition AS STRING), ':', CAST(throttles.broker_id AS STRING)
-            )
-        END
+    GROUP BY ALL
 ),
 changed AS (
     SELECT

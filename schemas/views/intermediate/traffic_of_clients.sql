@@ -26,11 +26,4 @@ SELECT
     sum(coalesce(cross_rack_bytes, 0)) AS cross_rack_bytes,
     sum(CASE WHEN cross_rack_bytes IS NULL THEN bytes ELSE 0 END) AS unknown_rack_bytes
 FROM traffic
-GROUP BY
-    cluster_id,
-    date_trunc('HOUR', event_time),
-    principal,
-    client_id,
-    topic,
-    CASE WHEN topic IS NULL THEN topic_id END,
-    direction
+GROUP BY ALL

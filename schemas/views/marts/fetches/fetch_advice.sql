@@ -72,8 +72,7 @@ brokers_of AS (
     WHERE
         unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
         AND (sizes.replica_id IS NOT NULL OR internal.principal IS NULL)
-    GROUP BY
-        sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id, sizes.broker_id
+    GROUP BY ALL
 ),
 summed AS (
     SELECT

@@ -56,13 +56,7 @@ memberships AS (
             AND hours.principal = members.principal
             AND hours.client_id = members.client_id
             AND hours.hour = date_trunc('HOUR', members.event_time)
-    GROUP BY
-        hours.cluster_id,
-        hours.hour,
-        hours.principal,
-        hours.client_id,
-        hours.topic,
-        members.group_id
+    GROUP BY ALL
 ),
 fitting AS (
     SELECT

@@ -68,8 +68,7 @@ pairs AS (
         other.age = 1
         AND later.broker_id <> other.broker_id
         AND later.log_start_offset > other.log_start_offset
-    GROUP BY
-        later.cluster_id, later.topic_key, later.partition, later.broker_id, other.broker_id
+    GROUP BY ALL
 ),
 lasting AS (
     SELECT

@@ -53,12 +53,4 @@ WHERE
     AND event.error_code = 0
     AND event.replica_id IS NULL
     AND unix_millis(event.event_time) - unix_millis(refused.event_time) BETWEEN 0 AND 60000
-GROUP BY
-    event.cluster_id,
-    event.event_time,
-    event.principal,
-    event.client_id,
-    event.topic,
-    event.partition,
-    event.broker_id,
-    event.position
+GROUP BY ALL

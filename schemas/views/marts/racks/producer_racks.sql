@@ -106,15 +106,7 @@ summed AS (
         max(since) AS since,
         max(until) AS until
     FROM known
-    GROUP BY
-        cluster_id,
-        principal,
-        client_id,
-        topic,
-        unnamed_topic_id,
-        configured_rack,
-        client_rack,
-        rack_source
+    GROUP BY ALL
 )
 
 SELECT

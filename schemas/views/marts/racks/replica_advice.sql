@@ -160,13 +160,7 @@ racks AS (
         AND read.broker_id = read.leader_id
         AND NOT read.is_claimed
         AND unknown.client_rack IS NULL
-    GROUP BY
-        read.cluster_id,
-        read.topic,
-        read.unnamed_topic_id,
-        read.partition,
-        read.leader_id,
-        read.client_rack
+    GROUP BY ALL
 ),
 leaders AS (
     SELECT
@@ -241,10 +235,7 @@ produced AS (
             AND traffic.event_time >= time_ranges.since
             AND traffic.event_time <= time_ranges.until
     WHERE traffic.direction = 'produced'
-    GROUP BY
-        traffic.cluster_id,
-        traffic.topic,
-        CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END
+    GROUP BY ALL
 ),
 hourly AS (
     SELECT

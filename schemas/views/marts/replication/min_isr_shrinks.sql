@@ -123,8 +123,7 @@ min_isr AS (
         max(CAST(config_value AS BIGINT)) AS min_in_sync
     FROM current_configs
     WHERE config_key = 'min.insync.replicas' AND entity_type IN ('topic', 'broker')
-    GROUP BY
-        cluster_id, entity_type, CASE WHEN entity_type = 'topic' THEN entity_name ELSE '' END
+    GROUP BY ALL
 ),
 assigned AS (
     SELECT cluster_id, topic_id, partition, count(*) AS replicas

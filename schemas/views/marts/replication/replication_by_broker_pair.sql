@@ -41,9 +41,7 @@ by_partition AS (
         max(CASE WHEN behind_fetches > 0 THEN 1 ELSE 0 END) AS was_behind
     FROM replication_traffic
     WHERE follower_id IS NOT NULL
-    GROUP BY
-        cluster_id, date_trunc('hour', event_time), leader_id, follower_id,
-        coalesce(topic_id, topic), partition
+    GROUP BY ALL
 ),
 partitions AS (
     SELECT
