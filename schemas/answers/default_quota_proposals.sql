@@ -32,22 +32,13 @@
 WITH policy AS (
     SELECT
         cluster_id,
-        max(
-            CASE
-                WHEN setting = 'producer_ids.default_quota_per_s'
-                    THEN CAST(setting_value AS DOUBLE)
-            END
-        ) AS quota_per_s,
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'producer_ids.default_quota_per_s') AS quota_per_s,
         max(CASE WHEN setting = 'plan.max_entities' THEN CAST(setting_value AS BIGINT) END)
             AS max_entities,
         max(CASE WHEN setting = 'plan.address_history_s' THEN CAST(setting_value AS DOUBLE) END)
             AS history_s,
-        max(
-            CASE
-                WHEN setting = 'plan.default_quotas' AND lower(setting_value) = 'true' THEN 1
-                ELSE 0
-            END
-        ) AS is_allowed
+        bool_or(setting = 'plan.default_quotas' AND lower(setting_value) = 'true') AS is_allowed
     FROM current_settings
     GROUP BY cluster_id
 ),
@@ -166,7 +157,7 @@ SELECT
     CASE
         WHEN others.principal IS NOT NULL THEN 'default_slows_others'
         WHEN worst.history_s < worst.address_history_s THEN 'default_history_short'
-        WHEN policy.is_allowed = 0 THEN 'default_quota_off'
+        WHEN NOT policy.is_allowed THEN 'default_quota_off'
     END AS blocked_reason,
     counted.ids_per_s AS offence
 FROM harmful AS worst

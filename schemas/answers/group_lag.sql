@@ -214,18 +214,12 @@ crossings AS (
         positions.group_id,
         positions.topic,
         positions.partition,
-        max(
-            CASE
-                WHEN known.end_offset <= positions.first_offset THEN unix_micros(known.known_at)
-            END
-        ) AS read_until_us,
+        max(unix_micros(known.known_at))
+            FILTER (WHERE known.end_offset <= positions.first_offset) AS read_until_us,
         max(CASE WHEN known.end_offset <= positions.first_offset THEN known.end_offset END)
             AS read_until_offset,
-        min(
-            CASE
-                WHEN known.end_offset > positions.first_offset THEN unix_micros(known.known_at)
-            END
-        ) AS unread_from_us,
+        min(unix_micros(known.known_at))
+            FILTER (WHERE known.end_offset > positions.first_offset) AS unread_from_us,
         min(CASE WHEN known.end_offset > positions.first_offset THEN known.end_offset END)
             AS unread_from_offset
     FROM positions

@@ -25,20 +25,13 @@ WITH allowed AS (
 rules AS (
     SELECT
         cluster_id,
-        max(
-            CASE
-                WHEN setting = 'replication.capacity_bytes_per_s'
-                    THEN TRY_CAST(setting_value AS DOUBLE)
-            END
-        ) AS capacity,
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'replication.capacity_bytes_per_s') AS capacity,
         min(CASE WHEN setting LIKE 'replication.brokers.%' THEN CAST(setting_value AS DOUBLE) END)
             AS least_of_broker,
         coalesce(
-            max(
-                CASE
-                    WHEN setting = 'quotas.raise_budget_share' THEN CAST(setting_value AS DOUBLE)
-                END
-            ),
+            max(TRY_CAST(setting_value AS DOUBLE))
+                FILTER (WHERE setting = 'quotas.raise_budget_share'),
             5e-1
         ) AS budget_share
     FROM current_settings

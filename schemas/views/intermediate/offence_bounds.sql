@@ -21,18 +21,9 @@ WITH policy AS (
             AS offence_period_s,
         max(CASE WHEN setting = 'plan.address_history_s' THEN CAST(setting_value AS DOUBLE) END)
             AS address_history_s,
-        max(
-            CASE
-                WHEN setting = 'probe.producer_ids_rate' AND setting_value = 'accepted' THEN 1
-                ELSE 0
-            END
-        ) AS takes_producer_ids_rate,
-        max(
-            CASE
-                WHEN setting LIKE 'privacy.hides.%' AND lower(setting_value) = 'true' THEN 1
-                ELSE 0
-            END
-        ) AS hides_clients
+        bool_or(setting = 'probe.producer_ids_rate' AND setting_value = 'accepted')
+            AS takes_producer_ids_rate,
+        bool_or(setting LIKE 'privacy.hides.%' AND lower(setting_value) = 'true') AS hides_clients
     FROM current_settings
     GROUP BY cluster_id
 ),
@@ -69,8 +60,8 @@ SELECT
     coalesce(newest.newest_ms - known.known_since_ms, 0) AS history_ms,
     coalesce(policy.offence_period_s, 1800e0) AS offence_period_s,
     coalesce(policy.address_history_s, 604800e0) AS address_history_s,
-    coalesce(policy.takes_producer_ids_rate, 0) = 1 AS takes_producer_ids_rate,
-    coalesce(policy.hides_clients, 0) = 1 AS hides_clients
+    coalesce(policy.takes_producer_ids_rate, false) AS takes_producer_ids_rate,
+    coalesce(policy.hides_clients, false) AS hides_clients
 FROM newest
 LEFT JOIN known USING (cluster_id)
 LEFT JOIN policy USING (cluster_id)

@@ -31,11 +31,8 @@ SELECT
     cluster_id,
     max(CASE WHEN name = 'replication.manage' AND lower(value) = 'true' THEN 1 ELSE 0 END) = 1
         AS is_managed,
-    max(
-        CASE
-            WHEN name = 'replication.capacity_bytes_per_s' THEN TRY_CAST(value AS DOUBLE)
-        END
-    ) AS capacity_bytes_per_s,
+    max(TRY_CAST(value AS DOUBLE))
+        FILTER (WHERE name = 'replication.capacity_bytes_per_s') AS capacity_bytes_per_s,
     coalesce(max(CASE WHEN name = 'replication.share' THEN CAST(value AS DOUBLE) END), 0.9e0)
         AS share,
     coalesce(max(CASE WHEN name = 'replication.hysteresis' THEN CAST(value AS DOUBLE) END), 0.1e0)

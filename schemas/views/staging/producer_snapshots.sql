@@ -35,11 +35,8 @@ SELECT
                     THEN event_time
             END
         ),
-        max(
-            CASE
-                WHEN unix_millis(event_time) < unix_millis(snapshot_time) - 3600000 THEN event_time
-            END
-        )
+        max(event_time)
+            FILTER (WHERE unix_millis(event_time) < unix_millis(snapshot_time) - 3600000)
     ) AS paced_since,
     max(snapshot_time) AS snapshot_time
 FROM timed

@@ -41,22 +41,12 @@ WITH sizes AS (
 heap_policy AS (
     SELECT
         cluster_id,
-        max(
-            CASE
-                WHEN setting = 'producer_ids.broker_heap_bytes'
-                    THEN TRY_CAST(setting_value AS DOUBLE)
-            END
-        ) AS broker_heap_bytes,
-        max(
-            CASE
-                WHEN setting = 'producer_ids.max_heap_share' THEN CAST(setting_value AS DOUBLE)
-            END
-        ) AS max_heap_share,
-        max(
-            CASE
-                WHEN setting = 'producer_ids.max_heap_bytes' THEN CAST(setting_value AS DOUBLE)
-            END
-        ) AS max_heap_bytes
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'producer_ids.broker_heap_bytes') AS broker_heap_bytes,
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'producer_ids.max_heap_share') AS max_heap_share,
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'producer_ids.max_heap_bytes') AS max_heap_bytes
     FROM current_settings
     GROUP BY cluster_id
 ),

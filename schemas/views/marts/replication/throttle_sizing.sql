@@ -73,21 +73,12 @@ counted AS (
 configured AS (
     SELECT
         cluster_id,
-        max(
-            CASE
-                WHEN config_key = 'replica.fetch.response.max.bytes'
-                    THEN CAST(config_value AS BIGINT)
-            END
-        ) AS response_max_bytes,
-        min(
-            CASE WHEN config_key = 'replication.quota.window.num' THEN CAST(config_value AS BIGINT) END
-        ) AS windows,
-        min(
-            CASE
-                WHEN config_key = 'replication.quota.window.size.seconds'
-                    THEN CAST(config_value AS BIGINT)
-            END
-        ) AS window_s
+        max(CAST(config_value AS BIGINT))
+            FILTER (WHERE config_key = 'replica.fetch.response.max.bytes') AS response_max_bytes,
+        min(CAST(config_value AS BIGINT))
+            FILTER (WHERE config_key = 'replication.quota.window.num') AS windows,
+        min(CAST(config_value AS BIGINT))
+            FILTER (WHERE config_key = 'replication.quota.window.size.seconds') AS window_s
     FROM current_configs
     WHERE entity_type = 'broker' AND config_key IN (
         'replica.fetch.response.max.bytes',
@@ -99,12 +90,8 @@ configured AS (
 conf AS (
     SELECT
         cluster_id,
-        max(
-            CASE
-                WHEN setting = 'replication.network_bytes_per_s'
-                    THEN TRY_CAST(setting_value AS DOUBLE)
-            END
-        ) AS network_bytes_per_s
+        max(TRY_CAST(setting_value AS DOUBLE))
+            FILTER (WHERE setting = 'replication.network_bytes_per_s') AS network_bytes_per_s
     FROM current_settings
     WHERE setting = 'replication.network_bytes_per_s'
     GROUP BY cluster_id
