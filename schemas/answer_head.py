@@ -10,8 +10,9 @@ An answer reads so much of a table before its newest row; tables that are not na
 After the comma is a setting, and what one of it is: it counts where a snapshot stored it. No row
 before a lookback changes the answer, except for `at most`: there the text takes all that it reads,
 as the longest pause of a producer, and the lookback says how long that is remembered.
-`expiry` is SQL for the time from which the rows differ though no input changed. A proposal is an
-answer with a head of its own (`schemas/proposal_head.py`).
+`expiry` is SQL for the time from which the rows differ though no input changed. `SELECT * FROM` at
+the start of a line takes the columns of the head. A proposal is an answer with a head of its own
+(`schemas/proposal_head.py`).
 """
 
 import re
@@ -65,8 +66,11 @@ def parse(name: str, text: str, described: derived.Described) -> AnswerHead:
         is_proposal = lines[:1] == [f"kind: {proposal_head.KIND}"]
         fields = proposal_head.fields(lines) if is_proposal else _fields(lines)
         table = derived.table(name, fields, described)
-        if is_proposal:
-            sql = proposal_head.written_out(sql, fields, table)
+        sql = (
+            proposal_head.written_out(sql, fields, table)
+            if is_proposal
+            else head.without_star(sql, table.column_names)
+        )
         return AnswerHead(
             table,
             programs.expanded(sql),

@@ -66,20 +66,5 @@ explained AS (
             AND unix_millis(violating.event_time) <= unix_millis(bursts.ended_at) + 60000
 )
 
-SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    principal,
-    kind,
-    sightings,
-    new_ids,
-    new_ids_exact,
-    rate_per_s,
-    quota_per_s,
-    throttle_time_ms,
-    cause,
-    source,
-    source_address
-FROM explained
+SELECT * FROM explained
 WHERE nth = 1 AND is_accused

@@ -62,7 +62,7 @@ def test_an_answer_is_its_table_its_text_and_its_lookbacks() -> None:
             level="telemetry",
             question="Use. What does each user use?",
         ),
-        sql=QUERY,
+        sql="-- Why.\nSELECT cluster_id, since, evidence FROM usage",
         lookbacks={
             "usage": Lookback(timedelta(hours=36)),
             "commits": Lookback(timedelta(days=1), is_memory=True),

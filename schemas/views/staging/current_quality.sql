@@ -15,20 +15,5 @@ WITH runs AS (
     FROM quality_results
 )
 
-SELECT
-    suite,
-    expectation,
-    column_name,
-    severity,
-    success,
-    failed_rows,
-    checked_rows,
-    event_time,
-    from_time,
-    until_time,
-    cluster_id,
-    kind,
-    details,
-    run_id
-FROM runs
+SELECT * FROM runs
 WHERE place = 1

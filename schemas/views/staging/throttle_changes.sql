@@ -67,24 +67,5 @@ SELECT
 FROM meant
 WHERE nth_last = 1
 UNION ALL
-SELECT
-    cluster_id,
-    event_date,
-    event_time,
-    broker_id,
-    api,
-    principal,
-    client_id,
-    client_address,
-    entity_type,
-    entity_name,
-    config_key,
-    operation,
-    config_value,
-    error_code,
-    error_message,
-    source_topic,
-    source_partition,
-    source_offset
-FROM config_alterations
+SELECT * FROM config_alterations
 WHERE entity_type IS NULL AND api <> 'ALTER_CLIENT_QUOTAS'

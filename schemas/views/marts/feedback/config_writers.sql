@@ -21,19 +21,14 @@
 WITH altered AS (
     SELECT
         *,
-        row_number() OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
-            ORDER BY event_time DESC, source_partition DESC, source_offset DESC, position DESC
-        ) AS nth_last,
-        lead(broker_id) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
-            ORDER BY event_time DESC, source_partition DESC, source_offset DESC, position DESC
-        ) AS prior_broker_id,
-        lead(event_time) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
-            ORDER BY event_time DESC, source_partition DESC, source_offset DESC, position DESC
-        ) AS prior_time
+        row_number() OVER newest_first AS nth_last,
+        lead(broker_id) OVER newest_first AS prior_broker_id,
+        lead(event_time) OVER newest_first AS prior_time
     FROM accepted_alterations
+    WINDOW newest_first AS (
+        PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
+        ORDER BY event_time DESC, source_partition DESC, source_offset DESC, position DESC
+    )
 ),
 own AS (
     SELECT cluster_id, setting_value AS principal

@@ -192,26 +192,4 @@ advised AS (
     WHERE replica_id IS NOT NULL AND 2 * max_bytes_fetches > answers
 )
 
-SELECT
-    cluster_id,
-    principal,
-    client_id,
-    replica_id,
-    advice,
-    setting,
-    current_value,
-    recommended_value,
-    trade_off,
-    fetches_per_s,
-    expected_fetches_per_s,
-    bytes_per_s,
-    answers,
-    max_bytes_fetches,
-    starved_fetches,
-    starved_partitions,
-    oversized_batches,
-    observed_bytes,
-    bound_bytes,
-    max_wait_ms,
-    brokers
-FROM advised
+SELECT * FROM advised

@@ -103,12 +103,8 @@ changes AS (
         partition,
         broker_id,
         event_time,
-        log_bytes - lag(log_bytes, 1, CAST(0 AS BIGINT)) OVER (
-            PARTITION BY cluster_id, topic, partition, broker_id, log_dir ORDER BY event_time
-        ) AS log_bytes,
-        logs - lag(logs, 1, 0) OVER (
-            PARTITION BY cluster_id, topic, partition, broker_id, log_dir ORDER BY event_time
-        ) AS logs,
+        log_bytes - lag(log_bytes, 1, CAST(0 AS BIGINT)) OVER of_log AS log_bytes,
+        logs - lag(logs, 1, 0) OVER of_log AS logs,
         0 AS listed
     FROM (
         SELECT
@@ -121,6 +117,9 @@ changes AS (
             END AS logs
         FROM replica_sizes
     ) AS sizes
+    WINDOW of_log AS (
+        PARTITION BY cluster_id, topic, partition, broker_id, log_dir ORDER BY event_time
+    )
     UNION ALL
     SELECT
         cluster_id,
@@ -142,23 +141,16 @@ replica_totals AS (
         partition,
         broker_id,
         event_time,
-        sum(sum(log_bytes)) OVER (
-            PARTITION BY cluster_id, topic, partition, broker_id
-            ORDER BY event_time
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS log_bytes,
-        sum(sum(logs)) OVER (
-            PARTITION BY cluster_id, topic, partition, broker_id
-            ORDER BY event_time
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS logs,
-        sum(sum(listed)) OVER (
-            PARTITION BY cluster_id, topic, partition, broker_id
-            ORDER BY event_time
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS listed
+        sum(sum(log_bytes)) OVER by_then AS log_bytes,
+        sum(sum(logs)) OVER by_then AS logs,
+        sum(sum(listed)) OVER by_then AS listed
     FROM changes
     GROUP BY cluster_id, topic, partition, broker_id, event_time
+    WINDOW by_then AS (
+        PARTITION BY cluster_id, topic, partition, broker_id
+        ORDER BY event_time
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )
 ),
 replica_states AS (
     SELECT
@@ -185,16 +177,11 @@ topic_changes AS (
             cluster_id,
             topic,
             event_time,
-            stored - lag(stored, 1, CAST(0 AS BIGINT)) OVER (
-                PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time
-            ) AS stored,
-            unsized - lag(unsized, 1, 0) OVER (
-                PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time
-            ) AS unsized,
-            listed - lag(listed, 1, 0) OVER (
-                PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time
-            ) AS listed
+            stored - lag(stored, 1, CAST(0 AS BIGINT)) OVER in_order AS stored,
+            unsized - lag(unsized, 1, 0) OVER in_order AS unsized,
+            listed - lag(listed, 1, 0) OVER in_order AS listed
         FROM replica_states
+        WINDOW in_order AS (PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time)
     ) AS steps
     GROUP BY cluster_id, topic, event_time
 ),
@@ -268,31 +255,15 @@ hours AS (
 carried AS (
     SELECT
         *,
-        coalesce(
-            sum(stored) OVER (
-                PARTITION BY cluster_id, topic
-                ORDER BY hour
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ),
-            0
-        ) AS stored_before,
-        coalesce(
-            sum(unsized) OVER (
-                PARTITION BY cluster_id, topic
-                ORDER BY hour
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ),
-            0
-        ) AS unsized_before,
-        coalesce(
-            sum(listed) OVER (
-                PARTITION BY cluster_id, topic
-                ORDER BY hour
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ),
-            0
-        ) AS listed_before
+        coalesce(sum(stored) OVER before, 0) AS stored_before,
+        coalesce(sum(unsized) OVER before, 0) AS unsized_before,
+        coalesce(sum(listed) OVER before, 0) AS listed_before
     FROM hours
+    WINDOW before AS (
+        PARTITION BY cluster_id, topic
+        ORDER BY hour
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
 ),
 measured AS (
     SELECT

@@ -32,17 +32,9 @@ WITH intervals AS (
             PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
             ORDER BY late.last_time
         ) AS nth,
-        sum(late.bytes) OVER (
-            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
-        ) AS bytes_in_all,
-        sum(late.fetches) OVER (
-            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
-        ) AS fetches,
-        max(late.last_offset) OVER (
-            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
-        ) - min(late.first_offset) OVER (
-            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
-        ) AS offsets
+        sum(late.bytes) OVER of_move AS bytes_in_all,
+        sum(late.fetches) OVER of_move AS fetches,
+        max(late.last_offset) OVER of_move - min(late.first_offset) OVER of_move AS offsets
     FROM reassignments AS moves
     INNER JOIN topic_ids USING (cluster_id, topic)
     INNER JOIN replica_lag AS late
@@ -54,6 +46,9 @@ WITH intervals AS (
             AND (moves.joined_time IS NULL OR late.last_time <= moves.joined_time)
     -- A replica that was in sync before has nothing to copy, even if it falls behind later.
     WHERE moves.state <> 'in_place'
+    WINDOW of_move AS (
+        PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+    )
 ),
 steps AS (
     SELECT

@@ -33,32 +33,21 @@ WITH listed AS (
 changed AS (
     SELECT
         changes.*,
-        lag(changes.event_time) OVER (
-            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
-                changes.config_key, coalesce(changes.error_code, -1) = 0
-            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
-        ) AS prior_time,
-        lag(changes.broker_id) OVER (
-            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
-                changes.config_key, coalesce(changes.error_code, -1) = 0
-            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
-        ) AS prior_broker_id,
-        lead(changes.event_time) OVER (
-            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
-                changes.config_key, coalesce(changes.error_code, -1) = 0
-            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
-        ) AS next_time,
-        lead(changes.broker_id) OVER (
-            PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
-                changes.config_key, coalesce(changes.error_code, -1) = 0
-            ORDER BY changes.event_time, changes.source_partition, changes.source_offset
-        ) AS next_broker_id
+        lag(changes.event_time) OVER in_order AS prior_time,
+        lag(changes.broker_id) OVER in_order AS prior_broker_id,
+        lead(changes.event_time) OVER in_order AS next_time,
+        lead(changes.broker_id) OVER in_order AS next_broker_id
     FROM throttle_changes AS changes
     LEFT JOIN listed USING (cluster_id, entity_name, config_key)
     WHERE changes.api NOT IN ('DELETE_TOPICS', 'ALTER_CONFIGS')
         OR changes.operation <> 'DELETE'
         OR listed.entity_name IS NOT NULL
         OR changes.entity_type = 'broker'
+    WINDOW in_order AS (
+        PARTITION BY changes.cluster_id, changes.entity_type, changes.entity_name,
+            changes.config_key, coalesce(changes.error_code, -1) = 0
+        ORDER BY changes.event_time, changes.source_partition, changes.source_offset
+    )
 ),
 placed AS (
     SELECT
