@@ -43,6 +43,9 @@
 --   waited_histogram ARRAY<STRUCT<bucket: INT, requests: BIGINT>>: timed requests by waited time, in
 --     buckets of OpenTelemetry's exponential histogram of scale 3: above 2^(bucket / 8) ms, up to
 --     2^((bucket + 1) / 8). Requests that waited no time are in none; null: all are such
+--   software ARRAY<STRUCT<name: STRING, version: STRING, requests: BIGINT, first_seen: TIMESTAMP,
+--     last_seen: TIMESTAMP>>: requests by the client library that they name (KIP-511), with the times
+--     of the first and the last
 
 -- Where the time of requests goes, by client, broker, API and minute.
 -- RequestChannel.updateRequestMetrics of Kafka: the parts are consecutive, and the throttle is in none
@@ -51,6 +54,7 @@ WITH timed AS (
     -- A row is a request. Times are whole microseconds: sums of these are exact in any order.
     SELECT
         cluster_id, broker_id, principal, client_id, api, floored(event_time, 60) AS event_time,
+        event_time AS seen_at, client_software_name AS name, client_software_version AS version,
         weight_of(weight) AS weight,
         whole_us(request_queue_time_ms) AS request_queue, whole_us(local_time_ms) AS local,
         whole_us(remote_time_ms) AS remote, whole_us(response_queue_time_ms) AS response_queue,
@@ -67,9 +71,10 @@ WITH timed AS (
     FROM requests
 ),
 in_buckets AS (
-    -- A row is a client's requests of one API and minute with one bucket.
+    -- A row is a client's requests of one API and minute with one library and one bucket.
     SELECT
-        cluster_id, event_time, broker_id, principal, client_id, api,
+        cluster_id, event_time, broker_id, principal, client_id, api, name, version,
+        min(seen_at) AS first_seen, max(seen_at) AS last_seen,
         if(waited > 0, CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1, NULL) AS bucket,
         sum(weight) AS requests, coalesce(sum(weight) FILTER (is_timed), 0) AS timed_requests,
         coalesce(sum(weight) FILTER (throttle > 0), 0) AS throttled_requests,
@@ -94,6 +99,36 @@ with_error AS (
     )
     GROUP BY ALL
 ),
+softwares AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        list({
+            name: name, version: version, requests: requests, first_seen: first_seen,
+            last_seen: last_seen
+        } ORDER BY name, version) AS software
+    FROM (
+        SELECT
+            cluster_id, event_time, broker_id, principal, client_id, api, name, version,
+            sum(requests) AS requests, min(first_seen) AS first_seen, max(last_seen) AS last_seen
+        FROM in_buckets
+        GROUP BY ALL
+    )
+    GROUP BY ALL
+),
+histograms AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        list({bucket: bucket, requests: requests} ORDER BY bucket) AS waited_histogram
+    FROM (
+        SELECT
+            cluster_id, event_time, broker_id, principal, client_id, api, bucket,
+            sum(requests) AS requests
+        FROM in_buckets
+        WHERE bucket IS NOT NULL
+        GROUP BY ALL
+    )
+    GROUP BY ALL
+),
 errors AS (
     SELECT
         cluster_id, event_time, broker_id, principal, client_id, api,
@@ -102,20 +137,18 @@ errors AS (
     GROUP BY ALL
 )
 SELECT
-    b.cluster_id, CAST(b.event_time AS DATE) AS event_date, b.event_time, b.broker_id, b.principal,
-    b.client_id, b.api, sum(b.requests) AS request_count, sum(b.timed_requests) AS timed_requests,
-    sum(b.throttled_requests) AS throttled_requests, sum(b.total) / 1e3 AS total_time_ms,
-    max(b.longest) / 1e3 AS longest_time_ms, sum(b.request_queue) / 1e3 AS request_queue_time_ms, sum(b.local) / 1e3 AS local_time_ms,
-    sum(b.remote) / 1e3 AS remote_time_ms, sum(b.response_queue) / 1e3 AS response_queue_time_ms,
-    sum(b.send) / 1e3 AS send_time_ms, sum(b.unknown) / 1e3 AS unknown_time_ms,
-    sum(b.throttle) / 1e3 AS throttle_time_ms, sum(b.waited) / 1e3 AS waited_time_ms,
-    sum(b.bytes) AS bytes, sum(b.batches) AS batches, e.errors,
-    list({bucket: b.bucket, requests: b.requests} ORDER BY b.bucket)
-        FILTER (b.bucket IS NOT NULL) AS waited_histogram
-FROM in_buckets AS b
-LEFT JOIN errors AS e
-    ON e.cluster_id IS NOT DISTINCT FROM b.cluster_id AND e.event_time = b.event_time
-    AND e.broker_id IS NOT DISTINCT FROM b.broker_id
-    AND e.principal IS NOT DISTINCT FROM b.principal
-    AND e.client_id IS NOT DISTINCT FROM b.client_id AND e.api IS NOT DISTINCT FROM b.api
-GROUP BY ALL
+    cluster_id, CAST(event_time AS DATE) AS event_date, event_time, broker_id, principal, client_id,
+    api, sum(requests) AS request_count, sum(timed_requests) AS timed_requests,
+    sum(throttled_requests) AS throttled_requests, sum(total) / 1e3 AS total_time_ms,
+    max(longest) / 1e3 AS longest_time_ms, sum(request_queue) / 1e3 AS request_queue_time_ms,
+    sum(local) / 1e3 AS local_time_ms, sum(remote) / 1e3 AS remote_time_ms,
+    sum(response_queue) / 1e3 AS response_queue_time_ms, sum(send) / 1e3 AS send_time_ms,
+    sum(unknown) / 1e3 AS unknown_time_ms, sum(throttle) / 1e3 AS throttle_time_ms,
+    sum(waited) / 1e3 AS waited_time_ms, sum(bytes) AS bytes, sum(batches) AS batches,
+    max(errors) AS errors, max(waited_histogram) AS waited_histogram,
+    max(software) AS software
+FROM (
+    FROM in_buckets UNION ALL BY NAME FROM errors UNION ALL BY NAME FROM histograms
+    UNION ALL BY NAME FROM softwares
+)
+GROUP BY cluster_id, event_time, broker_id, principal, client_id, api

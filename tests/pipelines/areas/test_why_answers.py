@@ -254,7 +254,7 @@ def test_telemetry_says_what_was_open_then_and_who_is_silent(tmp_path: Path) -> 
     old = request(5, "PRODUCE", **BIG | LATE)
     make_tables_and_answers(
         warehouse,
-        {"quota_usage": [DAVE], "metric_alert_events": alerts, "requests": [old]},
+        {"quota_usage": [DAVE], "metric_alert_events": alerts} | served([old]),
     )
     rows = of_telemetry(warehouse)
     assert rows["metric_alerts"]["state"] == PROBLEM

@@ -26,7 +26,7 @@ from ...rows import (
     used,
 )
 from ...schemas.views.limit_rows import offenders, offending_now
-from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers
+from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers, served
 from .pages import NOW, PROGRESS, progress, scope
 
 OWN = {"principal": "User:receiver", "client_software_name": "apache-kafka-java"}
@@ -135,7 +135,7 @@ def test_what_helps_a_client_without_telemetry_is_by_its_reason(
     warehouse: Warehouse, version: str, advice: str
 ) -> None:
     client = {"client_software_name": "apache-kafka-java", "client_software_version": version}
-    make_tables(warehouse, {"requests": [request(1, "PRODUCE", **client)]})
+    make_tables(warehouse, served([request(1, "PRODUCE", **client)]))
     section = telemetry.section(scope(warehouse))
     assert section.advice.startswith(advice)
     assert "; " not in section.advice

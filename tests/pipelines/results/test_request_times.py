@@ -46,6 +46,21 @@ def test_parts_are_summed_by_minute_client_broker_and_api() -> None:
     }
 
 
+def test_requests_are_counted_by_library_whatever_they_waited() -> None:
+    java = {"client_software_name": "apache-kafka-java", "client_software_version": "4.3.1"}
+    (row,) = computed(
+        request(1, "PRODUCE", 0, 1, 0, 0, 0, 0, 1.0, **java),
+        request(2, "PRODUCE", 0, 500, 0, 0, 0, 0, 500.0, weight=10.0, **java),
+        request(3, "PRODUCE", 0, 1, 0, 0, 0, 0, 1.0, **dict.fromkeys(java)),
+    )
+    assert [tuple(each.values()) for each in row["software"]] == [
+        ("apache-kafka-java", "4.3.1", 11, rows.at(1), rows.at(2)),
+        (None, None, 1, rows.at(3), rows.at(3)),
+    ]
+    counts = sorted(each["requests"] for each in row["waited_histogram"])
+    assert (row["request_count"], counts) == (12, [2, 10])
+
+
 @pytest.mark.parametrize(
     ("times", "expected"),
     [

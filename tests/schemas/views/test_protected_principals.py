@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
 from ...rows import Row, altered, at, fetched, moved, request, setting
-from .view_tables import Picked, Tables, assert_outcomes, assert_shown, by_case
+from .view_tables import Picked, Tables, assert_outcomes, assert_shown, by_case, served
 
 USER_ROW = {"entity_type": "user", "entity_name": "x", "principal": "User:alice"}
 
@@ -93,7 +93,7 @@ def test_logins_of_brokers_and_of_this_pipeline_are_internal() -> None:
     assert actual == {case: {is_internal} for case, is_internal in INTERNAL.items()}
 
 
-TRAFFIC = {"requests": [request(1, "PRODUCE")], "traffic": [moved(1, 10)]}
+TRAFFIC = served([request(1, "PRODUCE")]) | {"traffic": [moved(1, 10)]}
 
 
 def login(place: str) -> Tables:
@@ -101,7 +101,7 @@ def login(place: str) -> Tables:
     return {
         "settings": [setting("excluded.User:ANONYMOUS", place)],
         "fetch_sizes": [fetched(0, 1, 1, replica_id=2, principal="User:ANONYMOUS")],
-        "requests": [request(1, "PRODUCE", principal="User:ANONYMOUS")],
+        **served([request(1, "PRODUCE", principal="User:ANONYMOUS")]),
         "traffic": [moved(1, 10, principal="User:ANONYMOUS")],
     }
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ...rows import INSTANCE, at, request
-from .view_tables import picked, view
+from .view_tables import picked, served, view
 
 CLIENT = {"principal": "User:alice", "client_id": "orders"}
 
@@ -36,7 +36,7 @@ def software(name: str | None, version: str | None) -> dict[str, Any]:
 )
 def test_a_client_that_never_asked(client: dict[str, Any], reason: str) -> None:
     seen = [request(1, "PRODUCE", **client), request(2, "METADATA", **client)]
-    (row,) = view("clients_without_telemetry", {"requests": seen})
+    (row,) = view("clients_without_telemetry", served(seen))
     assert (row["reason"], row["requests"]) == (reason, 1)
     assert {name: row[name] for name in client} == client
 
@@ -49,7 +49,7 @@ def test_who_asked_is_not_among_them(name: str | None, version: str | None) -> N
     answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **client}
     seen = [request(1, "FETCH", **client), request(1, "FETCH", replica_id=2)]
     assert (
-        view("clients_without_telemetry", {"requests": seen, "telemetry_subscriptions": [answer]})
+        view("clients_without_telemetry", served(seen) | {"telemetry_subscriptions": [answer]})
         == []
     )
 
@@ -59,7 +59,7 @@ def test_a_program_of_many_client_ids_is_one_row() -> None:
     seen = [request(n, "PRODUCE", **CLIENT | {"client_id": pod}) for n, pod in enumerate(pods)]
     seen += [request(9, "PRODUCE", **CLIENT | {"client_id": name}) for name in ("alone-7", None)]
     answer = {**INSTANCE, "event_time": at(1), "error_code": 0, **CLIENT, "client_id": pods[0]}
-    content = {"requests": seen, "telemetry_subscriptions": [answer]}
+    content = served(seen) | {"telemetry_subscriptions": [answer]}
     rows = view("clients_without_telemetry ORDER BY client_id NULLS LAST", content)
     assert picked(rows, "client_id", "client_ids", "requests", "first_seen", "last_seen") == [
         ("alone-7", 1, 1, at(9), at(9)),

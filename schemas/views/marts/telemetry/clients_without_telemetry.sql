@@ -8,24 +8,38 @@
 --   are left out (protected_principals.is_internal).
 -- history: telemetry_subscriptions
 -- columns:
---   from requests: cluster_id, principal
+--   from request_times: cluster_id, principal
 --   client_id: client.id, as the client gave it; of several ids of one program what they share, with *
 --     for what varies: producer-*
 --   client_ids: client ids of the program that never requested one
---   from requests: client_software_name, client_software_version
+--   from telemetry_subscriptions: client_software_name, client_software_version
 --   reason: too_old (Java client before 3.7 or Confluent's 7.7, librdkafka before 2.5), switched_off
 --     (the library can: enable.metrics.push is false), or other_software (a library whose versions are
 --     not known here)
 --   requests: PRODUCE, FETCH and SHARE_FETCH requests
 --   first_seen: first of those requests
 --   last_seen: last of those requests
-WITH clients AS (
+WITH used AS (
+    SELECT cluster_id, principal, client_id, explode(software) AS library
+    FROM request_times
+    WHERE api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
+),
+clients AS (
     SELECT
         cluster_id,
         principal,
         client_id,
-        client_software_name,
-        client_software_version,
+        library.name AS client_software_name,
+        library.version AS client_software_version,
+        sum(library.requests) AS requests,
+        min(library.first_seen) AS first_seen,
+        max(library.last_seen) AS last_seen
+    FROM used
+    GROUP BY cluster_id, principal, client_id, library.name, library.version
+),
+of_libraries AS (
+    SELECT
+        *,
         CASE
             WHEN client_software_name = 'apache-kafka-java' THEN client_software_version
             WHEN client_software_name = 'librdkafka' THEN client_software_version
@@ -38,20 +52,15 @@ WITH clients AS (
             WHEN client_software_version LIKE '%-ccs' OR client_software_version LIKE '%-ce'
                 THEN 7007
             ELSE 3007
-        END AS first_able,
-        count(*) AS requests,
-        min(event_time) AS first_seen,
-        max(event_time) AS last_seen
-    FROM requests
-    WHERE api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AND replica_id IS NULL
-    GROUP BY cluster_id, principal, client_id, client_software_name, client_software_version
+        END AS first_able
+    FROM clients
 ),
 able AS (
     SELECT
         *,
         TRY_CAST(split_part(library_version, '.', 1) AS INT) * 1000
         + TRY_CAST(split_part(library_version, '.', 2) AS INT) AS version
-    FROM clients
+    FROM of_libraries
 ),
 subscribed AS (
     SELECT cluster_id, principal, client_id, client_software_name, client_software_version
