@@ -1,6 +1,7 @@
 """Every kind of problem that rows of tables show, the worst first."""
 
 from quotaflow.pipelines.areas import (
+    diagnoses,
     fetches,
     groups,
     pipeline,
@@ -16,6 +17,7 @@ from quotaflow.pipelines.areas import (
 PROBLEMS = tuple(
     sorted(
         (
+            *diagnoses.PROBLEMS,
             *producer_ids.PROBLEMS,
             *quotas.PROBLEMS,
             replication.OUT_OF_SYNC,

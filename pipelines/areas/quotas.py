@@ -281,20 +281,31 @@ def _limits_it(row: Row) -> bool:
     return is_near or bool(row["mostly_throttled_by"] == row["quota_type"])
 
 
-def _next_step(scope: Scope, row: Row) -> str | None:
+def raise_command(scope: Scope, quota_type: str) -> str | None:
+    """What raises the quota of this kind that throttled the name; None if none of it did."""
+    for row in scope.rows(_LIMITS):
+        if row["mostly_throttled_by"] == quota_type == row["quota_type"] and _limits_it(row):
+            return _command(scope, row)
+    return None
+
+
+def _command(scope: Scope, row: Row) -> str:
     from quotaflow.pipelines.feedback.configs.kafka_configs import (  # noqa: PLC0415  pydantic
         Connection,
         quota_command,
     )
 
+    part = row["all_throttled_requests"] / max(row["all_requests"], 1)
+    quota = raised(row["quota"], row["quota_bucket_usage"], part)
+    connection = Connection.from_conf(scope.conf.kafka)
+    return quota_command(quota_entity(row), row["quota_type"], quota, connection)
+
+
+def _next_step(scope: Scope, row: Row) -> str | None:
     if _limits_it(row):
-        part = row["all_throttled_requests"] / max(row["all_requests"], 1)
-        quota = raised(row["quota"], row["quota_bucket_usage"], part)
-        connection = Connection.from_conf(scope.conf.kafka)
-        command = quota_command(quota_entity(row), row["quota_type"], quota, connection)
         return (
             "to let more through, send less at once, spread over more brokers (each has its own "
-            f"bucket), or raise the quota step by step: {command}"
+            f"bucket), or raise the quota step by step: {_command(scope, row)}"
         )
     if not row["all_throttled_requests"]:
         return None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from quotaflow.pipelines.areas import (
     changes,
+    diagnoses,
     fetches,
     groups,
     latency,
@@ -23,6 +24,7 @@ from quotaflow.pipelines.areas.about import Period, scope_about
 from quotaflow.pipelines.areas.finding import FACT, NOTHING, UNKNOWN, Finding
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import Subject
+from quotaflow.pipelines.areas.verdict import WhyVerdict, verdict
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
@@ -48,6 +50,7 @@ class WhyArea(Protocol):
 
 
 AREAS: tuple[WhyArea, ...] = (
+    diagnoses,
     quotas,
     producer_ids,
     racks,
@@ -110,6 +113,7 @@ class WhyAnswer:
     start: datetime
     end: datetime
     areas: tuple[AreaAnswer, ...]
+    verdict: WhyVerdict
 
     @property
     def with_findings(self) -> tuple[AreaAnswer, ...]:
@@ -132,7 +136,17 @@ def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf:
     areas = sorted(
         (_area_answer(area, scope) for area in AREAS), key=lambda area: not area.is_problem
     )
-    return WhyAnswer(scope.about.subject, scope.cluster_id, scope.since, scope.until, tuple(areas))
+    of_areas = [area for area in areas if area.name != diagnoses.NAME]
+    problems = [each for area in of_areas for each in area.findings if each.problem is not None]
+    fine = [area.title for area in of_areas if not area.is_problem]
+    return WhyAnswer(
+        scope.about.subject,
+        scope.cluster_id,
+        scope.since,
+        scope.until,
+        tuple(areas),
+        verdict(scope, problems, fine),
+    )
 
 
 def _area_answer(area: WhyArea, scope: Scope) -> AreaAnswer:

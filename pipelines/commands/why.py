@@ -53,21 +53,27 @@ At = Annotated[
 Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
 
+All = Annotated[bool, typer.Option("--all", help="What every area found, not the verdict alone.")]
+
+
 def why(
     name: Name,
     at: At = None,
     lookback: Lookback = "5m",
     *,
+    show_all: All = False,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
     """Show what is wrong with a client, group, topic or address, why, and what to do.
 
-    Asks about quotas, producer ids, racks, fetch limits, groups, read problems, latency,
-    telemetry, replication, changes and versions; needs no JVM. Quotas are those of the last
-    `quotaflow snapshot`; the cause of a throttle is inferred: a broker does not log it. If the
-    tables have several clusters, kafka.cluster_id chooses one. With --json, one object per finding:
-    state is problem, fact, nothing (the tables were asked) or unknown (they could not be asked).
+    Prints the verdict: since when, on what requests wait, the causes with the part that each
+    explains, and a next step. With --all, what every area found: quotas, producer ids, racks, fetch
+    limits, groups, read problems, latency, telemetry, replication, changes and versions. Needs no
+    JVM. Quotas are those of the last `quotaflow snapshot`; the cause of a throttle is inferred: a
+    broker does not log it. If the tables have several clusters, kafka.cluster_id chooses one. With
+    --json, one object per finding: state is problem, fact, nothing (the tables were asked) or
+    unknown (they could not be asked).
 
     Example: quotaflow why dave --at 10m
     """
@@ -85,7 +91,8 @@ def why(
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)
         return
-    output.lines(map(values.visible, _screen(answered)))
+    screen = _screen(answered) if show_all else answered.verdict.lines(answered.subject.name)
+    output.lines(map(values.visible, screen))
 
 
 def _screen(answered: "WhyAnswer") -> Iterator[str]:

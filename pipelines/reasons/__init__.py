@@ -20,6 +20,7 @@ from quotaflow.pipelines.reasons.wording import (
     cure,
     cut,
     name,
+    rendered,
     with_signals,
     worded,
     wordings,
@@ -34,6 +35,8 @@ __all__ = [
     "blocked_reason",
     "burst",
     "cure",
+    "diagnosis",
+    "diagnosis_step",
     "fetch_step",
     "lag_cause",
     "lag_step",
@@ -44,6 +47,7 @@ __all__ = [
     "recommendation",
     "remote_read_step",
     "replica_step",
+    "symptom",
     "telemetry_step",
     "trace",
     "trade_off",
@@ -63,6 +67,28 @@ telemetry_step = partial(worded, ("clients_without_telemetry", "reason"))
 """What a row of clients_without_telemetry says, and what makes the client push."""
 rebalance_trigger = partial(worded, ("rebalances", "trigger"))
 """What caused a row of rebalances. What clients name is no proof of who is guilty."""
+
+
+def symptom(row: Row) -> str:
+    """What a row of diagnoses suffers from, in one sentence; it has its signals as columns."""
+    return worded(("diagnoses", "symptom"), row)
+
+
+def diagnosis(row: Row) -> str:
+    """The cause of a row of diagnoses, without a full stop; of a move its symptom says it."""
+    if row["symptom"] == "lag":
+        return lag_cause(row)
+    if row["symptom"] == "move_stalled":
+        return ""
+    return worded(("client_diagnoses", "cause"), row)
+
+
+def diagnosis_step(row: Row) -> str | None:
+    """What to do about a cause of a row of diagnoses; None if nothing can be said."""
+    if row["symptom"] == "lag":
+        return lag_step(row)
+    wording = wordings()["client_diagnoses", "cause"].by_code.get(row["cause"])
+    return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 
 
 def lag_step(row: Row) -> str:

@@ -40,6 +40,9 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
     "size": texts.size,
     "rate": texts.rate,
     "percent": lambda share: texts.fixed(share / 0.01, 1),
+    "share": texts.share,
+    "duration": texts.duration,
+    "seconds": lambda s: texts.duration(s * 1e3),
     "s": lambda ms: texts.fixed(ms / 1e3, 1),
     "hours": lambda ms: texts.fixed(ms / 3.6e6, 1),
 }
@@ -47,7 +50,10 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What one code means, its template, which columns are its evidence, and what cures it."""
+    """What one code means, its template, which columns are its evidence, and what cures it.
+
+    A cure is a template too.
+    """
 
     code: str
     meaning: str

@@ -9,6 +9,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
     changes,
+    diagnoses,
     fetches,
     groups,
     health,
@@ -30,6 +31,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),
+    (diagnoses.TITLE, diagnoses.section),
     (producer_ids.TITLE, producer_ids.section),
     (quotas.TITLE, quotas.section),
     (replication.TITLE, replication.section),

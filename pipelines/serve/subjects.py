@@ -33,6 +33,8 @@ class SubjectPage:
     areas: tuple[AreaAnswer, ...]
     nothing: str
     drawn: ReportSection
+    verdict: tuple[str, ...] = ()
+    """The first page of `quotaflow why`."""
 
     @property
     def is_well(self) -> bool:
@@ -71,6 +73,7 @@ def _answered(answered: WhyAnswer, drawn: ReportSection) -> SubjectPage:
         ),
         answered.nothing,
         drawn,
+        tuple(texts.listed(line, texts.SENTENCE_CHARS) for line in answered.verdict.lines()),
     )
 
 

@@ -295,10 +295,15 @@ failed AS (
 errors AS (
     SELECT
         id,
-        array_sort(collect_list(named_struct('error_code', error_code, 'requests', requests)))
-            AS errors
+        array_sort(collect_list(named_struct(
+            'error_code', error_code, 'error_name', error_name, 'requests', requests
+        ))) AS errors
     FROM (
-        SELECT episodes.id, failed.error_code, sum(failed.requests) AS requests
+        SELECT
+            episodes.id,
+            failed.error_code,
+            max(coalesce(names.error_name, CAST(failed.error_code AS STRING))) AS error_name,
+            sum(failed.requests) AS requests
         FROM episodes
         INNER JOIN failed
             ON episodes.cluster_id = failed.cluster_id
@@ -306,6 +311,7 @@ errors AS (
             AND episodes.program = failed.program
             AND episodes.api = failed.api
             AND failed.minute BETWEEN episodes.since AND episodes.last_minute
+        LEFT JOIN error_names AS names ON failed.error_code = names.error_code
         GROUP BY episodes.id, failed.error_code
     ) AS by_code
     GROUP BY id

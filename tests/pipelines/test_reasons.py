@@ -12,10 +12,11 @@ import yaml
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW
 from quotaflow.pipelines.reference import reasons as reasons_page
+from quotaflow.pipelines.results.answers import client_causes
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.rules import lag_cause
+from quotaflow.udfs.rules import diagnosis, lag_cause
 
 from ..cases import cases
 from ..conftest import GOLDEN
@@ -24,7 +25,7 @@ from ..delta_tables import NOON
 TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")
 PLURAL = re.compile(
     r"(?<![\w.,=-])1 (?:new |client |producer )?"
-    r"(?!does|gets|has|is|lags|reads|says|sends|waits|was)\w+[a-rt-z]s\b"
+    r"(?!does|fails|gets|has|is|lags|reads|says|sends|takes|waits|was)\w+[a-rt-z]s\b"
 )
 WORDINGS = {place: of_column.by_code for place, of_column in reasons.wordings().items()}
 
@@ -96,10 +97,16 @@ def given(tokens: list[str]) -> Iterator[str]:
 
 SIGNALS_OF = {
     "desired_configs": SIGNALS,
+    "diagnoses": {"client", "first", "failed_requests"},
+    "client_diagnoses": {*client_causes.SIGNALS, *client_causes.FACTS},
     "why_groups_lag": {name for names in lag_cause.SIGNALS.values() for name in names},
 }
 """Names of evidence, which sentences read as columns."""
-OF_RULES = {("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN}}
+OF_RULES = {
+    ("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN},
+    ("client_diagnoses", "cause"): {*diagnosis.CAUSES},
+    ("diagnoses", "symptom"): {"slow", "failing", "lag", "move_stalled"},
+}
 """Codes that a rule gives, and no SQL."""
 
 

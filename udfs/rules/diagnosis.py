@@ -37,6 +37,11 @@ _ERRORS: Mapping[str, tuple[int, ...]] = {
 }
 _CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
 OTHER_ERRORS = "other_errors"
+CAUSES = (
+    *("quota", "noisy_neighbour", "own_load", "busy_broker", "slow_broker", "large_requests"),
+    *("slow_appends", "throttled_move", "slow_follower", "slow_replicas", "busy_network"),
+    *("slow_reader", *_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +96,9 @@ class Suffering:
     """The follower that was farthest behind in a topic of the client."""
     follower_lag: int | None = None
     moving_replicas: int | None = None
-    errors: tuple[tuple[int, int], ...] = ()
-    """Error codes of Kafka, each with the number of requests."""
+    failed_requests: int | None = None
+    errors: tuple[tuple[int, str, int], ...] = ()
+    """Error codes of Kafka with their names, each with the number of requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,18 +214,18 @@ _OF_PART = {
 
 def _of_errors(s: Suffering) -> Iterator[ClientCause]:
     """One cause for the errors of each kind; a request may have several errors."""
-    total = sum(requests for _, requests in s.errors)
+    total = sum(requests for *_, requests in s.errors)
     counts: dict[str, int] = {}
-    details: dict[str, tuple[int, int]] = {}
-    for code, requests in s.errors:
+    most: dict[str, tuple[int, str]] = {}
+    for code, error, requests in s.errors:
         cause = _CAUSES.get(code, OTHER_ERRORS)
         counts[cause] = counts.get(cause, 0) + requests
-        details[cause] = max(details.get(cause, (0, 0)), (requests, code))
+        most[cause] = max(most.get(cause, (0, "")), (requests, error))
     for cause, requests in counts.items():
         share = requests / total
         if share >= LEAST_SHARE:
             sure = 0.5 if cause == OTHER_ERRORS else 0.9
-            yield ClientCause(cause, share, sure, ("requests",), str(details[cause][1]))
+            yield ClientCause(cause, share, sure, ("failed_requests", "requests"), most[cause][1])
 
 
 def _broker(s: Suffering) -> str | None:

@@ -17,24 +17,29 @@ _OF_CLIENT = ("cluster_id", "since", "until", "known_until", "principal", "clien
 _NAMES = (
     *("quota_user", "quota_client_id", "quota_set_by", "neighbour_principal", "follower_topic"),
 )
+_ERROR = [("error_code", INT), ("error_name", STRING), ("requests", LONG)]
 _OTHERS = (
     *(pa.field(name, STRING) for name in _NAMES),
     pa.field("quota_set_at", TIMESTAMP),
     pa.field("follower_partition", INT),
-    pa.field("errors", pa.list_(pa.struct([("error_code", INT), ("requests", LONG)]))),
+    pa.field(
+        "errors",
+        pa.list_(pa.struct([("error_code", INT), ("error_name", STRING), ("requests", LONG)])),
+    ),
 )
 _EVIDENCE = tuple(fields_of(Suffering))
-_SIGNALS = tuple(field.name for field in _EVIDENCE)
+SIGNALS = tuple(field.name for field in _EVIDENCE)
 SCHEMA = pa.schema([*(_TABLE.field(name) for name in _OF_CLIENT), *_EVIDENCE, *_OTHERS])
 """What the text gives: one row per client, API, time and symptom."""
 
-_FACTS = {
+_FACTS_OF = {
     "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
     "noisy_neighbour": ("neighbour_principal",),
     "throttled_move": ("follower_topic", "follower_partition"),
     "slow_follower": ("follower_topic", "follower_partition"),
 }
-"""Names that belong to a cause, beside its numbers."""
+FACTS = tuple(dict.fromkeys(name for names in _FACTS_OF.values() for name in names))
+"""Names that belong to causes, beside their numbers."""
 
 
 def derived(rows: pa.Table) -> pa.Table:
@@ -49,8 +54,9 @@ def derived(rows: pa.Table) -> pa.Table:
 
 
 def _suffering(row: dict[str, Any]) -> Suffering:
-    errors = sorted((each["error_code"], each["requests"]) for each in row["errors"] or ())
-    return Suffering(**{name: row[name] for name in _SIGNALS}, errors=tuple(errors))
+    names = ("error_code", "error_name", "requests")
+    errors = sorted(tuple(each[name] for name in names) for each in row["errors"] or ())
+    return Suffering(**{name: row[name] for name in SIGNALS}, errors=tuple(errors))
 
 
 def _row(
@@ -58,7 +64,7 @@ def _row(
 ) -> dict[str, Any]:
     shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
     numbers = [(name, getattr(suffering, name)) for name in cause.signals]
-    texts = [(name, _text(row[name])) for name in _FACTS.get(cause.name, ())]
+    texts = [(name, _text(row[name])) for name in _FACTS_OF.get(cause.name, ())]
     return {name: row[name] for name in (*_OF_CLIENT, *shown)} | {
         "budget": [
             {"part": part, "ms": ms} for part, ms in diagnosis.budget(suffering) if ms is not None

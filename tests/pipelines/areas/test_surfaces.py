@@ -48,6 +48,7 @@ from ...rows import (
     read_remotely,
     reassigned,
     request,
+    times,
     used,
 )
 from ...rows import config as config_row
@@ -89,6 +90,16 @@ def read(name: str, advice: str | None) -> Row:
 def move(name: str, state: str) -> Row:
     row: Row = {"topic": name, "partition": 0, "replica_id": 2, "state": state}
     return row | {"requested_time": at(10), "requested_by": "User:op"}
+
+
+def waiting(name: str) -> Row:
+    row: Row = client(name) | {"since": at(0), "until": at(60), "known_until": at(60)}
+    row |= {"api": "PRODUCE", "symptom": "slow", "waited_ms": 900.0, "requests": 10, "rank": 1}
+    return row | {"cause": "slow_replicas", "share": 1.0, "confidence": 0.5, "client_ids": 1}
+
+
+def waits(name: str) -> Row:
+    return times(60, "PRODUCE", each={"local": 2.0}, **client(name))
 
 
 def slow(broker_id: int, *, is_slow: bool) -> Row:
@@ -142,6 +153,7 @@ def oversized(name: str, size: int) -> Row:
 
 WELL = [row for row in PROGRESS if row["outcome"] in {"in", "out"}]
 CASES: dict[str, Tables] = {
+    "client_suffers": {"client_diagnoses": [waiting(BAD)], "request_times": [waits(FINE)]},
     "client_throttled": {"quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)]},
     "quota_near": {"quota_usage": [usage(BAD, 900.0), usage(FINE, 700.0)]},
     "producer_ids_accused": {

@@ -39,7 +39,7 @@ def why(warehouse: Warehouse, table_command: Command) -> Why:
     def run(content: dict[str, list[Row]], *arguments: str, code: int = 0) -> Printed:
         if content:
             make_tables(warehouse, content)
-        return table_command("why", *arguments, code=code)
+        return table_command("why", *arguments, "--all", code=code)
 
     return run
 

@@ -13,6 +13,7 @@ from .pages import NOW, Page, alarm, scope
 
 _TITLES = [
     "Overview",
+    "Diagnoses",
     "Producer ids",
     "Client quotas",
     "Replication throttles and moves",

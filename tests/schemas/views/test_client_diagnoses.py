@@ -90,11 +90,16 @@ def test_a_planted_fault_is_named(fault: Row, others: Row, expected: tuple[Any, 
 
 @cases(
     ("errors", "cause", "detail"),
-    ("no permission", [(29, 10)], "not_authorized", "29"),
-    ("an unknown topic, and few others", [(3, 9), (7, 1)], "unknown_topic", "3"),
-    ("too large", [(10, 10)], "too_large", "10"),
-    ("fenced", [(90, 8)], "fenced", "90"),
-    ("a code that no cause has", [(42, 8)], "other_errors", "42"),
+    ("no permission", [(29, 10)], "not_authorized", "TOPIC_AUTHORIZATION_FAILED"),
+    (
+        "an unknown topic, and few others",
+        [(3, 9), (7, 1)],
+        "unknown_topic",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    ),
+    ("too large", [(10, 10)], "too_large", "MESSAGE_TOO_LARGE"),
+    ("fenced", [(90, 8)], "fenced", "PRODUCER_FENCED"),
+    ("a code that no cause has", [(42, 8)], "other_errors", "INVALID_REQUEST"),
 )
 def test_errors_are_named(errors: list[tuple[int, int]], cause: str, detail: str) -> None:
     listed = [{"error_code": code, "requests": count} for code, count in errors]

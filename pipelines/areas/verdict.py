@@ -1,0 +1,188 @@
+"""The first page of `why`: one sentence, since when, on what a name waits, causes, what to do."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from quotaflow.pipelines.areas import diagnoses
+from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.terminal import texts
+
+MAX_LINES, WIDTH = 12, 80
+_MAX_CAUSES, _MAX_OTHERS = 2, 2
+_TITLE_CHARS = 8
+_LEAST_SHARE = 0.05
+_TABLES_OF = {
+    "lag": ("why_groups_lag",),
+    "move_stalled": ("reassignments", "current_replicas", "throttle_checks"),
+    "quota": ("quota_usage",),
+    "out_of_range": ("read_problems",),
+}
+"""By symptom or cause, tables whose problems a diagnosis says already."""
+_FRESH = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLine:
+    """One cause: the part of the symptom that it explains, how sure it is, and what to do."""
+
+    share: str
+    text: str
+    confidence: float | None
+    step: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhyVerdict:
+    """What is wrong with a name, or that it is well."""
+
+    sentence: str
+    when: str
+    """Since when, and how old the tables are."""
+    parts: tuple[tuple[str, float], ...]
+    """The budget of a wait, in ms."""
+    causes: tuple[CauseLine, ...]
+    others: tuple[Finding, ...]
+    """Further problems, the worst first."""
+    hints: int
+    """Improvements: nobody suffers."""
+    fine: tuple[str, ...]
+    """Areas that have no problem."""
+
+    def lines(self, name: str | None = None) -> Iterator[str]:
+        """At most MAX_LINES lines of WIDTH characters; with a name, how to see all of it."""
+        lines = [line for part in self._lines() for line in part]
+        yield from lines[: MAX_LINES - 1]
+        if name is not None:
+            yield f"  {'more':<{_TITLE_CHARS}}{self._more(name)}"
+
+    def _lines(self) -> Iterator[Sequence[str]]:
+        yield _wrapped(self.sentence, 2)
+        yield [f"  {self.when}"] if self.when else []
+        yield _fitting(diagnoses.budget(self.parts))
+        for cause in self.causes:
+            yield from _of_cause(cause)
+        for finding in self.others:
+            yield _indented("also", _first(finding.text), 2)
+        if self.fine:
+            yield _indented("fine", ", ".join(self.fine), 1)
+
+    def _more(self, name: str) -> str:
+        hints = f" ({self.hints} to improve)" if self.hints else ""
+        return f"quotaflow why {texts.listed(name)} --all{hints}"
+
+
+def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
+    """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
+    every = _if_made(scope)
+    first = every[0] if every else []
+    further = [causes for causes in every[1:] if causes[0]["is_ongoing"]]
+    others = [_as_finding(causes[0]) for causes in further]
+    others += sorted(
+        (
+            each
+            for each in problems
+            if (each.severity or SOON) <= SOON and not _is_repeated(each, first)
+        ),
+        key=lambda each: each.severity or SOON,
+    )
+    hints = sum((each.severity or 0) > SOON for each in problems)
+    if first:
+        row = first[0]
+        parts = tuple(diagnoses.parts(row))
+        return WhyVerdict(
+            diagnoses.sentence(row), _when(scope, row), parts, _causes(scope, first),
+            tuple(others[:_MAX_OTHERS]), hints, tuple(fine),
+        )  # fmt: skip
+    return _without_symptom(scope, others, hints, fine)
+
+
+def _when(scope: Scope, row: Row | None) -> str:
+    since = [] if row is None else [diagnoses.when(row)]
+    is_old = scope.now - scope.until > _FRESH
+    age = [f"last seen {scope.until:%H:%M} UTC, {texts.age(scope.until, scope.now)} ago"]
+    return ", ".join(filter(None, [*since, *(age if is_old else [])]))
+
+
+def _if_made(scope: Scope) -> list[diagnoses.Symptom]:
+    return diagnoses.symptoms(scope) if scope.reader.is_made("client_diagnoses") else []
+
+
+def _without_symptom(
+    scope: Scope, others: Sequence[Finding], hints: int, fine: Sequence[str]
+) -> WhyVerdict:
+    if others and others[0].severity == NOW:
+        first, *more = others
+        causes = (CauseLine("", "", None, first.next_step),) if first.next_step else ()
+        return WhyVerdict(
+            _first(first.text), "", (), causes, tuple(more[:_MAX_OTHERS]), hints, tuple(fine)
+        )
+    sentence, parts = diagnoses.well(scope)
+    return WhyVerdict(
+        sentence, _when(scope, None), parts, (), tuple(others[:_MAX_OTHERS]), hints, tuple(fine)
+    )
+
+
+def _as_finding(row: Row) -> Finding:
+    return Finding(text=diagnoses.sentence(row), evidence_table="diagnoses", evidence=row)
+
+
+def _is_repeated(finding: Finding, first: diagnoses.Symptom) -> bool:
+    """Whether the diagnosis says what a problem says: one table, or the throttle of a quota."""
+    if not first:
+        return False
+    if finding.evidence_table == "diagnoses":
+        return True
+    tables = (*_TABLES_OF.get(first[0]["symptom"], ()), *_TABLES_OF.get(first[0]["cause"], ()))
+    return finding.evidence_table in tables
+
+
+def _causes(scope: Scope, causes: diagnoses.Symptom) -> tuple[CauseLine, ...]:
+    return tuple(
+        CauseLine(
+            "" if row["share"] is None else texts.share(row["share"]),
+            diagnoses.cause(row),
+            row["confidence"],
+            diagnoses.step(scope, row),
+        )
+        for row in causes[:_MAX_CAUSES]
+        if row["share"] is None or row["share"] >= _LEAST_SHARE
+    )
+
+
+def _of_cause(cause: CauseLine) -> Iterator[Sequence[str]]:
+    if cause.text:
+        sure = "" if cause.confidence is None else f" (sure: {texts.share(cause.confidence)})"
+        yield _indented(cause.share, f"{cause.text}{sure}", 2)
+    if cause.step:
+        yield _indented("do", cause.step, 4)
+
+
+def _fitting(parts: Sequence[str]) -> list[str]:
+    """As many parts, in one line, as there is room for."""
+    line = ""
+    for part in parts:
+        longer = f"{line} · {part}" if line else f"  {part}"
+        line = longer if len(longer) <= WIDTH else line
+    return [line] if line else []
+
+
+def _first(text: str) -> str:
+    """The first sentence of a text."""
+    return f"{text.split('. ', maxsplit=1)[0].rstrip('.')}."
+
+
+def _indented(title: str, text: str, most: int) -> list[str]:
+    indent = " " * (_TITLE_CHARS + 2)
+    return _wrapped(f"  {title:<{_TITLE_CHARS}}{text}", most, indent)
+
+
+def _wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
+    """The text in at most so many lines."""
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, max_lines=most, placeholder=" …",
+        break_long_words=True, break_on_hyphens=False, drop_whitespace=True,
+    )  # fmt: skip

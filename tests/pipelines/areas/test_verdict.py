@@ -1,0 +1,77 @@
+"""The first page of `why`: one sentence, what a name waits on, causes and what to do."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.verdict import MAX_LINES, WIDTH, WhyVerdict
+from quotaflow.pipelines.areas.why import why
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+
+from ...cases import cases
+from ...rows import HOSTILE, Row, limited, used
+from ...schemas.views.test_client_diagnoses import BAD, RATE, THROTTLED, among_healthy, minutes
+from ...schemas.views.view_tables import Tables, make_tables_and_answers
+
+HALF_AN_HOUR = Period(None, timedelta(minutes=30))
+FINE = {"principal": "User:fine", "client_id": "fine"}
+SEEN = [
+    used(60 * 29, RATE, 10.0, **each, amount=9, quota_bucket_user=each["client_id"])
+    for each in (BAD, FINE)
+]
+SLOW = {"request_queue": 300.0, "local": 100.0}
+LONG = {"principal": "User:" + "x" * 300, "client_id": "y" * 300}
+
+
+def verdict_of(folder: Path, content: Tables, name: str = "bad") -> WhyVerdict:
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
+    make_tables_and_answers(warehouse, content)
+    return why(Reader(warehouse), name, HALF_AN_HOUR, None, config.Conf()).verdict
+
+
+def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Path) -> None:
+    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
+    rows |= {
+        "quota_usage": [*SEEN, used(60 * 26, RATE, 2_000.0, amount=9, **THROTTLED)],
+        "config_alterations": [limited(60 * 24, RATE, "1000", entity_name="bad")],
+    }
+    text = " ".join(" ".join(verdict_of(tmp_path, rows).lines("bad")).split())
+    assert text.startswith("bad is slow: PRODUCE waits 905 ms on average, 99 % of it for a quota.")
+    assert "quota 900 ms · broker" in text
+    assert (
+        "producer_byte_rate 1.0 kB/s of user bad, set by User:admin at 2026-11-21 12:24:00" in text
+    )
+    assert "it throttled 50 of 50 requests (sure: 95 %)" in text
+    assert "--entity-type users --entity-name bad --add-config producer_byte_rate=" in text
+    assert text.endswith("quotaflow why bad --all")
+
+
+def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
+    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}), *minutes("User:fine"))
+    verdict = verdict_of(tmp_path, rows | {"quota_usage": SEEN}, "fine")
+    assert verdict.sentence == "fine is well: 300 PRODUCE requests waited 5 ms on average."
+    assert verdict.causes == ()
+
+
+def test_without_request_times_nothing_is_claimed(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, {"quota_usage": SEEN})
+    assert verdict.sentence == "bad: nothing is known to be wrong."
+
+
+@cases(
+    ("client",),
+    ("hostile names", {"principal": f"User:{HOSTILE}", "client_id": HOSTILE}),
+    ("long names", LONG),
+    ("no client id", {"principal": "User:bad", "client_id": None}),
+)
+def test_a_verdict_is_at_most_twelve_lines_of_eighty_characters(
+    client: Row, tmp_path: Path
+) -> None:
+    rows = among_healthy(*minutes(client["principal"], SLOW, client_id=client["client_id"]))
+    rows |= {"quota_usage": [used(60 * 29, RATE, 10.0, **client, amount=9)]}
+    lines = list(verdict_of(tmp_path, rows, client["principal"]).lines(client["principal"]))
+    assert len(lines) <= MAX_LINES
+    assert max(map(len, lines[:-1])) <= WIDTH
+    assert " is slow: PRODUCE waits 40" in " ".join(" ".join(lines).split())
