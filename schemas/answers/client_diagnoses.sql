@@ -237,9 +237,24 @@ setters AS (
 ),
 produced AS (
     SELECT DISTINCT
-        cluster_id, principal, coalesce(program_of(client_id), '') AS program, topic_id, topic
+        cluster_id,
+        principal,
+        coalesce(program_of(client_id), '') AS program,
+        coalesce(traffic.topic, names.topic, traffic.topic_id) AS topic
     FROM traffic
+    LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
     WHERE direction = 'produced'
+),
+lags AS (
+    SELECT
+        cluster_id,
+        coalesce(replica_lag.topic, names.topic, replica_lag.topic_id) AS topic,
+        partition,
+        replica_id,
+        date_trunc('minute', event_time) AS minute,
+        max_lag
+    FROM replica_lag
+    LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
 ),
 followers AS (
     -- A row is the follower that is farthest behind in a topic of the client.
@@ -251,14 +266,11 @@ followers AS (
         max(behind.max_lag) AS follower_lag,
         count(DISTINCT moves.replica_id) AS moving_replicas
     FROM episodes
-    INNER JOIN produced
-        ON episodes.cluster_id = produced.cluster_id
-        AND episodes.principal = produced.principal
-        AND episodes.program = produced.program
-    INNER JOIN replica_lag AS behind
+    INNER JOIN produced USING (cluster_id, principal, program)
+    INNER JOIN lags AS behind
         ON episodes.cluster_id = behind.cluster_id
-        AND (produced.topic_id = behind.topic_id OR produced.topic = behind.topic)
-        AND date_trunc('minute', behind.event_time) BETWEEN episodes.since AND episodes.last_minute
+        AND produced.topic = behind.topic
+        AND behind.minute BETWEEN episodes.since AND episodes.last_minute
     LEFT JOIN reassignments AS moves
         ON behind.cluster_id = moves.cluster_id
         AND behind.topic = moves.topic

@@ -1,0 +1,73 @@
+-- kind: mart
+-- grain: one row per symptom, first cause and time without a gap of ten minutes
+-- area: requests
+-- level: admin_api
+-- question: Incidents. What went wrong, for how long, and who was hit?
+-- description: Symptoms with one first cause at one time, as one incident: a quota that throttles nine
+--   clients, a broker that is slow for all of them. A cause that is not known makes an incident for
+--   each subject. What clients name is no proof of who is guilty.
+-- columns:
+--   from diagnoses: cluster_id, symptom, cause
+--   origin: which quota and user, broker, client or error; of a cause that is not known the subject
+--   since: start of the first symptom; null: it is not known
+--   until: end of the last symptom
+--   state: open (a symptom is there when the cluster's tables end) or ended
+--   subjects: clients, groups or topics that are hit
+--   names: the first ten of their names, sorted: untrusted text
+--   confidence: the greatest of the diagnoses, 0.3 to 0.95; null: the cause is not known
+WITH firsts AS (
+    SELECT
+        *,
+        coalesce(client_id, principal, group_id, topic) AS subject,
+        coalesce(since, until) AS began,
+        CASE
+            WHEN cause = 'quota'
+                THEN concat(
+                    coalesce(detail, 'quota'), ' of ',
+                    coalesce(
+                        element_at(filter(facts, fact -> fact.fact = 'quota_user'), 1).text,
+                        element_at(filter(facts, fact -> fact.fact = 'quota_client_id'), 1).text,
+                        'the default'
+                    )
+                )
+            WHEN cause IN ('not_explained', 'unknown')
+                THEN coalesce(client_id, principal, group_id, topic)
+            ELSE coalesce(detail, '')
+        END AS origin
+    FROM diagnoses
+    WHERE rank = 1
+),
+begun AS (
+    SELECT
+        *,
+        CASE
+            WHEN unix_micros(began) - unix_micros(max(until) OVER (
+                PARTITION BY cluster_id, symptom, cause, origin
+                ORDER BY began, until, subject
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            )) <= 600000000 THEN 0
+            ELSE 1
+        END AS is_start
+    FROM firsts
+),
+numbered AS (
+    SELECT
+        *,
+        sum(is_start) OVER (
+            PARTITION BY cluster_id, symptom, cause, origin ORDER BY began, until, subject
+        ) AS number
+    FROM begun
+)
+SELECT
+    cluster_id,
+    symptom,
+    cause,
+    origin,
+    min(since) AS since,
+    max(until) AS until,
+    CASE WHEN max(CASE WHEN is_ongoing THEN 1 ELSE 0 END) = 1 THEN 'open' ELSE 'ended' END AS state,
+    count(DISTINCT subject) AS subjects,
+    slice(array_sort(collect_set(subject)), 1, 10) AS names,
+    max(confidence) AS confidence
+FROM numbered
+GROUP BY cluster_id, symptom, cause, origin, number
