@@ -178,10 +178,7 @@ positions AS (
         readable.last_stable_offset,
         readable.other_writers
     FROM known_positions AS known
-    LEFT JOIN readable_partitions AS readable
-        ON known.cluster_id = readable.cluster_id
-        AND known.topic = readable.topic
-        AND known.partition = readable.partition
+    LEFT JOIN readable_partitions AS readable USING (cluster_id, topic, partition)
     WHERE known.position IS NOT NULL OR known.committed = 0
 ),
 last_ends AS (
@@ -223,10 +220,7 @@ crossings AS (
         min(CASE WHEN known.end_offset > positions.first_offset THEN known.end_offset END)
             AS unread_from_offset
     FROM positions
-    INNER JOIN partition_ends AS known
-        ON positions.cluster_id = known.cluster_id
-        AND positions.topic = known.topic
-        AND positions.partition = known.partition
+    INNER JOIN partition_ends AS known USING (cluster_id, topic, partition)
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
 ),
 marked AS (
@@ -367,29 +361,12 @@ joined AS (
         in_rates.records_in_per_s,
         out_rates.offsets_per_s
     FROM positions
-    LEFT JOIN ends
-        ON positions.cluster_id = ends.cluster_id
-        AND positions.topic = ends.topic
-        AND positions.partition = ends.partition
-    LEFT JOIN marked
-        ON positions.cluster_id = marked.cluster_id
-        AND positions.group_id = marked.group_id
-        AND positions.topic = marked.topic
-        AND positions.partition = marked.partition
-    LEFT JOIN isolation
-        ON positions.cluster_id = isolation.cluster_id
-        AND positions.group_id = isolation.group_id
-    LEFT JOIN compacted
-        ON positions.cluster_id = compacted.cluster_id AND positions.topic = compacted.topic
-    LEFT JOIN in_rates
-        ON positions.cluster_id = in_rates.cluster_id
-        AND positions.topic = in_rates.topic
-        AND positions.partition = in_rates.partition
-    LEFT JOIN out_rates
-        ON positions.cluster_id = out_rates.cluster_id
-        AND positions.group_id = out_rates.group_id
-        AND positions.topic = out_rates.topic
-        AND positions.partition = out_rates.partition
+    LEFT JOIN ends USING (cluster_id, topic, partition)
+    LEFT JOIN marked USING (cluster_id, group_id, topic, partition)
+    LEFT JOIN isolation USING (cluster_id, group_id)
+    LEFT JOIN compacted USING (cluster_id, topic)
+    LEFT JOIN in_rates USING (cluster_id, topic, partition)
+    LEFT JOIN out_rates USING (cluster_id, group_id, topic, partition)
 ),
 reached AS (
     SELECT
@@ -543,8 +520,4 @@ SELECT
     CASE WHEN owners.members = 1 THEN owners.client_id END AS client_id,
     CASE WHEN owners.members = 1 THEN owners.client_address END AS client_address
 FROM judged
-LEFT JOIN owners
-    ON judged.cluster_id = owners.cluster_id
-    AND judged.group_id = owners.group_id
-    AND judged.topic = owners.topic
-    AND judged.partition = owners.partition
+LEFT JOIN owners USING (cluster_id, group_id, topic, partition)

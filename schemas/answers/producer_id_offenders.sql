@@ -281,15 +281,12 @@ slow AS (
         count(*) OVER (PARTITION BY given.cluster_id, given.principal, given.client_address)
             AS minutes
     FROM given
+    INNER JOIN broker_degradation AS degraded USING (cluster_id, broker_id, event_time)
     INNER JOIN offences
         ON given.cluster_id = offences.cluster_id
             AND given.principal = offences.principal
             AND given.client_address = offences.client_address
             AND unix_millis(given.event_time) > offences.began_ms
-    INNER JOIN broker_degradation AS degraded
-        ON given.cluster_id = degraded.cluster_id
-            AND given.broker_id = degraded.broker_id
-            AND given.event_time = degraded.event_time
     CROSS JOIN thresholds
     WHERE
         given.producer_ids >= 60 * least_ids_per_s
@@ -356,15 +353,12 @@ judged AS (
         slow.usual_fetch_p99_ms,
         slow.shrunk_partitions
     FROM offences
+    INNER JOIN offence_bounds AS bounds USING (cluster_id)
+    INNER JOIN neighbours USING (cluster_id, principal, client_address)
     INNER JOIN accused
         ON offences.cluster_id = accused.cluster_id
             AND offences.principal = accused.principal
             AND accused.worst = 1
-    INNER JOIN offence_bounds AS bounds ON offences.cluster_id = bounds.cluster_id
-    INNER JOIN neighbours
-        ON offences.cluster_id = neighbours.cluster_id
-            AND offences.principal = neighbours.principal
-            AND offences.client_address = neighbours.client_address
     LEFT JOIN (
         SELECT cluster_id, count(*) AS brokers FROM current_brokers GROUP BY cluster_id
     ) AS brokers

@@ -232,14 +232,11 @@ advised AS (
         END AS advice
     FROM users
     INNER JOIN newest USING (cluster_id)
+    LEFT JOIN unlogged USING (cluster_id, principal, quota_type)
     LEFT JOIN altered
         ON users.cluster_id = altered.cluster_id
             AND substr(users.principal, 6) = altered.user
             AND users.quota_type = altered.config_key
-    LEFT JOIN unlogged
-        ON users.cluster_id = unlogged.cluster_id
-            AND users.principal = unlogged.principal
-            AND users.quota_type = unlogged.quota_type
     WHERE users.quota IS NOT NULL OR unlogged.principal IS NULL
 ),
 recommended AS (

@@ -158,6 +158,7 @@ SELECT
     -- Network threads are charged too, and no log line has their time, nor bytes of SHARE_FETCH.
     busiest.quota_type = 'request_percentage' OR unlogged.principal IS NOT NULL AS is_estimated
 FROM busiest
+LEFT JOIN unlogged USING (cluster_id, principal, quota_type)
 INNER JOIN history
     ON busiest.cluster_id = history.cluster_id
         AND busiest.principal = history.principal
@@ -168,8 +169,4 @@ INNER JOIN applied
         AND busiest.principal = applied.principal
         AND busiest.client_id IS NOT DISTINCT FROM applied.client_id
         AND busiest.quota_type = applied.quota_type
-LEFT JOIN unlogged
-    ON busiest.cluster_id = unlogged.cluster_id
-        AND busiest.principal = unlogged.principal
-        AND busiest.quota_type = unlogged.quota_type
 WHERE busiest.place = 1

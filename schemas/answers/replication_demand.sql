@@ -204,29 +204,14 @@ inputs AS (
         bounds.cooldown_s
     FROM sides
     INNER JOIN replication_policy AS bounds USING (cluster_id)
+    LEFT JOIN capacities USING (cluster_id, broker_id, side)
+    LEFT JOIN floors USING (cluster_id, broker_id, side)
+    LEFT JOIN led USING (cluster_id, broker_id, side)
+    LEFT JOIN rated USING (cluster_id, broker_id, side)
+    LEFT JOIN recent_latency USING (cluster_id, broker_id, side)
     LEFT JOIN own
         ON sides.cluster_id = own.cluster_id
             AND concat('replication.brokers.', CAST(sides.broker_id AS STRING)) = own.setting
-    LEFT JOIN capacities
-        ON sides.cluster_id = capacities.cluster_id
-            AND sides.broker_id = capacities.broker_id
-            AND sides.side = capacities.side
-    LEFT JOIN floors
-        ON sides.cluster_id = floors.cluster_id
-            AND sides.broker_id = floors.broker_id
-            AND sides.side = floors.side
-    LEFT JOIN led
-        ON sides.cluster_id = led.cluster_id
-            AND sides.broker_id = led.broker_id
-            AND sides.side = led.side
-    LEFT JOIN rated
-        ON sides.cluster_id = rated.cluster_id
-            AND sides.broker_id = rated.broker_id
-            AND sides.side = rated.side
-    LEFT JOIN recent_latency
-        ON sides.cluster_id = recent_latency.cluster_id
-            AND sides.broker_id = recent_latency.broker_id
-            AND sides.side = recent_latency.side
 )
 
 SELECT

@@ -48,13 +48,11 @@ clients AS (
         max(unit) AS unit,
         max(avg_wire_bytes) AS avg_wire_bytes
     FROM metric_alerts AS alerts
+    LEFT JOIN sizes USING (cluster_id, client_instance_id)
     INNER JOIN client_coverage AS coverage
         ON alerts.cluster_id = coverage.cluster_id
             AND alerts.client_instance_id = coverage.client_instance_id
             AND coverage.state = 'active'
-    LEFT JOIN sizes
-        ON alerts.cluster_id = sizes.cluster_id
-            AND alerts.client_instance_id = sizes.client_instance_id
     WHERE is_open AND subscribe_metrics IS NOT NULL
     GROUP BY alerts.cluster_id, rule, alerts.client_instance_id
 ),

@@ -66,6 +66,7 @@ SELECT
     coalesce(reads.read_bytes_per_s, 0e0) AS read_bytes_per_s,
     coalesce(writes.written_bytes_per_s, 0e0) * (requested.replicas - 1) AS replicated_bytes_per_s
 FROM leads
+LEFT JOIN partition_write_rates AS writes USING (cluster_id, topic, partition)
 INNER JOIN requested
     ON leads.cluster_id = requested.cluster_id
         AND leads.topic = requested.topic
@@ -76,8 +77,4 @@ LEFT JOIN reads
         AND leads.topic = reads.topic
         AND leads.partition = reads.partition
         AND leads.leader_id = reads.broker_id
-LEFT JOIN partition_write_rates AS writes
-    ON leads.cluster_id = writes.cluster_id
-        AND leads.topic = writes.topic
-        AND leads.partition = writes.partition
 WHERE requested.first_replica <> leads.leader_id

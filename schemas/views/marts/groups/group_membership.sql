@@ -128,11 +128,10 @@ SELECT
     t.rebalancing_answers, t.fenced_answers, t.throttle_time_ms, t.unreadable_protocols,
     t.first_seen, m.last_request_time AS last_seen
 FROM minutes AS m
+LEFT JOIN ends AS e USING (cluster_id, group_id, member_id)
 INNER JOIN totals AS t
     ON t.cluster_id = m.cluster_id AND t.group_id = m.group_id
         AND t.member_id IS NOT DISTINCT FROM m.member_id
         AND t.principal IS NOT DISTINCT FROM m.principal
         AND t.client_id IS NOT DISTINCT FROM m.client_id
-LEFT JOIN ends AS e
-    ON e.cluster_id = m.cluster_id AND e.group_id = m.group_id AND e.member_id = m.member_id
 WHERE m.nth = 1

@@ -146,6 +146,8 @@ SELECT
         ELSE 'peak'
     END AS recommended_by
 FROM totals
+LEFT JOIN peaks USING (cluster_id, principal)
+LEFT JOIN protected_principals AS protected USING (cluster_id, principal)
 INNER JOIN newest
     ON totals.cluster_id = newest.cluster_id
         AND totals.principal = newest.principal
@@ -154,7 +156,3 @@ LEFT JOIN worst
     ON totals.cluster_id = worst.cluster_id
         AND totals.principal = worst.principal
         AND worst.nth = 1
-LEFT JOIN peaks
-    ON totals.cluster_id = peaks.cluster_id AND totals.principal = peaks.principal
-LEFT JOIN protected_principals AS protected
-    ON totals.cluster_id = protected.cluster_id AND totals.principal = protected.principal

@@ -121,19 +121,12 @@ SELECT
     coalesce(readers.bytes, 0) AS read_bytes,
     coalesce(partition_readers.readers, 0) AS partition_readers
 FROM lasting
+LEFT JOIN readers USING (cluster_id, topic_key, partition, broker_id)
+LEFT JOIN partition_readers USING (cluster_id, topic_key, partition)
 INNER JOIN starts AS latest
     ON lasting.cluster_id = latest.cluster_id
         AND lasting.topic_key = latest.topic_key
         AND lasting.partition = latest.partition
         AND lasting.broker_id = latest.broker_id
         AND latest.age = 1
-LEFT JOIN readers
-    ON lasting.cluster_id = readers.cluster_id
-        AND lasting.topic_key = readers.topic_key
-        AND lasting.partition = readers.partition
-        AND lasting.broker_id = readers.broker_id
-LEFT JOIN partition_readers
-    ON lasting.cluster_id = partition_readers.cluster_id
-        AND lasting.topic_key = partition_readers.topic_key
-        AND lasting.partition = partition_readers.partition
 WHERE lasting.nth = 1

@@ -139,17 +139,13 @@ shrunk AS (
         coalesce(targets.replicas, assigned.replicas, in_order.in_sync_before) AS replicas,
         coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1) AS min_in_sync
     FROM in_order
+    LEFT JOIN assigned USING (cluster_id, topic_id, partition)
+    LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
     LEFT JOIN targets
         ON in_order.cluster_id = targets.cluster_id
             AND in_order.topic_id = targets.topic_id
             AND in_order.partition = targets.partition
             AND in_order.move_time = targets.event_time
-    LEFT JOIN assigned
-        ON in_order.cluster_id = assigned.cluster_id
-            AND in_order.topic_id = assigned.topic_id
-            AND in_order.partition = assigned.partition
-    LEFT JOIN topic_ids AS names
-        ON in_order.cluster_id = names.cluster_id AND in_order.topic_id = names.topic_id
     LEFT JOIN min_isr AS of_topic
         ON in_order.cluster_id = of_topic.cluster_id
             AND names.topic = of_topic.topic
