@@ -20,6 +20,9 @@ from typing import Protocol, TypeVar
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
 _QUESTION = re.compile(r"[A-Z][^.?]*\. [A-Z].*\?")
+_STAR = re.compile(r"^SELECT\s+\*(?:,(.*?)\n| )FROM ", re.M | re.S)
+_COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _NEAR = 0.6
 
 Fields = Mapping[str, list[str]]
@@ -59,12 +62,36 @@ def without_comments(sql: str) -> str:
     return "\n".join(lines).strip()
 
 
-def without_star(sql: str, names: Iterable[str]) -> str:
-    """A query whose `SELECT * FROM` at the start of a line names the columns.
+def without_star(sql: str, names: Collection[str]) -> str:
+    """A query where the `*` of a SELECT at the start of a line is written out.
 
-    A table may have columns that nobody declares any more, and has those that came later last.
+    It is the columns of these names, in their order; those that the SELECT makes take their places.
+    A `*` of SQL has also columns of a table that nobody declares any more, and in another order.
     """
-    return re.sub(r"^SELECT \* FROM", f"SELECT {', '.join(names)} FROM", sql, flags=re.M)
+
+    def written_out(match: re.Match[str]) -> str:
+        made = items(match[1] or "")
+        listed = ",\n    ".join(made.get(name, name) for name in names)
+        return f"SELECT\n    {listed}\nFROM "
+
+    return _STAR.sub(written_out, sql)
+
+
+def items(listed: str) -> Mapping[str, str]:
+    """Each item of a SELECT by the name of its column."""
+    flat = _COMMENT_OR_TEXT.sub(_masked, listed)
+    while (flatter := _BRACKETS.sub(_masked, flat)) != flat:
+        flat = flatter
+    read: dict[str, str] = {}
+    start = 0
+    for item in flat.split(",") if flat.strip() else ():
+        read[re.findall(r"\w+", item)[-1]] = listed[start : start + len(item)].strip()
+        start += len(item) + 1
+    return read
+
+
+def _masked(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def fields(head: Iterable[str], names: Collection[str], optional: Collection[str]) -> Fields:

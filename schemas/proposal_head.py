@@ -25,8 +25,6 @@ _FIELDS = (*derived.DESCRIBED, "lookbacks", "expiry", "evidence")
 _OPTIONAL = (*derived.OPTIONAL, "lookbacks", "expiry")
 _SIGNAL = re.compile(r"(\w+) \(([^)]+)\): \S.*")
 _WITH = re.compile(r"(.*\n\)\n\n)?(SELECT\b.*)", re.S)
-_COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
-_BRACKETS = re.compile(r"\([^()]*\)")
 _UNION = "\nUNION ALL\n"
 _STORED = {
     "key": "cluster_id, entity_type, entity_name, entity_client_id, config_key, evidence_key",
@@ -103,7 +101,7 @@ def _signal(entry: str) -> tuple[str, str]:
 def _whole(select: str, units: Mapping[str, str], table: Table) -> str:
     if select.startswith("SELECT * "):
         return head.without_star(select, table.column_names)
-    yielded = _names(select)
+    yielded = head.items(select.partition("\nFROM ")[0].removeprefix("SELECT"))
     others = {f"{signal}_{what}" for signal in units for what in ("name", "unit")}
     if wrong := [name for name in yielded if name not in {*table.column_names, *units, *others}]:
         raise HeadError(f"{wrong[0]} is no column of a proposal, and no signal of its evidence")
@@ -120,14 +118,6 @@ def _whole(select: str, units: Mapping[str, str], table: Table) -> str:
         for name, kind in ((column.name, column.type) for column in table.columns)
     ]
     return f"SELECT {', '.join(columns)}\nFROM (\n{select}\n) AS proposed"
-
-
-def _names(select: str) -> list[str]:
-    """The columns that a SELECT yields."""
-    listed = _COMMENT_OR_TEXT.sub("", select.partition("\nFROM ")[0].removeprefix("SELECT"))
-    while (shorter := _BRACKETS.sub("", listed)) != listed:
-        listed = shorter
-    return [re.findall(r"\w+", item)[-1] for item in listed.split(",")]
 
 
 def _struct(signal: str, unit: str, yielded: Collection[str]) -> str:

@@ -19,8 +19,8 @@ tables of higher levels may be missing. `question` is a label and the question t
 view without one serves others. Columns stand in the order of the query. `empty` is for a view that
 is rightly without rows where all goes well: it says when. `history` names the facts and results of
 which the view needs rows of any time. Of all others it needs the rows of the time that is asked
-about, and some before it (pipelines/areas/scope.py). `SELECT * FROM` at the start of a line takes
-the columns of the head.
+about, and some before it (pipelines/areas/scope.py). The `*` of a SELECT at
+the start of a line is the columns of the head that this SELECT does not make itself.
 """
 
 import re
@@ -88,7 +88,7 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
     try:
         fields = head.fields(lines, _FIELDS, _OPTIONAL)
         columns = head.columns(fields["columns"], described, _column)
-        sql = head.without_star(head.without_comments(sql), (each.name for each in columns))
+        sql = head.without_star(head.without_comments(sql), [each.name for each in columns])
         return View(
             name=name,
             kind=head.one_of("kind", fields["kind"], KINDS),

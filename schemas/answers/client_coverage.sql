@@ -178,17 +178,8 @@ counted AS (
     FROM silent
 )
 SELECT
-    cluster_id,
-    client_instance_id,
-    principal,
-    client_id,
+    *,
     program_of(client_id) AS client_pattern,
-    client_software_name,
-    client_software_version,
-    client_address,
-    broker_ids,
-    first_seen,
-    last_seen,
     CASE
         WHEN is_terminated THEN 'terminated'
         WHEN is_cut_off THEN 'cut_off'
@@ -198,19 +189,9 @@ SELECT
         WHEN push_interval_ms IS NOT NULL THEN 'vanished'
         ELSE 'active'
     END AS state,
-    subscription_requests,
-    push_interval_ms,
-    accepted_pushes,
-    rejected_pushes,
-    refused_error_code,
-    refused_bytes,
     accepted_pushes + missing_pushes AS expected_pushes,
-    missing_pushes,
     CASE
         WHEN accepted_pushes + missing_pushes > 0
             THEN CAST(missing_pushes AS DOUBLE) / (accepted_pushes + missing_pushes)
-    END AS missing_share,
-    first_push,
-    last_push,
-    as_of
+    END AS missing_share
 FROM counted

@@ -326,25 +326,8 @@ named AS (
 )
 
 SELECT
-    cluster_id,
-    principal,
-    started_at,
-    ended_at,
-    cause,
+    *,
     cause IN ('transactional_id_churn', 'producer_per_batch', 'producer_churn', 'restart_loop')
         AS is_accused,
-    ids,
-    clients,
-    hosts,
-    sources,
-    source,
-    CASE cause WHEN 'producer_churn' THEN host ELSE source_address END AS source_address,
-    source_ids,
-    source_clients,
-    source_duration_ms,
-    median_gap_ms,
-    requests_per_id,
-    new_transactional_ids,
-    abandoned_ids,
-    exhausted_ids
+    CASE cause WHEN 'producer_churn' THEN host ELSE source_address END AS source_address
 FROM named

@@ -404,20 +404,7 @@ decided AS (
 )
 
 SELECT
-    cluster_id,
-    principal,
-    client_address,
-    client_pattern,
-    cause,
-    source,
-    since,
-    step,
-    blocked_reason,
-    harm,
-    quota_per_s,
-    rate_per_s,
-    throttle_time_ms,
-    brokers,
+    *,
     CAST(
         row_number() OVER (
             PARTITION BY cluster_id, principal
@@ -427,28 +414,9 @@ SELECT
                 client_address
         ) AS INT
     ) AS nth_of_principal,
-    producer_ids,
-    ids_per_s,
-    ids_share,
-    allocating_connections,
-    offending_minutes,
-    period_minutes,
-    other_principals,
-    other_principal,
-    other_programs,
-    other_connections,
-    history_s,
-    address_history_s,
-    forecast_bytes,
-    bound_bytes,
     CASE harm
         WHEN 'latency' THEN slow_broker_id
         WHEN 'heap' THEN heap_broker_id
         ELSE rate_broker_id
-    END AS broker_id,
-    produce_p99_ms,
-    usual_produce_p99_ms,
-    fetch_p99_ms,
-    usual_fetch_p99_ms,
-    shrunk_partitions
+    END AS broker_id
 FROM decided

@@ -265,23 +265,14 @@ measured AS (
 )
 
 SELECT
-    cluster_id,
-    topic,
-    partition,
-    replica_id,
-    leader_id,
-    state,
+    *,
     event_time AS requested_time,
     principal AS requested_by,
     client_id AS requested_by_client_id,
-    joined_time,
-    offsets_left,
     -- Nothing times a size that is not known is nothing.
     CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS bytes_left,
-    bytes_per_s,
     CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
         AS written_bytes_per_s,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
-    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s,
-    last_fetch_time
+    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s
 FROM measured

@@ -337,9 +337,8 @@ rows AS (
             AND l.member_id = k.member_id AND l.received_ms = k.ms
 )
 SELECT
-    cluster_id, group_id, group_type, group_epoch, coordinator_id,
-    started_at, ended_at, end_ms - start_ms AS duration_ms,
+    *,
+     end_ms - start_ms AS duration_ms,
     CASE WHEN stopped_reason IS NULL THEN end_ms - stop_ms END AS stopped_ms,
-    stopped_reason, assignor, CAST(members AS INT) AS members, trigger, trigger_member_id,
-    trigger_client_id, trigger_principal, reason, is_complete
+     CAST(members AS INT) AS members
 FROM rows

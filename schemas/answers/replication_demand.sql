@@ -215,38 +215,14 @@ inputs AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    side,
-    since,
+    *,
     now AS event_time,
-    is_listed,
-    is_moving,
-    is_used,
-    replicas_behind,
     CASE WHEN degraded_bytes_per_s < conf_capacity THEN degraded_bytes_per_s ELSE conf_capacity END
         AS capacity_bytes_per_s,
     CASE
         WHEN degraded_bytes_per_s < conf_capacity THEN 'latency'
         WHEN conf_capacity IS NOT NULL THEN 'conf'
     END AS capacity_source,
-    carried_at_most_bytes_per_s,
     other_now + added_bytes_per_s + led_bytes_per_s AS other_bytes_per_s,
-    floor_bytes_per_s,
-    rate,
-    rate_source,
-    rate_set_at,
-    rate_set_by,
-    rate_set_by_client_id,
-    (unix_micros(now) + 60000000 - unix_micros(rate_set_at)) / 1e6 AS rate_age_s,
-    are_clients_healthy,
-    produce_p99_ms,
-    usual_produce_p99_ms,
-    fetch_p99_ms,
-    usual_fetch_p99_ms,
-    shrunk_partitions,
-    share,
-    hysteresis,
-    max_step_factor,
-    cooldown_s
+    (unix_micros(now) + 60000000 - unix_micros(rate_set_at)) / 1e6 AS rate_age_s
 FROM inputs

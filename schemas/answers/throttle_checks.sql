@@ -247,20 +247,7 @@ all_findings AS (
 )
 
 SELECT
-    cluster_id,
-    finding,
-    topic,
-    side,
-    broker_id,
-    rate,
-    set_at,
+    *,
     CASE WHEN set_at IS NOT NULL THEN (unix_millis(now) - unix_millis(set_at)) / 1e3 END AS age_s,
-    set_by,
-    set_by_client_id,
-    replicas,
-    malformed_entries,
-    response_max_bytes,
-    largest_response_max_bytes,
-    bounded_by,
     now AS event_time
 FROM all_findings

@@ -62,7 +62,7 @@ def test_an_answer_is_its_table_its_text_and_its_lookbacks() -> None:
             level="telemetry",
             question="Use. What does each user use?",
         ),
-        sql="-- Why.\nSELECT cluster_id, since, evidence FROM usage",
+        sql="-- Why.\nSELECT\n    cluster_id,\n    since,\n    evidence\nFROM usage",
         lookbacks={
             "usage": Lookback(timedelta(hours=36)),
             "commits": Lookback(timedelta(days=1), is_memory=True),
@@ -183,7 +183,7 @@ def test_the_evidence_has_the_signals_that_a_text_yields() -> None:
 
 def test_rows_of_another_proposal_have_all_columns() -> None:
     text = proposal("SELECT * FROM more_proposals")
-    assert text.endswith("offence, least_value, direction FROM more_proposals")
+    assert text.endswith("offence,\n    least_value,\n    direction\nFROM more_proposals")
 
 
 @cases(

@@ -72,14 +72,7 @@ programs AS (
 )
 
 SELECT
-    cluster_id,
-    client_address,
-    principal,
-    client_pattern,
-    producer_ids,
-    other_connections,
-    other_requests,
-    other_bytes,
+    *,
     max(max_weight) OVER (PARTITION BY cluster_id) AS most_weight,
     count(*) OVER (PARTITION BY cluster_id, principal, client_pattern) AS program_addresses
 FROM programs

@@ -56,15 +56,8 @@ stable AS (
     WHERE newest.age = 1 AND NOT newest.is_removed
 )
 SELECT
-    cluster_id,
-    topic,
-    partition,
-    known_at,
-    log_start_offset,
-    log_end_offset,
-    last_stable_offset,
+    *,
     CASE WHEN start_offset = last_stable_offset THEN open_since END AS open_since,
     CASE WHEN start_offset = last_stable_offset THEN producer_id END AS open_producer_id,
-    CASE WHEN start_offset = last_stable_offset THEN transactional_id END AS open_transactional_id,
-    other_writers
+    CASE WHEN start_offset = last_stable_offset THEN transactional_id END AS open_transactional_id
 FROM stable

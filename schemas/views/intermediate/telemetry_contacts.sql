@@ -109,25 +109,7 @@ elapsed AS (
     )
 )
 SELECT
-    cluster_id,
-    client_instance_id,
-    event_time,
-    broker_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
-    client_address,
-    is_push,
-    accepted,
-    error_code,
-    terminating,
-    subscription_id,
-    wire_bytes,
-    push_interval_ms,
-    interval_ms,
-    is_subscribed,
-    previous_push,
+    *,
     -- Rounded, for parts of an interval may add up to a little less than a whole one.
     coalesce(round(sum(intervals) OVER since_push, 3), 0e0) AS elapsed_intervals
 FROM elapsed

@@ -49,22 +49,7 @@ altered AS (
 )
 
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    api,
-    principal,
-    client_id,
-    client_software_name,
-    client_address,
-    entity_type,
-    entity_name,
-    entity_client_id,
-    altered_key AS config_key,
-    operation,
-    config_value,
-    position,
-    source_partition,
-    source_offset
+    *,
+    altered_key AS config_key
 FROM altered
 WHERE config_key IS NOT NULL OR naming_rows = 0

@@ -19,14 +19,7 @@ WITH changes AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    host,
-    port,
-    rack,
-    is_controller,
-    is_fenced,
-    event_time AS valid_from,
-    valid_to
+    *,
+    event_time AS valid_from
 FROM changes
 WHERE NOT is_removed

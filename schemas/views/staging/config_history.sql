@@ -27,15 +27,7 @@ WITH changes AS (
 )
 
 SELECT
-    cluster_id,
-    entity_type,
-    entity_name,
-    config_key,
-    config_value,
-    previous_value,
-    config_source,
-    is_sensitive,
-    event_time AS valid_from,
-    valid_to
+    *,
+    event_time AS valid_from
 FROM changes
 WHERE NOT is_removed

@@ -8,13 +8,7 @@
 --   from brokers: cluster_id, broker_id, host, port, rack, is_controller, is_fenced
 --   valid_from: time of the snapshot that saw this state first
 SELECT
-    cluster_id,
-    broker_id,
-    host,
-    port,
-    rack,
-    is_controller,
-    is_fenced,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

@@ -13,16 +13,7 @@
 --   valid_from: when the value was set by the request log, or else time of the snapshot that saw
 --     it first
 SELECT
-    cluster_id,
-    user,
-    is_default_user,
-    client_id,
-    is_default_client_id,
-    ip,
-    is_default_ip,
-    config_key,
-    quota,
-    set_by,
+    *,
     coalesce(set_at, event_time) AS valid_from
 FROM (
     SELECT

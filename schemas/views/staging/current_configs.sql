@@ -10,13 +10,7 @@
 --   from configs: config_source, is_sensitive
 --   valid_from: time of the snapshot that saw this value first
 SELECT
-    cluster_id,
-    entity_type,
-    entity_name,
-    config_key,
-    config_value,
-    config_source,
-    is_sensitive,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

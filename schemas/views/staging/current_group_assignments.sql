@@ -8,15 +8,7 @@
 --     client_address, rack_id, member_epoch, assigned_partitions
 --   valid_from: time of the snapshot that saw this state first
 SELECT
-    cluster_id,
-    group_id,
-    member_id,
-    group_instance_id,
-    client_id,
-    client_address,
-    rack_id,
-    member_epoch,
-    assigned_partitions,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

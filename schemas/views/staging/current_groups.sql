@@ -8,15 +8,7 @@
 --     group_epoch, members
 --   valid_from: time of the snapshot that saw this state first
 SELECT
-    cluster_id,
-    group_id,
-    group_type,
-    protocol_type,
-    state,
-    coordinator_id,
-    assignor,
-    group_epoch,
-    members,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

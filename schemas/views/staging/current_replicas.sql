@@ -9,15 +9,7 @@
 --     is_in_sync, is_offline
 --   valid_from: time of the snapshot that saw this state first
 SELECT
-    cluster_id,
-    topic_id,
-    topic,
-    partition,
-    broker_id,
-    is_preferred,
-    is_leader,
-    is_in_sync,
-    is_offline,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

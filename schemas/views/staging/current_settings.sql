@@ -5,11 +5,7 @@
 -- description: The values of conf that the last snapshot stored for SQL.
 -- columns:
 --   from settings: cluster_id, setting, setting_value
-SELECT
-    cluster_id,
-    setting,
-    setting_value
-FROM (
+SELECT * FROM (
     SELECT
         *,
         row_number() OVER (PARTITION BY cluster_id, setting ORDER BY event_time DESC) AS age

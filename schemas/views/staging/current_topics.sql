@@ -8,11 +8,7 @@
 --   from topics: cluster_id, topic_id, topic, partition_count, is_internal
 --   valid_from: time of the snapshot that saw this state first
 SELECT
-    cluster_id,
-    topic_id,
-    topic,
-    partition_count,
-    is_internal,
+    *,
     event_time AS valid_from
 FROM (
     SELECT

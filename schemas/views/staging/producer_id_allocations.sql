@@ -54,20 +54,8 @@ given AS (
 )
 
 SELECT
-    cluster_id,
-    producer_id,
-    broker_id,
-    principal,
-    client_id,
-    client_address,
-    source,
-    client_pattern,
-    client_software_name,
-    client_software_version,
-    transactional_id,
+    *,
     CASE WHEN transactional_id IS NOT NULL THEN nth_of_transactional_id = 1 END
         AS is_new_transactional_id,
-    is_epoch_exhausted,
-    first_seen AS allocated_at,
-    last_used_at
+    first_seen AS allocated_at
 FROM given

@@ -20,16 +20,7 @@ WITH changes AS (
 )
 
 SELECT
-    cluster_id,
-    topic_id,
-    partition,
-    broker_id,
-    topic,
-    is_preferred,
-    is_leader,
-    is_in_sync,
-    is_offline,
-    event_time AS valid_from,
-    valid_to
+    *,
+    event_time AS valid_from
 FROM changes
 WHERE NOT is_removed

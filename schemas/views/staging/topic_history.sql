@@ -19,12 +19,7 @@ WITH changes AS (
 )
 
 SELECT
-    cluster_id,
-    topic_id,
-    topic,
-    partition_count,
-    is_internal,
-    event_time AS valid_from,
-    valid_to
+    *,
+    event_time AS valid_from
 FROM changes
 WHERE NOT is_removed

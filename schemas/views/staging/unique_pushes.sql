@@ -35,29 +35,7 @@ ranked AS (
     FROM counted
 )
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    client_instance_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
-    client_address,
-    client_port,
-    listener,
-    security_protocol,
-    connection_id,
-    accepted,
-    error_code,
-    terminating,
-    compression,
-    subscription_id,
-    known_interval_ms AS push_interval_ms,
-    wire_bytes,
-    decoded_bytes,
-    payload_sha256,
-    unreadable_reason,
-    route
+    *,
+    known_interval_ms AS push_interval_ms
 FROM ranked
 WHERE choice = 1

@@ -151,21 +151,10 @@ changes AS (
 )
 
 SELECT
-    cluster_id,
+    *,
     event_time AS changed_at,
-    entity_type,
-    entity_name,
-    entity_client_id,
-    config_key,
-    value_before,
     config_value AS value_after,
-    is_before_known,
-    coalesce(is_known, false) AS is_after_known,
-    known_by,
-    principal,
-    client_id,
-    client_address,
-    operation
+    coalesce(is_known, false) AS is_after_known
 FROM changes
 WHERE NOT (
     is_before_known AND coalesce(is_known, false) AND (value_before IS NOT DISTINCT FROM config_value)

@@ -175,23 +175,11 @@ forecast AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    entries,
-    ids,
-    ids_of_unknown_owner,
-    entries_per_s,
-    expiration_ms,
+    *,
     entries * bytes_per_entry AS heap_bytes,
-    forecast_entries,
     forecast_entries * bytes_per_entry AS forecast_bytes,
-    bound_bytes,
-    longest_pause_ms,
-    least_expiration_ms,
     CASE
         WHEN fitting_ms < expiration_ms AND least_expiration_ms < expiration_ms
             THEN greatest(fitting_ms, least_expiration_ms)
-    END AS recommended_expiration_ms,
-    bytes_per_entry,
-    snapshot_time
+    END AS recommended_expiration_ms
 FROM forecast

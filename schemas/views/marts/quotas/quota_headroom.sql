@@ -68,28 +68,12 @@ buckets AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    quota_type,
-    quota_level,
-    quota_bucket_user,
-    quota_bucket_client_id,
-    quota,
-    peak_usage,
-    headroom,
-    peak_share,
-    is_lower_bound,
-    windows,
-    windows_over,
-    windows_throttled,
+    *,
     CASE
         WHEN windows_throttled > 0 THEN 'throttled'
         WHEN windows_over > 0 THEN 'over'
         WHEN peak_share >= 8e-1 THEN 'near'
         WHEN is_lower_bound THEN 'unknown'
         ELSE 'free'
-    END AS state,
-    client_ids,
-    is_estimated,
-    enforcement
+    END AS state
 FROM buckets

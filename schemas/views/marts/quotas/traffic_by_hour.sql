@@ -64,23 +64,10 @@ priced AS (
 )
 
 SELECT
-    cluster_id,
-    hour,
-    principal,
-    client_id,
-    client_ids,
-    topic,
-    unnamed_topic_id,
-    direction,
-    bytes,
-    cross_rack_bytes,
-    unknown_rack_bytes,
+    *,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
-    moved_cost,
-    cross_rack_cost,
     CASE
         WHEN moved_cost IS NOT NULL OR cross_rack_cost IS NOT NULL
             THEN coalesce(moved_cost, 0e0) + coalesce(cross_rack_cost, 0e0)
-    END AS cost,
-    currency
+    END AS cost
 FROM priced

@@ -118,9 +118,7 @@ hourly AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    rack,
+    *,
     bytes / hours AS bytes_per_hour,
     follower_bytes / hours AS follower_bytes_per_hour,
     unknown_bytes / hours AS unknown_bytes_per_hour,
@@ -130,7 +128,5 @@ SELECT
     bytes / nullif(avg(bytes) OVER (PARTITION BY cluster_id, rack), 0) AS skew,
     recommended_bytes / nullif(avg(recommended_bytes) OVER (PARTITION BY cluster_id, rack), 0)
         AS recommended_skew,
-    spread_bytes / nullif(avg(spread_bytes) OVER (PARTITION BY cluster_id, rack), 0) AS spread_skew,
-    since,
-    until
+    spread_bytes / nullif(avg(spread_bytes) OVER (PARTITION BY cluster_id, rack), 0) AS spread_skew
 FROM hourly

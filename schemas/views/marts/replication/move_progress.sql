@@ -65,14 +65,7 @@ steps AS (
 )
 
 SELECT
-    cluster_id,
-    topic,
-    partition,
-    replica_id,
-    leader_id,
-    event_time,
-    requested_by,
-    offsets_left,
+    *,
     -- What the last answer brought shows in no offset yet.
     offsets_left * bytes_in_all * (1e0 - 1e0 / fetches) / nullif(offsets, 0) AS bytes_left,
     bytes / nullif(seconds, 0e0) AS bytes_per_s,

@@ -146,24 +146,14 @@ paces AS (
 )
 
 SELECT
-    cluster_id,
-    topic,
-    partition,
+    *,
     broker_id AS replica_id,
-    leader_id,
     CASE
         WHEN bytes_left = 0 THEN 'caught_up'
         WHEN seconds IS NULL THEN 'seen_once'
         WHEN changed_at IS NULL OR changed_at < snapshot_time THEN 'stalled'
         ELSE 'moving'
     END AS state,
-    first_seen_at,
-    snapshot_time,
-    size_bytes,
-    leader_size_bytes,
-    bytes_left,
-    bytes_per_s,
-    leader_bytes_per_s,
     CASE
         WHEN bytes_left > 0 AND changed_at >= snapshot_time AND bytes_per_s > leader_bytes_per_s
             THEN bytes_left / (bytes_per_s - leader_bytes_per_s)

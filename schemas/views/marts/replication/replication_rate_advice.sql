@@ -67,9 +67,7 @@ decided AS (
 )
 
 SELECT
-    cluster_id,
-    broker_id,
-    side,
+    *,
     CASE
         WHEN reason = 'capacity_unknown' OR reason LIKE 'floor_exceeds_capacity%' THEN NULL
         WHEN rate IS NULL THEN target
@@ -80,29 +78,5 @@ SELECT
         WHEN reason IN ('unchanged', 'cooldown') THEN rate
         WHEN reason = 'clients_degraded' THEN relief
         ELSE step
-    END AS recommended,
-    reason,
-    rate,
-    rate_source,
-    rate_set_at,
-    rate_set_by,
-    rate_set_by_client_id,
-    rate_age_s,
-    is_listed,
-    is_moving,
-    is_used,
-    replicas_behind,
-    capacity_bytes_per_s,
-    capacity_source,
-    carried_at_most_bytes_per_s,
-    other_bytes_per_s,
-    floor_bytes_per_s,
-    are_clients_healthy,
-    produce_p99_ms,
-    usual_produce_p99_ms,
-    fetch_p99_ms,
-    usual_fetch_p99_ms,
-    shrunk_partitions,
-    since,
-    event_time
+    END AS recommended
 FROM decided

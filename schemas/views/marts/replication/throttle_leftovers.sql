@@ -124,14 +124,6 @@ stale AS (
 )
 
 SELECT
-    cluster_id,
-    entity_type,
-    entity_name,
-    config_key,
-    config_value,
-    config_source,
-    finding,
-    valid_from AS first_seen_at,
-    snapshot_time,
-    age_s
+    *,
+    valid_from AS first_seen_at
 FROM stale

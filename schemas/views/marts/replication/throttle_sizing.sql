@@ -119,20 +119,13 @@ sized AS (
 )
 
 SELECT
-    cluster_id,
-    event_time,
-    brokers,
-    response_max_bytes,
-    is_assumed,
-    leader_rate,
+    *,
     CASE
         WHEN network_bytes_per_s IS NULL
             OR network_bytes_per_s * total_window_s > brokers * response_max_bytes
             THEN response_max_bytes * 1e0 / total_window_s
     END AS least_leader_rate,
-    network_bytes_per_s,
     brokers * response_max_bytes / nullif(bytes_per_s, 0e0) AS answers_s,
-    total_window_s,
     CASE
         WHEN leader_rate IS NOT NULL
             THEN coalesce(brokers * response_max_bytes / nullif(bytes_per_s, 0e0) < total_window_s, false)

@@ -111,22 +111,6 @@ explained AS (
     FROM compared
 )
 SELECT
-    cluster_id,
-    minute,
-    client_instance_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
-    broker_id,
-    api,
-    latency_avg_ms,
-    latency_max_ms,
-    broker_requests,
-    broker_total_avg_ms,
-    broker_total_max_ms,
-    throttled_requests,
-    throttle_avg_ms,
-    CASE WHEN outside_unknown IS NULL THEN difference_ms END AS outside_avg_ms,
-    outside_unknown
+    *,
+    CASE WHEN outside_unknown IS NULL THEN difference_ms END AS outside_avg_ms
 FROM explained

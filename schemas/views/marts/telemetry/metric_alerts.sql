@@ -28,31 +28,9 @@ WITH ordered AS (
 )
 
 SELECT
-    cluster_id,
-    alert_id,
-    rule,
+    *,
     state <> 'closed' AS is_open,
-    first_breach,
-    opened_at,
     CASE WHEN state = 'closed' THEN event_time END AS closed_at,
-    reason,
-    unix_millis(event_time) - unix_millis(first_breach) AS duration_ms,
-    metric,
-    bound,
-    value,
-    peak_value,
-    unit,
-    points,
-    client_instance_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
-    client_address,
-    broker_id,
-    subscribe_metrics,
-    subscribe_interval_ms,
-    attributes,
-    series_id
+    unix_millis(event_time) - unix_millis(first_breach) AS duration_ms
 FROM ordered
 WHERE from_end = 1

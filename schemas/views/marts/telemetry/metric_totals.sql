@@ -124,28 +124,7 @@ increases AS (
     FROM compared
 )
 SELECT
-    cluster_id,
-    event_time,
-    start_time,
-    last_event_time,
-    series_id,
-    client_instance_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
-    broker_id,
-    metric,
-    unit,
-    temporality,
-    topic,
-    partition,
-    node_id,
-    node_kind,
-    group_id,
-    attributes,
-    increase,
-    elapsed_ms,
+    *,
     CASE WHEN elapsed_ms > 0 THEN increase / elapsed_ms * 1e3 END AS rate_per_s,
     sum(increase) OVER (
         PARTITION BY cluster_id, series_id ORDER BY event_time
@@ -154,7 +133,5 @@ SELECT
     gap > 1 AS is_gap,
     CASE WHEN gap > 1 THEN gap END AS gap_ms,
     temporality = 'delta' AND gap < 0 AS is_overlap,
-    is_reset,
-    increase < 0 AS is_negative,
-    is_recovered
+    increase < 0 AS is_negative
 FROM increases

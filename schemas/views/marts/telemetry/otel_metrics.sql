@@ -26,15 +26,11 @@
 --   from otel_points: instrumentation_scope
 --   metric_schema_url: schema URL of the metric; not stored, always null
 SELECT
-    record_id,
+    *,
     event_time AS time,
     CAST(event_time AS DATE) AS date,
-    service_name,
-    start_time_unix_nano,
-    time_unix_nano,
     metric AS name,
     CAST(NULL AS STRING) AS description,
-    unit,
     kind AS metric_type,
     CASE WHEN kind = 'gauge' THEN named_struct(
         'value', value, 'exemplars', exemplars, 'attributes', attributes, 'flags', flags
@@ -61,9 +57,7 @@ SELECT
         'count', histogram_count, 'sum', histogram_sum, 'quantile_values', quantiles,
         'attributes', attributes, 'flags', flags
     ) END AS summary,
-    metadata,
     otel_resource AS resource,
     CAST(NULL AS STRING) AS resource_schema_url,
-    instrumentation_scope,
     CAST(NULL AS STRING) AS metric_schema_url
 FROM otel_points
