@@ -486,21 +486,8 @@ owners AS (
 )
 
 SELECT
-    judged.cluster_id,
-    judged.group_id,
-    judged.group_type,
-    judged.topic,
-    judged.partition,
-    judged.position,
-    judged.position_known_at,
-    judged.end_offset,
-    judged.end_known_at,
-    judged.lag,
-    judged.lag_unknown_reason,
+    *,
     coalesce(judged.lag > 0 AND judged.is_lag_upper_bound, FALSE) AS is_lag_upper_bound,
-    judged.blocked_records,
-    judged.deleted_records,
-    judged.lag_s,
     CASE
         WHEN judged.lag_s IS NOT NULL THEN NULL
         WHEN judged.lag IS NULL THEN 'lag_unknown'
@@ -508,9 +495,6 @@ SELECT
         WHEN judged.read_until_us IS NOT NULL THEN 'end_went_back'
         ELSE 'older_than_history'
     END AS lag_s_unknown_reason,
-    judged.records_in_per_s,
-    judged.records_out_per_s,
-    judged.trend,
     CASE
         WHEN judged.trend = 'shrinking'
             THEN judged.lag / (judged.records_out_per_s - judged.records_in_per_s)

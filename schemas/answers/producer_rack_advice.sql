@@ -114,22 +114,12 @@ hourly AS (
 )
 
 SELECT
-    hourly.cluster_id,
-    hourly.advice,
+    *,
     hourly.of_principal AS principal,
     hourly.of_client_id AS client_id,
-    hourly.topic,
-    hourly.unnamed_topic_id,
-    hourly.client_rack,
-    hourly.rack_source,
-    hourly.nearest_racks,
-    hourly.leaders,
     hourly.bytes / hourly.hours AS bytes_per_hour,
     hourly.cross_rack_bytes / hourly.hours AS saved_bytes_per_hour,
     hourly.cross_rack_bytes / hourly.hours * prices.cross_rack_per_gib / 1073741824.0
-        AS saved_cost_per_hour,
-    prices.currency,
-    hourly.since,
-    hourly.until
+        AS saved_cost_per_hour
 FROM hourly
 LEFT JOIN current_prices AS prices USING (cluster_id)

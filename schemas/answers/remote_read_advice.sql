@@ -239,34 +239,20 @@ limited AS (
 )
 
 SELECT
-    limited.cluster_id,
-    limited.advice,
-    limited.principal,
-    limited.client_id,
-    limited.topic,
-    limited.broker_id,
+    *,
     limited.bytes / limited.hours AS bytes_per_hour,
     limited.fetches / limited.hours AS fetches_per_hour,
     limited.empty_time_ms / limited.hours AS empty_time_ms_per_hour,
-    limited.read_age_ms,
-    limited.local_retention_ms,
-    limited.local_retention_bytes,
-    limited.recommended_ms,
     CASE
         WHEN limited.local_retention_ms >= 0 AND limited.recommended_ms > limited.local_retention_ms
             THEN
                 (limited.recommended_ms - limited.local_retention_ms) / 36e5
                 * produced.bytes / limited.hours * copies.replicas
     END AS extra_local_bytes,
-    limited.fetch_quota,
-    limited.unknown_reason,
     CASE
         WHEN limited.advice <> 'raise_remote_fetch_quota'
             THEN limited.bytes / limited.hours * prices.remote_read_per_gib / 1073741824.0
-    END AS saved_cost_per_hour,
-    prices.currency,
-    limited.since,
-    limited.until
+    END AS saved_cost_per_hour
 FROM limited
 LEFT JOIN produced USING (cluster_id, topic)
 LEFT JOIN copies USING (cluster_id, topic)

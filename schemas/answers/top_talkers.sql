@@ -73,25 +73,17 @@ priced AS (
 )
 
 SELECT
-    priced.cluster_id,
-    day,
+    *,
     rank() OVER (PARTITION BY priced.cluster_id, day ORDER BY bytes DESC) AS talker_rank,
-    priced.principal,
-    client_id,
-    client_ids,
     coalesce(protected.is_internal, false) AS is_internal,
     coalesce(produced_bytes, 0) AS produced_bytes,
     coalesce(consumed_bytes, 0) AS consumed_bytes,
     CAST(bytes AS DOUBLE) / sum(bytes) OVER (PARTITION BY priced.cluster_id, day) AS share,
-    cross_rack_bytes,
-    unknown_rack_bytes,
     CAST(cross_rack_bytes AS DOUBLE) / nullif(bytes - unknown_rack_bytes, 0) AS cross_rack_share,
-    topics,
     CASE
         WHEN coalesce(produced_cost, consumed_cost, cross_rack_cost) IS NOT NULL
             THEN coalesce(produced_cost, 0e0) + coalesce(consumed_cost, 0e0)
                 + coalesce(cross_rack_cost, 0e0)
-    END AS cost,
-    currency
+    END AS cost
 FROM priced
 LEFT JOIN protected_principals AS protected USING (cluster_id, principal)

@@ -53,14 +53,7 @@ pairs AS (
 )
 
 SELECT
-    pairs.cluster_id,
-    pairs.broker_id,
-    pairs.side,
-    pairs.topic,
-    pairs.partition,
-    pairs.follower_id,
-    coalesce(writes.written_bytes_per_s, 0e0) AS written_bytes_per_s,
-    pairs.is_behind,
-    pairs.is_added
+    *,
+    coalesce(writes.written_bytes_per_s, 0e0) AS written_bytes_per_s
 FROM pairs
 LEFT JOIN partition_write_rates AS writes USING (cluster_id, topic, partition)

@@ -44,15 +44,10 @@ names AS (
     GROUP BY cluster_id, producer_id
 )
 SELECT
-    seen.cluster_id,
-    seen.topic,
-    seen.partition,
-    seen.producer_id,
-    seen.last_timestamp,
+    *,
     CASE WHEN seen.current_transaction_start_offset IS NOT NULL THEN seen.seen_since END
         AS open_since,
     seen.current_transaction_start_offset AS start_offset,
-    names.transactional_id,
     -- A coordinator's epoch comes with its first marker.
     seen.coordinator_epoch IS NOT NULL AS has_marker
 FROM seen

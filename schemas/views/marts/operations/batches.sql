@@ -66,34 +66,9 @@ counted AS (
 )
 
 SELECT
+    *,
     coalesce(reported.cluster_id, clusters.cluster_id) AS cluster_id,
-    reported.event_time,
-    reported.job,
-    reported.query_id,
-    reported.run_id,
-    reported.batch_id,
     reported.input_rows AS rows_in,
-    counted.rows_out,
-    counted.rows_left_out,
-    counted.rows_duplicate,
-    counted.rows_quarantined,
-    counted.rows_late,
-    counted.rows_failed,
-    reported.input_rows_per_s,
-    reported.processed_rows_per_s,
-    reported.duration_ms,
-    reported.latest_offset_ms,
-    reported.get_batch_ms,
-    reported.query_planning_ms,
-    reported.wal_commit_ms,
-    reported.add_batch_ms,
-    reported.commit_offsets_ms,
-    reported.behind_offsets,
-    reported.behind_files,
-    reported.behind_bytes,
-    reported.state_rows,
-    reported.state_bytes,
-    counted.newest_event_time,
     (
         unix_millis(reported.event_time) + coalesce(reported.duration_ms, 0)
         - unix_millis(counted.newest_event_time)

@@ -134,8 +134,7 @@ ids AS (
 )
 
 SELECT
-    ids.cluster_id,
-    ids.producer_id,
+    *,
     CASE
         WHEN unix_millis(snapshot_time) - unix_millis(last_seen) >= coalesce(expiration_ms, 86400000)
             AND open_transactions = 0 THEN 'expired'
@@ -144,23 +143,8 @@ SELECT
         WHEN unix_millis(snapshot_time) - unix_millis(last_write_at) <= 300000 THEN 'active'
         ELSE 'idle'
     END AS state,
-    principal,
-    client_id,
-    client_address,
-    client_software_name,
-    client_software_version,
-    transactional_id,
-    replaced_id,
-    is_epoch_exhausted,
-    is_owner_known,
-    first_seen,
-    last_seen,
-    last_write_at,
     CASE WHEN partition_count > 0 THEN leaders END AS leaders,
     CASE WHEN partition_count > 0 THEN partitions END AS partitions,
-    partition_count,
-    open_transactions,
-    snapshot_time,
     coalesce(expiration_ms, 86400000) AS expiration_ms
 FROM ids
 LEFT JOIN producer_snapshots AS snapshots USING (cluster_id)

@@ -295,21 +295,17 @@ unanswered AS (
 )
 
 SELECT
-    measured.cluster_id,
-    measured.hour,
-    measured.topic,
+    *,
     measured.known_us / 1e6 AS known_s,
     CASE WHEN measured.unsized_replicas = 0 THEN measured.byte_us / measured.known_us END
         AS stored_bytes,
     CASE WHEN measured.unsized_replicas = 0 THEN measured.byte_us / 3.6e9 END AS byte_hours,
-    measured.unsized_replicas,
     coalesce(unanswered.parts, 0) AS unanswered_parts,
     CASE WHEN measured.unsized_replicas > 0 THEN 'unsized_replicas' END AS unknown_reason,
     CASE
         WHEN measured.unsized_replicas = 0
             THEN measured.byte_us / 3.6e9 / 1073741824e0 / 730e0 * prices.stored_per_gib_month
-    END AS storage_cost,
-    prices.currency
+    END AS storage_cost
 FROM measured
 LEFT JOIN unanswered USING (cluster_id, hour)
 LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -110,21 +110,7 @@ summed AS (
 )
 
 SELECT
-    summed.cluster_id,
-    summed.principal,
-    summed.client_id,
-    summed.topic,
-    summed.unnamed_topic_id,
-    summed.configured_rack,
-    summed.client_rack,
-    summed.rack_source,
-    summed.nearest_racks,
-    summed.bytes,
-    summed.cross_rack_bytes,
-    summed.unknown_rack_bytes,
-    summed.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost,
-    prices.currency,
-    summed.since,
-    summed.until
+    *,
+    summed.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost
 FROM summed
 LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -254,27 +254,13 @@ hourly AS (
 )
 
 SELECT
-    hourly.cluster_id,
-    hourly.advice,
-    hourly.principal,
-    hourly.client_id,
-    hourly.client_rack,
-    hourly.rack_source,
-    hourly.nearest_racks,
-    hourly.topic,
-    hourly.unnamed_topic_id,
-    hourly.partition,
-    hourly.broker_id,
+    *,
     hourly.bytes / hourly.hours AS bytes_per_hour,
     hourly.bytes * 1e0 / nullif(hourly.client_bytes, 0) AS read_share,
     hourly.saved_bytes / hourly.hours AS saved_bytes_per_hour,
     hourly.replica_bytes / hourly.hours AS replica_bytes_per_hour,
     (hourly.saved_bytes - coalesce(hourly.replica_bytes, 0)) / hourly.hours
     * prices.cross_rack_per_gib / 1073741824.0 AS saved_cost_per_hour,
-    prices.currency,
-    hourly.api_version AS least_fetch_version,
-    hourly.redirects,
-    hourly.since,
-    hourly.until
+    hourly.api_version AS least_fetch_version
 FROM hourly
 LEFT JOIN current_prices AS prices USING (cluster_id)

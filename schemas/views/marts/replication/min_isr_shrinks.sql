@@ -172,16 +172,8 @@ candidates AS (
 )
 
 SELECT
-    shrunk.cluster_id,
-    shrunk.event_time,
-    shrunk.topic_id,
-    shrunk.topic,
-    shrunk.partition,
-    candidates.node AS broker_id,
-    shrunk.in_sync_before,
-    shrunk.in_sync,
-    shrunk.replicas,
-    shrunk.min_in_sync
+    *,
+    candidates.node AS broker_id
 FROM shrunk
 INNER JOIN candidates USING (cluster_id, topic_id, partition)
 LEFT JOIN replicas_seen USING (cluster_id, topic_id, partition, node)

@@ -69,17 +69,5 @@ hours AS (
     GROUP BY cluster_id, date_trunc('hour', event_time), leader_id, follower_id
 )
 
-SELECT
-    hours.cluster_id,
-    hours.hour,
-    hours.leader_id,
-    hours.follower_id,
-    hours.bytes,
-    hours.leader_throttled_bytes,
-    hours.follower_throttled_bytes,
-    hours.peak_bytes_per_s,
-    partitions.partitions,
-    partitions.partitions_behind,
-    hours.peak_offset_lag
-FROM hours
+SELECT * FROM hours
 INNER JOIN partitions USING (cluster_id, hour, leader_id, follower_id)

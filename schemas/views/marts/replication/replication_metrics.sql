@@ -76,15 +76,8 @@ rates AS (
 )
 
 SELECT
-    moved.cluster_id,
-    moved.event_time,
-    moved.broker_id,
+    *,
     coalesce(rates.leader_rate, 0e0) AS leader_replication_throttled_rate,
-    coalesce(rates.follower_rate, 0e0) AS follower_replication_throttled_rate,
-    moved.bytes_in_rate,
-    moved.replicated_bytes_in_rate,
-    moved.replicated_bytes_out_rate,
-    moved.sum_replica_lag,
-    moved.followers_offset_lag
+    coalesce(rates.follower_rate, 0e0) AS follower_replication_throttled_rate
 FROM moved
 LEFT JOIN rates USING (cluster_id, event_time, broker_id)

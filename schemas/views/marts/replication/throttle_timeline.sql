@@ -111,20 +111,5 @@ steps AS (
         true AS is_order_known
     FROM placed
 )
-SELECT
-    steps.cluster_id,
-    steps.event_time,
-    steps.entity_type,
-    steps.entity_name,
-    steps.partition,
-    steps.config_key,
-    steps.change,
-    steps.value,
-    steps.principal,
-    steps.client_id,
-    steps.is_done,
-    steps.error_code,
-    names.error_name,
-    steps.is_order_known
-FROM steps
+SELECT * FROM steps
 LEFT JOIN error_names AS names USING (error_code)

@@ -39,23 +39,7 @@ WITH owners AS (
 )
 
 SELECT
-    coverage.cluster_id,
-    coverage.client_instance_id,
-    principal,
-    client_id,
-    client_address,
-    client_software_name,
-    client_software_version,
-    application_id,
-    group_id,
-    group_instance_id,
-    member_id,
-    transactional_id,
-    client_rack,
-    client_kind,
-    broker_ids,
-    first_seen,
-    last_seen,
+    *,
     CASE WHEN state <> 'active' THEN state END AS ended
 FROM client_coverage AS coverage
 LEFT JOIN owners USING (cluster_id, client_instance_id)

@@ -47,9 +47,7 @@ software AS (
     GROUP BY 1, 2, 3
 )
 SELECT
-    software.cluster_id,
-    software.client_software_name,
-    software.client_software_version,
+    *,
     CAST(
         TRY_CAST(regexp_extract(software.client_software_version, '^v?([0-9]+)', 1) AS INT) AS BIGINT
     ) * 1000000
@@ -73,13 +71,6 @@ SELECT
         ),
         999
     ) AS version_number,
-    software.principals,
-    software.principal_count,
-    software.client_ids,
-    software.client_addresses,
-    software.request_count,
-    software.first_seen,
-    software.last_seen,
     coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM software
 LEFT JOIN instances USING (cluster_id, client_software_name, client_software_version)
