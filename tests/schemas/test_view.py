@@ -60,6 +60,30 @@ def test_a_view_is_its_head_and_its_query() -> None:
     )
 
 
+@cases(
+    ("query", "written_out"),
+    ("all", "SELECT * FROM brokers", ["cluster_id", "broker_id", "uptime_s", "rack"]),
+    (
+        "those that it does not make",
+        "SELECT\n    *,\n    least(a, b) AS uptime_s, -- x, y\n    t.cluster_id\nFROM brokers",
+        ["-- x, y\n    t.cluster_id", "broker_id", "least(a, b) AS uptime_s", "rack"],
+    ),
+    (
+        "a text with a comma",
+        "SELECT\n    *,\n    concat('a, (b', f(c, d)) AS rack\nFROM brokers",
+        ["cluster_id", "broker_id", "uptime_s", "concat('a, (b', f(c, d)) AS rack"],
+    ),
+)
+def test_the_star_is_the_columns_of_the_head(query: str, written_out: list[str]) -> None:
+    listed = ",\n    ".join(written_out)
+    assert view(f"{HEAD}\n{query}").sql == f"SELECT\n    {listed}\nFROM brokers"
+
+
+def test_a_star_within_a_query_is_that_of_sql() -> None:
+    query = "WITH a AS (\n    SELECT * FROM brokers\n)\nSELECT a.* FROM a"
+    assert view(f"{HEAD}\n{query}").sql == query
+
+
 def test_the_comment_of_a_view_says_what_a_row_is_first() -> None:
     assert view(HEAD).comment == (
         "One row per broker. Where each broker is. Fenced ones too. Needs client telemetry."

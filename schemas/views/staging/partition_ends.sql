@@ -67,11 +67,7 @@ points AS (
 )
 
 SELECT
-    cluster_id,
-    topic,
-    partition,
-    known_at,
-    end_offset,
+    *,
     max(known_by) AS known_by
 FROM points
 WHERE known_at IS NOT NULL AND end_offset IS NOT NULL AND topic IS NOT NULL

@@ -106,27 +106,13 @@ partition_readers AS (
 )
 
 SELECT
-    lasting.cluster_id,
-    latest.topic,
-    latest.unnamed_topic_id,
-    lasting.partition,
-    lasting.broker_id,
-    latest.log_start_offset,
-    lasting.other_broker_id,
-    lasting.other_log_start_offset,
+    *,
     latest.log_start_offset - lasting.other_log_start_offset AS missing_offsets,
-    lasting.since,
-    lasting.last_reported_at,
     coalesce(readers.readers, 0) AS readers,
     coalesce(readers.bytes, 0) AS read_bytes,
     coalesce(partition_readers.readers, 0) AS partition_readers
 FROM lasting
 LEFT JOIN readers USING (cluster_id, topic_key, partition, broker_id)
 LEFT JOIN partition_readers USING (cluster_id, topic_key, partition)
-INNER JOIN starts AS latest
-    ON lasting.cluster_id = latest.cluster_id
-        AND lasting.topic_key = latest.topic_key
-        AND lasting.partition = latest.partition
-        AND lasting.broker_id = latest.broker_id
-        AND latest.age = 1
-WHERE lasting.nth = 1
+INNER JOIN starts AS latest USING (cluster_id, topic_key, partition, broker_id)
+WHERE lasting.nth = 1 AND latest.age = 1

@@ -59,19 +59,12 @@ throttled AS (
     GROUP BY 1, 2, 3, 4, 5
 )
 SELECT
+    *,
     coalesce(measured.cluster_id, throttled.cluster_id) AS cluster_id,
     coalesce(measured.minute, throttled.minute) AS minute,
-    client_instance_id,
     coalesce(measured.principal, throttled.principal) AS principal,
     coalesce(measured.client_id, throttled.client_id) AS client_id,
-    client_software_name,
-    client_software_version,
-    coalesce(measured.api, throttled.api) AS api,
-    throttle_time_max_ms,
-    broker_requests,
-    broker_throttled_requests,
-    broker_throttle_time_ms,
-    broker_throttle_time_max_ms
+    coalesce(measured.api, throttled.api) AS api
 FROM measured
 FULL OUTER JOIN throttled
     ON measured.cluster_id = throttled.cluster_id
