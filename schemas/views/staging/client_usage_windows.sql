@@ -11,37 +11,14 @@
 --   usage: usage of the client in each of these windows, in the unit of quota_usage
 --   windows: number of windows with this usage
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    principal,
-    client_id,
-    quota_type,
-    quota_level,
-    quota,
-    quota_bucket_user,
-    quota_bucket_client_id,
-    enforcement,
-    throttled_by,
+    *,
     throttled_requests > 0 AS is_throttled,
-    usage,
     CAST(1 AS BIGINT) AS windows
 FROM quota_usage
 WHERE rolled_up_s IS NULL
 UNION ALL
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    principal,
-    client_id,
-    quota_type,
-    quota_level,
-    quota,
-    quota_bucket_user,
-    quota_bucket_client_id,
-    enforcement,
-    throttled_by,
+    *,
     throttled_requests > 0 AS is_throttled,
     CASE
         WHEN counted.bucket IS NULL THEN 0e0

@@ -87,26 +87,14 @@ users AS (
 )
 
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    principal,
-    quota_type,
-    usage,
+    *,
     CAST(1 AS BIGINT) AS windows,
     usage AS peak_usage,
-    quota,
-    quota_level,
-    is_throttled,
     event_time AS last_window
 FROM users
 UNION ALL
 SELECT
-    cluster_id,
-    event_time,
-    broker_id,
-    principal,
-    quota_type,
+    *,
     least(
         exp((counted.bucket + 1) * 0.08664339756999316e0) * 0.9567053825006107e0,
         counted.peak_usage
