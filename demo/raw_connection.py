@@ -7,7 +7,6 @@ all of 127.0.0.0/8.
 import socket
 import struct
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Self
 
 from quotaflow.demo.cluster import LocalCluster
@@ -40,12 +39,7 @@ class RawConnection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._socket.close()
 
     def call(self, api: int, version: int, body: bytes, *, is_flexible: bool = False) -> bytes:

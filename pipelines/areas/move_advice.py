@@ -104,7 +104,7 @@ class AnswerSizing:
 
 @dataclass(frozen=True, slots=True)
 class MoveAdvice:
-    """The throttle of a move, and the end of the data.
+    """The throttle of a move.
 
     `carried_at_most`: by broker and side, the most it carried in a minute of the last week, in
     bytes/s: its capacity is no less. `sizing`: how large answers to followers may be for a
@@ -113,7 +113,6 @@ class MoveAdvice:
     """
 
     throttle: MoveThrottle
-    as_of: datetime
     carried_at_most: Mapping[tuple[int, str], float]
     sizing: AnswerSizing | None = None
     cordoned: tuple[int, ...] = ()
@@ -136,10 +135,8 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
     throttle = move_throttle(partitions, brokers, conf.replication.rate_policy)
     most = {(row["node"], row["side"]): row["most"] for row in carried}
     sizing = [AnswerSizing(**row) for row in reader.rows(_SIZING.format(**names))]
-    as_of = newest + timedelta(minutes=1)
-    return MoveAdvice(
-        throttle, as_of, most, next(iter(sizing), None), _cordoned(reader, partitions, names)
-    )
+    cordoned = _cordoned(reader, partitions, names)
+    return MoveAdvice(throttle, most, next(iter(sizing), None), cordoned)
 
 
 def _cordoned(

@@ -355,6 +355,8 @@ judged AS (
     FROM offences
     INNER JOIN offence_bounds AS bounds USING (cluster_id)
     INNER JOIN neighbours USING (cluster_id, principal, client_address)
+    INNER JOIN places USING (cluster_id, client_address)
+    LEFT JOIN broker_addresses USING (cluster_id, client_address)
     INNER JOIN accused
         ON offences.cluster_id = accused.cluster_id
             AND offences.principal = accused.principal
@@ -363,18 +365,12 @@ judged AS (
         SELECT cluster_id, count(*) AS brokers FROM current_brokers GROUP BY cluster_id
     ) AS brokers
         ON offences.cluster_id = brokers.cluster_id
-    LEFT JOIN broker_addresses
-        ON offences.cluster_id = broker_addresses.cluster_id
-            AND offences.client_address = broker_addresses.client_address
     LEFT JOIN heaps ON offences.cluster_id = heaps.cluster_id AND heaps.nth = 1
     LEFT JOIN slow
         ON offences.cluster_id = slow.cluster_id
             AND offences.principal = slow.principal
             AND offences.client_address = slow.client_address
             AND slow.nth = 1
-    INNER JOIN places
-        ON offences.cluster_id = places.cluster_id
-            AND offences.client_address = places.client_address
     CROSS JOIN thresholds
     WHERE offences.offending_minutes > 0
 ),
