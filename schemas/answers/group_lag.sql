@@ -183,6 +183,7 @@ positions AS (
 ),
 last_ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
+    -- Of fetches that leaders with clocks five minutes apart answered, the greatest end is the newest.
     SELECT
         *,
         max(known_at) OVER (PARTITION BY cluster_id, topic, partition) AS end_known_at
@@ -200,7 +201,8 @@ ends AS (
             unix_micros(known_at) - CASE WHEN known_by = 'fetches' THEN 60000000 ELSE 0 END
         ) AS end_seen_us
     FROM last_ends
-    WHERE unix_micros(known_at) > unix_micros(end_known_at) - 60000000
+    WHERE unix_micros(known_at) > unix_micros(end_known_at)
+        - CASE WHEN known_by = 'fetches' THEN 300000000 ELSE 60000000 END
     GROUP BY cluster_id, topic, partition
 ),
 -- The last time at which the partition still ended at or before the position, and the first one at

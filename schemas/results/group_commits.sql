@@ -1,11 +1,12 @@
 -- kind: result
--- grain: one row per minute, group, partition and client
+-- grain: one row per minute, group, partition, client and coordinator
 -- area: groups
 -- level: sampled_log
 -- description: Offsets that clients committed for groups, one row {per}. A row without a partition
 --   counts requests whose body was not kept. A commit of a transaction is valid once the
 --   transaction is committed
--- key: cluster_id, event_time, group_id, topic_id, topic, partition, principal, client_id
+-- key: cluster_id, event_time, group_id, topic_id, topic, partition, principal, client_id,
+--   coordinator_id
 -- time: event_time
 -- partitioning: event_date
 -- facts: requests
@@ -28,6 +29,7 @@
 --     yet
 --   partition INT: number of the partition
 --   from requests: principal, client_id
+--   coordinator_id INT: broker that took or refused the commits, by whose clock times are
 --   commits BIGINT: commits that the broker took, or whose answer is lost
 --   failed_commits BIGINT: commits that the broker refused
 --   error_code INT: error code of the newest refused commit; null: none was
@@ -36,6 +38,7 @@
 --   max_offset BIGINT: greatest offset of the commits taken; null: none was
 --   last_commit_time TIMESTAMP: when the broker took the last one; null: none
 --   member_id STRING: member that committed last; null: none named itself
+--   group_epoch INT: greatest generation or member epoch that a commit taken named; null: none did
 --   is_transactional BOOLEAN: some are of transactions (TXN_OFFSET_COMMIT)
 --   went_back BOOLEAN: some commit taken is below an earlier one of the minute
 
@@ -44,7 +47,8 @@
 WITH requested AS (
     SELECT
         row_number() OVER () AS request_number, cluster_id, floored(event_time, 60) AS minute,
-        event_time, group_id, principal, client_id, member_id, requests, nth, error_code,
+        event_time, group_id, principal, client_id, broker_id AS coordinator_id, member_id,
+        requested_epoch, requests, nth, error_code,
         api = 'TXN_OFFSET_COMMIT' AS is_transactional, requested_topics, answered_topics
     FROM group_requests
     WHERE kind = 'commit'
@@ -94,14 +98,14 @@ ordered AS (
         *, coalesce(error_code, 0) = 0 AS is_taken,
         max(committed_offset) FILTER (coalesce(error_code, 0) = 0) OVER (
             PARTITION BY cluster_id, group_id, topic_id, topic, "partition", principal, client_id,
-                event_time_minute
+                coordinator_id, event_time_minute
             ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS greatest_before
     FROM with_topics(commits, topics, topics_by_id)
 )
 SELECT
     cluster_id, CAST(event_time_minute AS DATE) AS event_date, event_time_minute AS event_time,
-    group_id, topic_id, topic, "partition", principal, client_id,
+    group_id, topic_id, topic, "partition", principal, client_id, coordinator_id,
     coalesce(sum(requests) FILTER (is_taken), 0) AS commits,
     coalesce(sum(requests) FILTER (NOT is_taken), 0) AS failed_commits,
     arg_max(error_code, nth) FILTER (NOT is_taken) AS error_code,
@@ -110,6 +114,7 @@ SELECT
     max(committed_offset) FILTER (is_taken) AS max_offset,
     max(event_time) FILTER (is_taken AND "partition" IS NOT NULL) AS last_commit_time,
     arg_max(member_id, nth) AS member_id,
+    max(requested_epoch) FILTER (is_taken) AS group_epoch,
     bool_or(is_transactional) AS is_transactional,
     coalesce(bool_or(is_taken AND committed_offset < greatest_before), false) AS went_back
 FROM ordered

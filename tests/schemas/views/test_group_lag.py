@@ -76,6 +76,67 @@ LAGS: dict[str, tuple[Tables, Picked]] = {
         ),
         [(170, 70, None, 120.0, None, "growing")],
     ),
+    "the clock of the coordinator before is 90 s ahead": (
+        scene(
+            *(ended(0, 0), ended(700, 140)),
+            logged_commit(690, 100, coordinator_id=1),
+            logged_commit(610, 120, coordinator_id=2),
+            logged_commit(650, 140, coordinator_id=2),
+            at_seconds=(0, 700),
+        ),
+        [(140, 0, None, 0.0, None, "caught_up")],
+    ),
+    "and it is the clock of the coordinator that follows": (
+        scene(
+            *(ended(0, 0), ended(700, 140)),
+            logged_commit(610, 120, coordinator_id=1),
+            logged_commit(600, 140, coordinator_id=2),
+            at_seconds=(0, 700),
+        ),
+        [(140, 0, None, 0.0, None, "caught_up")],
+    ),
+    "and the clock of the leader before is 90 s ahead": (
+        scene(
+            *(committed(0, 100), ended(0, 100)),
+            at_seconds=(0,),
+            fetches=(fetched(3, 120), fetched(2, 160, broker_id=2)),
+        ),
+        [(160, 60, None, 240.0, None, "unknown")],
+    ),
+    "a later generation goes back": (
+        scene(
+            *(ended(0, 0), ended(700, 140)),
+            logged_commit(690, 140, coordinator_id=1, group_epoch=3, member_id="a"),
+            logged_commit(650, 100, coordinator_id=2, group_epoch=4, member_id="b"),
+            at_seconds=(0, 700),
+        ),
+        [(140, 40, None, 200.0, None, "unknown")],
+    ),
+    "a commit before a snapshot, by a clock ahead": (
+        scene(
+            *(committed(600, 140), ended(0, 0), ended(600, 140)),
+            logged_commit(650, 100, coordinator_id=1, member_id="a"),
+            at_seconds=(0, 600),
+        ),
+        [(140, 0, None, 0.0, None, "caught_up")],
+    ),
+    "who is no member resets the group after a snapshot": (
+        scene(
+            *(committed(600, 140), ended(0, 0), ended(600, 140)),
+            logged_commit(650, 100, coordinator_id=1),
+            at_seconds=(0, 600),
+        ),
+        [(140, 40, None, 171.42857142857142, None, "went_back")],
+    ),
+    "one coordinator goes back": (
+        scene(
+            *(ended(0, 0), ended(700, 140)),
+            logged_commit(600, 140, coordinator_id=1, member_id="a"),
+            logged_commit(690, 100, coordinator_id=1, member_id="a"),
+            at_seconds=(0, 700),
+        ),
+        [(140, 40, None, 200.0, None, "went_back")],
+    ),
     "an offset that the partition does not have": (
         scene(committed(0, 101), ended(0, 100)),
         [(100, None, "beyond_end", None, "lag_unknown", "unknown")],

@@ -61,6 +61,20 @@ def test_commits_of_a_minute(case: str) -> None:
     assert [tuple(row[name] for name in COLUMNS) for row in rows] == expected
 
 
+def test_commits_by_two_coordinators_are_two_rows_and_name_the_generation() -> None:
+    requests = [
+        commit(1, {0: 7}, broker_id=2),
+        commit(2, {0: 5}),
+        commit(3, {0: 9}, errors={0: 22}, broker_id=2),
+    ]
+    rows = compute(result_of("group_commits"), requests=requests)
+    columns = ("coordinator_id", "group_epoch", "last_offset", "failed_commits", "went_back")
+    assert sorted(tuple(row[name] for name in columns) for row in rows) == [
+        (1, 3, 5, 0, False),
+        (2, 3, 7, 1, False),
+    ]
+
+
 def test_names_and_ids_are_one_topic() -> None:
     requests = [commit(1, {0: 5}), commit(2, {0: 6}, topic_id=ID)]
     (row,) = compute(result_of("group_commits"), requests=requests, topics=[NAMED])
