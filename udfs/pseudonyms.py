@@ -13,7 +13,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from quotaflow.schemas.table import STRING
-from quotaflow.udfs.otlp.bad_text import without_bad_text
+from quotaflow.udfs.otlp.bad_text import readable_part
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, compress, decompress
 from quotaflow.udfs.rules.pseudonym import COLUMNS, SCOPE_NAME, Plain, Pseudonyms
 from quotaflow.udfs.rules.request_body import hidden_body
@@ -111,11 +111,11 @@ def _payload(
 
 
 def _readable(payload: bytes, limits: Limits) -> MetricsData:
-    """The payload without metrics whose text is not UTF-8: such text could name the client."""
+    """The payload without metrics that protobuf refuses: their bytes could name the client."""
     try:
         return MetricsData.FromString(payload)
     except DecodeError:
-        return MetricsData.FromString(without_bad_text(payload, limits)[0])
+        return MetricsData.FromString(readable_part(payload, limits)[0])
 
 
 def _attributes(data: MetricsData) -> Iterator[Iterable[KeyValue]]:

@@ -115,9 +115,7 @@ class CapturedPushes:
         if push_row["unreadable_reason"] is not None:
             reason = f"{push_row['unreadable_reason']}: {push_row['unreadable_detail']}"
             self.report(f"a push of {instance_id} cannot be read: {reason}")
-        elif left_out := bad_text.metrics_left_out(
-            push_row["unreadable_metrics"], push_row["unnamed_metrics"]
-        ):
+        elif left_out := bad_text.metrics_left_out(*map(push_row.get, bad_text.COUNTS)):
             self.report(f"a push of {instance_id}: {': '.join(left_out)}")
 
 
@@ -138,7 +136,7 @@ def payload_points(
     reason = opened.column("unreadable_reason")[0].as_py()
     if reason is not None:
         raise UnreadableError(reason, opened.column("unreadable_detail")[0].as_py() or "")
-    names = ("unreadable_metrics", "unnamed_metrics")
-    if left_out := bad_text.metrics_left_out(*(opened.column(n)[0].as_py() for n in names)):
+    counts = (opened.column(name)[0].as_py() for name in bad_text.COUNTS)
+    if left_out := bad_text.metrics_left_out(*counts):
         report(": ".join(left_out))
     return decode.decode_pushes(bounds.limits)(iter([opened]))

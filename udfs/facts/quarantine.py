@@ -89,7 +89,7 @@ def reasons_of(pushes: pa.Table) -> pa.ChunkedArray:
 
 def _left_out(pushes: pa.Table) -> list[tuple[str, str] | None]:
     """Of each push the reason and the detail of the metrics that are left out, if any are."""
-    counts = (pushes[name].to_pylist() for name in ("unreadable_metrics", "unnamed_metrics"))
+    counts = (pushes[name].to_pylist() for name in bad_text.COUNTS)
     return list(map(bad_text.metrics_left_out, *counts))
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from quotaflow.schemas.events import PUSH
 from quotaflow.schemas.table import BINARY, BOOLEAN, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.declared import TELEMETRY_PUSHES
-from quotaflow.udfs.otlp import decode
+from quotaflow.udfs.otlp import bad_text, decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
 from quotaflow.udfs.pseudonyms import hide_columns, hide_payloads
 from quotaflow.udfs.request_log.records import header, plausible
@@ -149,8 +149,9 @@ def opened(unopened: pa.Table, limits: Limits, pseudonyms: Pseudonyms | None) ->
         ),
         "decoded_bytes": pc.if_else(is_rejected, None, status.column("decoded_bytes")),
         "payload_sha256": pc.if_else(is_rejected, None, status.column("payload_sha256")),
-        "unreadable_metrics": pc.if_else(is_rejected, None, status.column("unreadable_metrics")),
-        "unnamed_metrics": pc.if_else(is_rejected, None, status.column("unnamed_metrics")),
+    }
+    columns |= {
+        name: pc.if_else(is_rejected, None, status.column(name)) for name in bad_text.COUNTS
     }
     rows = pa.Table.from_arrays([columns[f.name].cast(f.type) for f in OPENED], schema=OPENED)
     if pseudonyms is None or not rows.num_rows:

@@ -1,82 +1,85 @@
-"""Metrics with text that is not UTF-8: protobuf refuses it, though all around it can be read."""
+"""Metrics that protobuf refuses, though all around them can be read: broken, or not UTF-8."""
 
-from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
-from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.descriptor import bytes_class
+from quotaflow.udfs.otlp.descriptor import bytes_class, payload_class
 
 REASON = "metric_not_utf8"
 """Why a readable payload is in quarantine: text of some metrics, or around them, is not UTF-8."""
+BROKEN = "metric_broken"
+"""The same, where all text is UTF-8, and the bytes of some metrics are no metric."""
 UNNAMED = "metric_without_name"
-"""The same, where all text is UTF-8, and some metrics have no name."""
+"""The same, where all can be read, and some metrics have no name."""
+COUNTS = ("unreadable_metrics", "broken_metrics", "unnamed_metrics")
+"""Columns with the numbers of metrics that are left out, for `metrics_left_out`."""
 
 
-def metrics_left_out(bad_text: int | None, unnamed: int | None) -> tuple[str, str] | None:
+def metrics_left_out(
+    bad_text: int | None, broken: int | None, unnamed: int | None
+) -> tuple[str, str] | None:
     """The reason of a readable payload with metrics left out, and how many; None: there are none.
 
-    The numbers are those of metrics whose text is not UTF-8, and of those without a name.
+    The numbers are those of COUNTS.
     """
-    causes = [(bad_text, "their text is not UTF-8"), (unnamed, "they have no name")]
-    details = [f"metrics left out because {cause}: {count}" for count, cause in causes if count]
-    return (REASON if bad_text else UNNAMED, ", ".join(details)) if details else None
+    causes = [
+        (bad_text, REASON, "their text is not UTF-8"),
+        (broken, BROKEN, "their bytes are broken"),
+        (unnamed, UNNAMED, "they have no name"),
+    ]
+    counted = [(reason, f"{cause}: {count}") for count, reason, cause in causes if count]
+    details = [f"metrics left out because {detail}" for _, detail in counted]
+    return (counted[0][0], ", ".join(details)) if counted else None
 
 
-def is_only_bad_text(metric: bytes) -> bool:
-    """Whether nothing but its text is wrong with a metric that protobuf refuses."""
-    return _parses(bytes_class(Metric.DESCRIPTOR.full_name), metric)
+def readable_part(payload: bytes, limits: Limits) -> tuple[bytes, int, int]:
+    """The payload without metrics that protobuf refuses; how many have bad text, and are broken.
 
-
-def without_bad_text(payload: bytes, limits: Limits) -> tuple[bytes, int]:
-    """The payload without the metrics that have bad text, and how many these are.
-
-    Bad text in a resource or scope costs its metrics. A schema URL is not used, so it costs none.
-    DecodeError if protobuf cannot read the payload for another reason, or if it has no metric.
+    A resource or scope that protobuf refuses costs its metrics. A schema URL is not used, so it
+    costs none. DecodeError if the end of a metric is not known, or if there is no metric.
     UnreadableError if it has more resources, scopes or metrics than a payload can have points.
     """
-    data: Any = bytes_class(MetricsData.DESCRIPTOR.full_name).FromString(payload)
+    data: Any = payload_class().FromString(payload)
     scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics]
-    count = _metrics(data)
+    count = sum(len(scope.metrics) for scope in scopes)
     if max(len(data.resource_metrics), len(scopes), count) > limits.points:
         raise over("resources, scopes or metrics", limits.points)
     if not count:
-        raise DecodeError("text that is not UTF-8, and no metric")
+        raise DecodeError("no metric can be read")
+    broken = 0
     for of_resource in data.resource_metrics:
-        of_resource.schema_url = b""
+        of_resource.ClearField("schema_url")
+        around = refusal(Resource, b"".join(of_resource.resource))
         for of_scope in of_resource.scope_metrics:
-            of_scope.schema_url = b""
-            _keep(of_scope.metrics, lambda metric: _parses(Metric, _encoded(metric)))
-        _keep(
-            of_resource.scope_metrics,
-            lambda each: _parses(InstrumentationScope, _encoded(each.scope)),
-        )
-    _keep(data.resource_metrics, lambda each: _parses(Resource, _encoded(each.resource)))
-    return _encoded(data), count - _metrics(data)
+            of_scope.ClearField("schema_url")
+            refused = around or refusal(InstrumentationScope, b"".join(of_scope.scope))
+            refusals = [refused or refusal(Metric, each) for each in of_scope.metrics]
+            broken += refusals.count(BROKEN)
+            pairs = zip(of_scope.metrics, refusals, strict=True)
+            of_scope.metrics[:] = [metric for metric, refusal in pairs if refusal is None]
+            if refused:
+                of_scope.ClearField("scope")
+        if around:
+            of_resource.ClearField("resource")
+    left = sum(len(scope.metrics) for scope in scopes)
+    return data.SerializeToString(), count - left - broken, broken
+
+
+def refusal(kind: type[Message], encoded: bytes) -> str | None:
+    """Why protobuf refuses the bytes as this message; None: it reads them."""
+    if _parses(kind, encoded):
+        return None
+    return REASON if _parses(bytes_class(kind.DESCRIPTOR.full_name), encoded) else BROKEN
 
 
 def over(what: str, most: int) -> UnreadableError:
     """More than one payload can have."""
     return UnreadableError("points_over_limit", f"more than {most} {what}")
-
-
-def _metrics(data: Any) -> int:
-    return sum(
-        len(of_scope.metrics)
-        for of_resource in data.resource_metrics
-        for of_scope in of_resource.scope_metrics
-    )
-
-
-def _keep(messages: Any, is_kept: Callable[[Any], bool]) -> None:
-    kept = [message for message in messages if is_kept(message)]
-    if len(kept) < len(messages):
-        del messages[:]
-        messages.extend(kept)
 
 
 def _parses(kind: type[Message], encoded: bytes) -> bool:
@@ -85,7 +88,3 @@ def _parses(kind: type[Message], encoded: bytes) -> bool:
     except DecodeError:
         return False
     return True
-
-
-def _encoded(message: Message) -> bytes:
-    return message.SerializeToString()

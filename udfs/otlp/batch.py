@@ -11,7 +11,7 @@ from quotaflow.udfs.otlp.arrays import Codes, Flags, Ints, Unsigned
 from quotaflow.udfs.otlp.attribute_sets import AttributeSets
 from quotaflow.udfs.otlp.bad_text import over
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
-from quotaflow.udfs.otlp.payloads import LeftOut, Unreadable, not_otlp, split
+from quotaflow.udfs.otlp.payloads import EncodedMetrics, LeftOut, Unreadable, not_otlp, split
 from quotaflow.udfs.otlp.points import Points, read_points
 
 _KEY_SPACE = 1 << 62
@@ -24,7 +24,8 @@ class DecodedBatch:
 
     `keep` is false for points of unreadable payloads and for duplicates. `flat_bytes` is the size
     of the text of each point as a row of its own. `left_out` counts the metrics of a payload whose
-    text is not UTF-8, and `unnamed` those with points that have no name.
+    text is not UTF-8, `broken` those whose bytes are no metric, and `unnamed` those with points
+    that have no name.
     """
 
     points: Points
@@ -36,6 +37,7 @@ class DecodedBatch:
     keep: Flags
     flat_bytes: Ints
     left_out: LeftOut
+    broken: LeftOut
     unnamed: LeftOut
 
 
@@ -51,7 +53,7 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
     scope, scopes = _renumbered(scope, metrics.scopes)
     flat_bytes = _flat_bytes(points, resource, metrics.resources, scope, scopes)
     _refuse_over(payload, flat_bytes, unreadable, limits)
-    is_unnamed, unnamed = _unnamed(points, metrics.payload, unreadable)
+    is_unnamed, unnamed = _unnamed(points, metrics, unreadable)
     keep = _first_of_each(points, payload, resource, scope) & ~is_unnamed
     if unreadable:
         keep &= ~np.isin(payload, list(unreadable))
@@ -65,6 +67,7 @@ def read(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> Decod
         keep,
         flat_bytes,
         metrics.left_out,
+        metrics.broken,
         unnamed,
     )
 
@@ -96,21 +99,25 @@ def _sizes(sizes: list[int]) -> Ints:
     return np.array(sizes, np.int64)
 
 
-def _unnamed(points: Points, payloads: Ints, unreadable: Unreadable) -> tuple[Flags, LeftOut]:
+def _unnamed(
+    points: Points, metrics: EncodedMetrics, unreadable: Unreadable
+) -> tuple[Flags, LeftOut]:
     """The points of metrics without a name, and how many such metrics each payload has.
 
-    OTLP requires a name: a payload without a named point is of bytes that parse by accident.
-    `payloads` has the payload of each metric.
+    OTLP requires a name: a payload that has such or broken metrics, and no named point, is of bytes
+    that parse by accident.
     """
     numbers = points.numbers
     headers = [number for (name, _), number in points.names.headers.items() if not name]
-    if not headers:
+    if not headers and not metrics.broken:
         return np.zeros(len(numbers.header), np.bool_), LeftOut()
     is_unnamed = np.isin(numbers.header, headers)
-    named = set(payloads[np.unique(numbers.metric[~is_unnamed])].tolist())
-    unnamed = LeftOut(payloads[np.unique(numbers.metric[is_unnamed])].tolist())
+    named = set(metrics.payload[np.unique(numbers.metric[~is_unnamed])].tolist())
+    unnamed = LeftOut(metrics.payload[np.unique(numbers.metric[is_unnamed])].tolist())
     for index in unnamed.keys() - named:
         unreadable.setdefault(index, not_otlp("a data point of a metric without a name"))
+    for index in (+metrics.broken).keys() - named:
+        unreadable.setdefault(index, not_otlp("a broken metric, and no data point"))
     return is_unnamed, unnamed
 
 

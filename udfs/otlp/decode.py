@@ -18,7 +18,7 @@ from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.udfs.otlp import batch, columns, context, foreign
 from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError, decompress
-from quotaflow.udfs.otlp.payloads import NOT_OTLP, LeftOut, Unreadable
+from quotaflow.udfs.otlp.payloads import NOT_OTLP, Unreadable
 from quotaflow.udfs.otlp.series import series_ids
 from quotaflow.udfs.otlp.topic_twins import topic_twins
 
@@ -37,13 +37,14 @@ STATUS = pa.schema(
         pa.field("unreadable_reason", STRING),
         pa.field("unreadable_detail", STRING),
         pa.field("unreadable_metrics", LONG),
+        pa.field("broken_metrics", LONG),
         pa.field("unnamed_metrics", LONG),
     ]
 )
 """What is known of a payload before its points: decoded_bytes is null if it is unreadable,
 payload_sha256 only if it could not be decompressed. unreadable_metrics counts the metrics of a
-readable payload whose text is not UTF-8, unnamed_metrics those without a name: they have no
-points."""
+readable payload whose text is not UTF-8, broken_metrics those whose bytes are none, and
+unnamed_metrics those without a name: they have no points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class _Run:
     unreadable: Unreadable
     corrupt: frozenset[int]
 
-    def status(self, left_out: LeftOut, unnamed: LeftOut) -> pa.RecordBatch:
+    def status(self, decoded: batch.DecodedBatch) -> pa.RecordBatch:
         """One row per payload, in order; call it once all unreadable payloads are known."""
         errors = [self._error(i) for i in range(len(self.decoded))]
         rows = list(zip(self.decoded, errors, strict=True))
@@ -79,7 +80,7 @@ class _Run:
                 pa.array([error.detail if error else None for _, error in rows], STRING),
                 *(
                     pa.array([None if error else each[i] for i, error in enumerate(errors)], LONG)
-                    for each in (left_out, unnamed)
+                    for each in (decoded.left_out, decoded.broken, decoded.unnamed)
                 ),
             ],
             schema=STATUS,
@@ -108,7 +109,7 @@ def decode(payloads: Any, compressions: Any, limits: Limits) -> Iterator[Decoded
         decoded = batch.read(run.decoded, run.unreadable, limits)
         rows = np.flatnonzero(decoded.keep)
         parent = pa.array(run.first + decoded.payload[rows])
-        status = run.status(decoded.left_out, decoded.unnamed)
+        status = run.status(decoded)
         yield Decoded(status, columns.points(decoded, rows), parent)
 
 
@@ -117,7 +118,7 @@ def check(payloads: Any, compressions: Any, limits: Limits) -> pa.RecordBatch:
     statuses = [STATUS.empty_table()]
     for run in _runs(payloads, compressions, limits):
         decoded = batch.read(run.decoded, run.unreadable, limits)
-        status = run.status(decoded.left_out, decoded.unnamed)
+        status = run.status(decoded)
         statuses.append(pa.Table.from_batches([status]))
     whole = pa.concat_tables(statuses).combine_chunks()
     return pa.RecordBatch.from_arrays(

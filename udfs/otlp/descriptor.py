@@ -27,7 +27,7 @@ _BATCH = "Batch"
 
 @cache
 def payload_class() -> type[Message]:
-    """MetricsData down to its resources, scopes, and metrics, these as bytes.
+    """MetricsData down to its resources, scopes, and metrics, these and texts as bytes.
 
     upb parses it strictly and fast, so it decides which payloads go to ptars: ptars 0.0.25 panics
     on a length near 2^64.
@@ -103,6 +103,8 @@ def _prune(message: descriptor_pb2.DescriptorProto, kept: dict[str, tuple[str, .
     fields = [field for field in message.field if field.name in kept[message.name]]
     for field in fields:
         field.ClearField("oneof_index")
+        if field.type == FieldDescriptorProto.TYPE_STRING:
+            field.type = FieldDescriptorProto.TYPE_BYTES
         is_message = field.type == FieldDescriptorProto.TYPE_MESSAGE
         if is_message and field.type_name.rpartition(".")[2] not in kept:
             field.ClearField("type_name")

@@ -13,7 +13,7 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2
 from quotaflow.udfs.otlp import remembered
 from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.attribute_sets import AttributeSets
-from quotaflow.udfs.otlp.bad_text import over, without_bad_text
+from quotaflow.udfs.otlp.bad_text import over, readable_part
 from quotaflow.udfs.otlp.codecs import Limits, UnreadableError
 from quotaflow.udfs.otlp.count import LEAST_BYTES, more_messages_than
 from quotaflow.udfs.otlp.descriptor import batch_class, payload_class, payload_handler
@@ -29,7 +29,8 @@ class EncodedMetrics:
     """Every metric of a batch of payloads as bytes, with where it came from.
 
     `resource` numbers the sets in `resources`, `scope` the names and versions in `scopes`.
-    `left_out` counts the metrics of a payload that are not here, because their text is not UTF-8.
+    `left_out` counts the metrics of a payload that are not here, because their text is not UTF-8,
+    and `broken` those whose bytes are no metric.
     """
 
     metrics: pa.BinaryArray
@@ -39,11 +40,12 @@ class EncodedMetrics:
     resources: AttributeSets
     scopes: list[tuple[str, str]]
     left_out: LeftOut
+    broken: LeftOut
 
 
 def split(payloads: list[bytes], unreadable: Unreadable, limits: Limits) -> EncodedMetrics:
     """Split every readable payload; those that are not OTLP, or too large, go to `unreadable`."""
-    reading = _Reading(list(payloads), unreadable, LeftOut(), limits)
+    reading = _Reading(list(payloads), unreadable, LeftOut(), LeftOut(), limits)
     reading.refuse_too_many_messages()
     while True:
         try:
@@ -65,6 +67,7 @@ class _Reading:
     payloads: list[bytes]
     unreadable: Unreadable
     left_out: LeftOut
+    broken: LeftOut
     limits: Limits
 
     def refuse(self, index: int, error: UnreadableError) -> None:
@@ -94,7 +97,7 @@ class _Reading:
 
     def _leave_out(self, index: int) -> None:
         try:
-            payload, count = without_bad_text(self.payloads[index], self.limits)
+            payload, count, broken = readable_part(self.payloads[index], self.limits)
             metrics_pb2.MetricsData().MergeFromString(payload)
         except DecodeError as error:
             self.refuse(index, not_otlp(error))
@@ -103,6 +106,7 @@ class _Reading:
         else:
             self.payloads[index] = payload
             self.left_out[index] += count
+            self.broken[index] += broken
 
 
 def _taken_apart(reading: _Reading) -> EncodedMetrics:
@@ -180,6 +184,7 @@ def _split(whole: bytes, reading: _Reading) -> EncodedMetrics:
         sets,
         [remembered.scope(encoded, limits) for encoded in scopes.to_pylist()],
         reading.left_out,
+        reading.broken,
     )
 
 
@@ -219,7 +224,7 @@ def _refuse_empty(reading: _Reading, metrics: EncodedMetrics) -> None:
     """A payload of bytes without a metric must at least have the shape of OTLP."""
     counts = np.bincount(metrics.payload, minlength=len(reading.payloads))
     for index in map(int, np.flatnonzero(counts == 0)):
-        if reading.left_out[index]:
+        if reading.left_out[index] or reading.broken[index]:
             continue
         if payload := reading.read(metrics_pb2.MetricsData, index):
             message = metrics_pb2.MetricsData.FromString(payload)

@@ -8,11 +8,11 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from quotaflow.udfs.otlp import exact
-from quotaflow.udfs.otlp.bad_text import is_only_bad_text, over
+from quotaflow.udfs.otlp.bad_text import BROKEN, over, refusal
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.groups import Groups
 from quotaflow.udfs.otlp.numbers import Names, Numbers
-from quotaflow.udfs.otlp.payloads import EncodedMetrics, Unreadable, not_otlp
+from quotaflow.udfs.otlp.payloads import EncodedMetrics, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Points:
 
 
 def read_points(metrics: EncodedMetrics, unreadable: Unreadable, limits: Limits) -> Points:
-    """Every point of the batch; a metric that cannot be read makes its payload unreadable.
+    """Every point of the batch.
 
-    One whose text is not UTF-8 is left out, and counted in `metrics.left_out`.
+    A metric that cannot be read is left out, and counted in `metrics.left_out` or `metrics.broken`.
     """
     names = Names(limits)
     groups = Groups(metrics.metrics, names)
@@ -70,11 +70,9 @@ def _exact(
         encoded = metrics.metrics[index].as_py()
         try:
             metric = Metric.FromString(encoded)
-        except DecodeError as error:
-            if is_only_bad_text(encoded):
-                metrics.left_out[payload] += 1
-            else:
-                unreadable[payload] = not_otlp(error)
+        except DecodeError:
+            is_broken = refusal(Metric, encoded) == BROKEN
+            (metrics.broken if is_broken else metrics.left_out)[payload] += 1
             continue
         weights[payload] += exact.weight(metric, most)
         if weights[payload] > most:

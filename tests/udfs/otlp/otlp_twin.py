@@ -8,6 +8,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -30,9 +31,9 @@ LONG_MAX = 2**63 - 1
 
 
 def decode(payload, limits):
-    """(rows, None, metrics of bad text, metrics without a name) of one decompressed payload.
+    """(rows, None, metrics of bad text, broken ones, unnamed ones) of one decompressed payload.
 
-    Or (None, reason, None, None).
+    Or (None, reason, None, None, None).
     """
     try:
         message = MetricsData.FromString(payload)
@@ -42,52 +43,65 @@ def decode(payload, limits):
             for scope in resource.scope_metrics
             for metric in scope.metrics
         ]
-        left_out = 0
+        left_out = broken = 0
     except DecodeError:
-        message, metrics, left_out = with_bad_text(payload)
+        message, metrics, left_out, broken = with_bad_metrics(payload)
         if not metrics and not left_out:
-            return None, "not_otlp", None, None
+            return UNREAD
     if (
         payload
         and not metrics
         and not left_out
         and (not message.resource_metrics or has_unknown(message))
     ):
-        return None, "not_otlp", None, None
-    if is_over(message, metrics, left_out, limits):
-        return None, "points_over_limit", None, None
+        return UNREAD
+    if is_over(message, metrics, left_out + broken, limits):
+        return None, "points_over_limit", None, None, None
     rows_of = [list(metric_rows(*metric, limits)) for metric in metrics]
     rows = [row for each in rows_of for row in each if row["metric"]]
     unnamed = sum(1 for each in rows_of if each and not each[0]["metric"])
-    if unnamed and not rows:
-        return None, "not_otlp", None, None
-    return without_duplicates(rows), None, left_out, unnamed
+    if (unnamed or broken) and not rows:
+        return UNREAD
+    return without_duplicates(rows), None, left_out, broken, unnamed
 
 
-def with_bad_text(payload):
-    """The payload read with bytes for every string, its metrics of good text, and those of bad."""
+def with_bad_metrics(payload):
+    """The outline of a payload, its good metrics, the number of bad text, and of broken ones."""
     try:
-        message = OF_BYTES.FromString(payload)
+        message = OUTLINE.FromString(payload)
     except DecodeError:
-        return None, [], 0
-    metrics, left_out = [], 0
+        return None, [], 0, 0
+    metrics, counts = [], {"text": 0, "broken": 0}
     for resource in message.resource_metrics:
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
-                try:
-                    metrics.append(
-                        (
-                            Resource.FromString(resource.resource.SerializeToString()),
-                            InstrumentationScope.FromString(scope.scope.SerializeToString()),
-                            Metric.FromString(metric.SerializeToString()),
-                        )
-                    )
-                except DecodeError:
-                    left_out += 1
-    return message, metrics, left_out
+                parts = (
+                    (Resource, b"".join(resource.resource)),
+                    (InstrumentationScope, b"".join(scope.scope)),
+                    (Metric, metric),
+                )
+                refused = [why for why in (fault(*part) for part in parts) if why]
+                if refused:
+                    counts[refused[0]] += 1
+                else:
+                    metrics.append([kind.FromString(encoded) for kind, encoded in parts])
+    return message, metrics, counts["text"], counts["broken"]
 
 
-def of_bytes():
+def fault(kind, encoded):
+    """What is wrong with an encoded message: its text, or that it is broken."""
+    for why, each in ((None, kind), ("text", of_bytes(kind.DESCRIPTOR.full_name))):
+        try:
+            each.FromString(encoded)
+        except DecodeError:
+            continue
+        return why
+    return "broken"
+
+
+@cache
+def of_bytes(name, outline=()):
+    """A message with bytes for texts, and for the fields of an outline."""
     pool = DescriptorPool()
     for module in (common_pb2, resource_pb2, metrics_pb2):
         text = module.DESCRIPTOR.serialized_pb
@@ -98,11 +112,17 @@ def of_bytes():
             for field in message.field:
                 if field.type == field.TYPE_STRING:
                     field.type = field.TYPE_BYTES
+                if f"{message.name}.{field.name}" in outline:
+                    field.type, field.label = field.TYPE_BYTES, field.LABEL_REPEATED
+                    field.ClearField("type_name")
         pool.Add(file)
-    return GetMessageClass(pool.FindMessageTypeByName(MetricsData.DESCRIPTOR.full_name))
+    return GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-OF_BYTES = of_bytes()
+OF_BYTES = of_bytes(MetricsData.DESCRIPTOR.full_name)
+PARTS = ("ResourceMetrics.resource", "ScopeMetrics.scope", "ScopeMetrics.metrics")
+OUTLINE = of_bytes(MetricsData.DESCRIPTOR.full_name, PARTS)
+UNREAD = (None, "not_otlp", None, None, None)
 
 
 def is_over(message, metrics, left_out, limits):

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp
 
 from quotaflow.udfs.otlp import decode
-from quotaflow.udfs.otlp.bad_text import metrics_left_out
+from quotaflow.udfs.otlp.bad_text import BROKEN, COUNTS, metrics_left_out, refusal
 from quotaflow.udfs.otlp.codecs import Limits
+from quotaflow.udfs.otlp.descriptor import payload_class
 
 from ...cases import cases
 from . import otlp_made, otlp_messages
@@ -100,10 +101,79 @@ def test_bad_text_without_a_metric_is_not_otlp():
     assert status_and_rows(payload) == ([("not_otlp", None)], [])
 
 
-def test_a_metric_that_is_broken_otherwise_costs_the_payload():
-    payload = otlp_made.payload(gauge(point(), name="bad"), gauge(point(), name="cut"))
-    cut = spoiled(payload, b"bad").replace(b"\x0a\x03cut", b"\x0a\x7fcut")
-    assert status_and_rows(cut) == ([("not_otlp", None)], [])
+def statuses_of(run):
+    names = ("unreadable_reason", *COUNTS)
+    return [tuple(row.values()) for row in run.status.select(names).to_pylist()]
+
+
+BREAKS = {
+    "a name longer than the metric": (b"\x0a\x03cut", b"\x0a\x7fcut"),
+    "a tag of no wire type": (b"\x0a\x03cut", b"\x0f\x03cut"),
+    "the end of a group that never began": (b"\x0a\x03cut", b"\x0c\x03cut"),
+    "field zero": (b"\x0a\x03cut", b"\x02\x03cut"),
+}
+
+
+@cases("times", ("by protobuf", 1), ("by layout", 40))
+@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
+def test_a_broken_metric_costs_itself(broken, times):
+    good = [gauge(point(as_int=n), name=f"good{n}") for n in (1, 2)]
+    bad, cut = (gauge(point(), name=name) for name in ("bad", "cut"))
+    whole = otlp_made.payload(*good)
+    mixed = otlp_made.payload(good[0], cut, good[1]).replace(*broken)
+    worse = spoiled(otlp_made.payload(cut, good[0], bad), b"bad").replace(*broken)
+    lost = otlp_made.payload(cut).replace(*broken)
+    payloads = [whole, mixed, worse, lost] * times
+    (run,) = decode.decode(pa.array(payloads), pa.array(["none"] * len(payloads)), LIMITS)
+    expected = [(None, 0, 0, 0), (None, 0, 1, 0), (None, 1, 1, 0), ("not_otlp", None, None, None)]
+    assert statuses_of(run) == expected * times
+    names = ["good1", "good2", "good1", "good2", "good1"]
+    assert [row["metric"] for row in run.points.to_pylist()] == names * times
+    assert_same(payloads)
+
+
+@cases("around", ("a resource", {"rack": "cut"}), ("a scope", {"scope": "cut"}))
+def test_what_is_broken_around_metrics_costs_them(around):
+    good, cut = (
+        otlp.MetricsData(resource_metrics=[of_resource(**each)]).SerializeToString()
+        for each in ({}, around)
+    )
+    cut = cut.replace(b"\x0a\x03cut", b"\x0a\x7fcut", 1)
+    (run,) = decode.decode(pa.array([cut + good, cut]), pa.array(["none"] * 2), LIMITS)
+    assert statuses_of(run) == [(None, 0, 2, 0), ("not_otlp", None, None, None)]
+    assert [row["metric"] for row in run.points.to_pylist()] == ["rs", "other"]
+    assert_same([cut + good, cut])
+
+
+@pytest.mark.parametrize("cut_bytes", [1, 2, 5])
+def test_where_a_metric_does_not_end_in_its_payload_nothing_is_read(cut_bytes):
+    payload = otlp_made.payload(gauge(point(), name="good"), gauge(point(), name="cut"))
+    assert status_and_rows(payload[:-cut_bytes]) == ([("not_otlp", None)], [])
+
+
+@SLOW
+@given(otlp_messages.messages(), st.binary(min_size=1, max_size=40), st.integers(0, 9))
+def test_whatever_is_no_metric_costs_nothing_else(message, inside, place):
+    """The points of the others are those of the payload without it."""
+    assume(message.resource_metrics and message.resource_metrics[0].scope_metrics)
+    scope = message.resource_metrics[0].scope_metrics[0]
+    scope.metrics.append(gauge(point(), name="good"))
+    assume(refusal(otlp.Metric, inside) == BROKEN)
+    outline = payload_class().FromString(message.SerializeToString())
+    outline.resource_metrics[0].scope_metrics[0].metrics.insert(place, inside)
+    for times in (1, 5):
+        payloads = [outline.SerializeToString(), message.SerializeToString()]
+        runs = [
+            next(decode.decode(pa.array([each] * times), pa.array(["none"] * times), LIMITS))
+            for each in payloads
+        ]
+        assert comparable(runs[0].points.to_pylist()) == comparable(runs[1].points.to_pylist())
+        counts = [(reason, text, broken) for reason, text, broken, _ in statuses_of(runs[0])]
+        assert counts == [
+            (reason, text, None if reason else broken + 1)
+            for reason, text, broken, _ in statuses_of(runs[1])
+        ]
+    assert_same(payloads)
 
 
 def test_metrics_are_counted_before_their_text_is_checked():
@@ -181,14 +251,16 @@ def test_a_metric_of_a_public_report_without_a_name_costs_itself(golden):
 
 
 @cases(
-    ("bad", "unnamed", "expected"),
-    ("none", 0, 0, None),
-    ("a payload that is unreadable", None, None, None),
-    ("text", 2, 0, ("metric_not_utf8", "metrics left out because their text is not UTF-8: 2")),
-    ("names", 0, 1, ("metric_without_name", "metrics left out because they have no name: 1")),
+    ("bad", "broken", "unnamed", "expected"),
+    ("none", 0, 0, 0, None),
+    ("a payload that is unreadable", None, None, None, None),
+    ("text", 2, 0, 0, ("metric_not_utf8", "metrics left out because their text is not UTF-8: 2")),
+    ("bytes", 0, 3, 0, ("metric_broken", "metrics left out because their bytes are broken: 3")),
+    ("names", 0, 0, 1, ("metric_without_name", "metrics left out because they have no name: 1")),
     (
         "both",
         2,
+        0,
         1,
         (
             "metric_not_utf8",
@@ -197,5 +269,5 @@ def test_a_metric_of_a_public_report_without_a_name_costs_itself(golden):
         ),
     ),
 )
-def test_metrics_that_are_left_out_are_counted_by_cause(bad, unnamed, expected):
-    assert metrics_left_out(bad, unnamed) == expected
+def test_metrics_that_are_left_out_are_counted_by_cause(bad, broken, unnamed, expected):
+    assert metrics_left_out(bad, broken, unnamed) == expected

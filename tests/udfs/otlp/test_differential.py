@@ -32,12 +32,12 @@ def decoded(payloads, limits):
     arrays = pa.array(payloads, pa.binary()), pa.array(["none"] * len(payloads))
     (run,) = decode.decode(*arrays, limits)
     assert decode.check(*arrays, limits).equals(run.status)
-    reasons, left_out, unnamed = (run.status.column(i).to_pylist() for i in (2, 4, 5))
+    reasons, *counts = (run.status.column(i).to_pylist() for i in (2, 4, 5, 6))
     # Damaged bytes may look like another form of a payload.
     reasons = ["not_otlp" if reason in foreign.REASONS else reason for reason in reasons]
     results = [
-        (None if reason else [], reason, *counts)
-        for reason, *counts in zip(reasons, left_out, unnamed, strict=True)
+        (None if reason else [], reason, *counts_of_one)
+        for reason, *counts_of_one in zip(reasons, *counts, strict=True)
     ]
     for parent, row in zip(run.parent.to_pylist(), run.points.to_pylist(), strict=True):
         results[parent][0].append(row)
