@@ -185,9 +185,10 @@ _NORMAL = {"deploy_burst", "epoch_exhaustion"}
 
 def _burst(row: Row) -> Finding:
     cure = reasons.cure(row["cause"])
+    why = reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or row["cause"]
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
-        text=f"{row['principal']}: cause: {row['cause']}{is_normal}: {reasons.burst(row)}.",
+        text=f"{row['principal']}: {why}{is_normal}: {reasons.burst(row)}.",
         problem=ACCUSED if row["is_accused"] else None,
         next_step=f"{cure}; producer_id_offenders has what a plan may limit" if cure else None,
         evidence_table="producer_id_bursts",

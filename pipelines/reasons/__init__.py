@@ -19,6 +19,7 @@ from quotaflow.pipelines.reasons.wording import (
     accusation,
     cure,
     cut,
+    meaning,
     name,
     rendered,
     with_signals,
@@ -40,6 +41,7 @@ __all__ = [
     "fetch_step",
     "lag_cause",
     "lag_step",
+    "meaning",
     "producer_rack_step",
     "read_step",
     "reason",
@@ -77,7 +79,8 @@ def symptom(row: Row) -> str:
 def diagnosis(row: Row) -> str:
     """The cause of a row of diagnoses, without a full stop; of a move its symptom says it."""
     if row["symptom"] == "lag":
-        return lag_cause(row)
+        which = "" if row["detail"] is None else f" ({name(row, 'detail')})"
+        return f"{meaning(('why_groups_lag', 'cause'), row['cause']) or cut(row['cause'])}{which}"
     if row["symptom"] == "move_stalled":
         return ""
     return worded(("client_diagnoses", "cause"), row)

@@ -200,6 +200,14 @@ def _columns(template: str) -> Iterator[str]:
             yield column
 
 
+def meaning(place: Place, code: str | None) -> str | None:
+    """What a code means, as a clause without a full stop; None without words for it."""
+    wording = wordings()[place].by_code.get(code or "")
+    if wording is None:
+        return None
+    return f"{wording.meaning[0].lower()}{wording.meaning[1:]}".rstrip(".")
+
+
 def cure(cause: str | None) -> str | None:
     """What the owner of a program should do about a cause; None where nobody is accused."""
     wording = wordings()["producer_id_bursts", "cause"].by_code.get(cause or "")

@@ -84,7 +84,7 @@ def test_why_names_a_share_consumer_under_a_quota_of_bytes(
     usage: list[Row], warehouse: Warehouse, table_command: Command
 ) -> None:
     make_tables(warehouse, {"quota_usage": usage})
-    out = table_command("why", THROTTLED).out
+    out = table_command("why", THROTTLED, "--all").out
     assert re.search("requests? charged to consumer_byte_rate (was|were) throttled", out)
     assert "most likely by its consumer_byte_rate" in out
     assert "SHARE_FETCH of share groups" in out

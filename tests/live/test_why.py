@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.demo.traffic import DAVE_QUOTA_BYTES_PER_S
+from quotaflow.pipelines.areas.verdict import MAX_LINES
 
 from ..command_line import Command, in_options
 
@@ -20,7 +21,7 @@ OF_ALICE = ("Nothing throttled it in this time. No client quota binds it.",)
 OF_MALLORY = (
     "User:mallory took new producer ids at ",
     "No stock broker throttles that (KIP-936)",
-    "User:mallory: cause: producer_per_batch: ",
+    "User:mallory: a new producer is made for every few requests: ",
     "next: keep one producer and close it at the end",
     "Nothing throttled it in this time.",
 )
@@ -33,5 +34,17 @@ OF_MALLORY = (
 def test_what_holds_a_client_back_is_told(
     name: str, lines: tuple[str, ...], filled: Path, command: Command
 ) -> None:
-    output = " ".join(command("why", name, *in_options(f"warehouse.path={filled}")).out.split())
+    options = in_options(f"warehouse.path={filled}")
+    output = " ".join(command("why", name, "--all", *options).out.split())
     assert [text for text in lines if text not in output] == []
+
+
+@pytest.mark.shows("says in one sentence who is slow, and which quota takes the time")
+def test_the_verdict_comes_first(filled: Path, command: Command) -> None:
+    output = command("why", "dave", *in_options(f"warehouse.path={filled}")).out
+    words = " ".join(output.split())
+    assert words.startswith("rdk-exports-dave is slow: PRODUCE waits ")
+    assert " of it for a quota." in words
+    assert "of user dave, set by User:admin at " in words
+    assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in words
+    assert len(output.splitlines()) <= MAX_LINES

@@ -233,12 +233,12 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     content = {"quota_usage": [DAVE, DAVE | {"principal": "User:grace"}]}
     make_tables_and_answers(warehouse, content | offenders(["User:dave"], at(20)))
     (accused,) = [row for row in rows_of(Reader(warehouse), "dave") if row["state"] == PROBLEM][-1:]
-    assert "User:dave: cause: producer_per_batch: " in accused["finding"]
+    assert "User:dave: a new producer is made for every few requests: " in accused["finding"]
     assert accused["next_step"].startswith("keep one producer and close it at the end; ")
     make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
     rows = [row for row in rows_of(Reader(warehouse), "grace") if row["area"] == "producer_ids"]
     assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
-    assert "cause: deploy_burst, which is normal: 24 new ids" in rows[0]["finding"]
+    assert "each takes one or two ids, which is normal: 24 new ids" in rows[0]["finding"]
 
 
 def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:
