@@ -148,6 +148,15 @@ def cause(row: Row) -> str:
     return reasons.diagnosis(_cells(row))
 
 
+def change(row: Row) -> str:
+    """Which config changed right before; empty if none did, or the cause says it."""
+    cells = _cells(row)
+    if cells["changed"] is None or row["cause"] == "quota":
+        return ""
+    names = {name: texts.listed(cells[name]) for name in ("changed", "changed_by", "changed_at")}
+    return "{changed} was altered by {changed_by} at {changed_at}".format(**names)
+
+
 def step(scope: Scope, row: Row) -> str | None:
     """What to do about a cause; None if nothing can be advice."""
     advice = reasons.diagnosis_step(_cells(row))

@@ -35,21 +35,23 @@ class CauseLine:
     step: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WhyVerdict:
     """What is wrong with a name, or that it is well."""
 
     sentence: str
     when: str
     """Since when, and how old the tables are."""
-    parts: tuple[tuple[str, float], ...]
+    parts: tuple[tuple[str, float], ...] = ()
     """The budget of a wait, in ms."""
-    causes: tuple[CauseLine, ...]
-    others: tuple[Finding, ...]
+    change: str = ""
+    """Which config changed right before; empty if none did."""
+    causes: tuple[CauseLine, ...] = ()
+    others: tuple[Finding, ...] = ()
     """Further problems, the worst first."""
-    hints: int
+    hints: int = 0
     """Improvements: nobody suffers."""
-    fine: tuple[str, ...]
+    fine: tuple[str, ...] = ()
     """Areas that have no problem."""
 
     def lines(self, name: str | None = None) -> Iterator[str]:
@@ -63,6 +65,7 @@ class WhyVerdict:
         yield _wrapped(self.sentence, 2)
         yield [f"  {self.when}"] if self.when else []
         yield _fitting(diagnoses.budget(self.parts))
+        yield _indented("before", self.change, 2) if self.change else []
         for cause in self.causes:
             yield from _of_cause(cause)
         for finding in self.others:
@@ -94,9 +97,15 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         row = first[0]
         parts = tuple(diagnoses.parts(row))
         return WhyVerdict(
-            diagnoses.sentence(row), _when(scope, row), parts, _causes(scope, first),
-            tuple(others[:_MAX_OTHERS]), hints, tuple(fine),
-        )  # fmt: skip
+            sentence=diagnoses.sentence(row),
+            when=_when(scope, row),
+            parts=parts,
+            change=diagnoses.change(row),
+            causes=_causes(scope, first),
+            others=tuple(others[:_MAX_OTHERS]),
+            hints=hints,
+            fine=tuple(fine),
+        )
     return _without_symptom(scope, others, hints, fine)
 
 
@@ -118,11 +127,21 @@ def _without_symptom(
         first, *more = others
         causes = (CauseLine("", "", None, first.next_step),) if first.next_step else ()
         return WhyVerdict(
-            _first(first.text), "", (), causes, tuple(more[:_MAX_OTHERS]), hints, tuple(fine)
+            sentence=_first(first.text),
+            when=_when(scope, None),
+            causes=causes,
+            others=tuple(more[:_MAX_OTHERS]),
+            hints=hints,
+            fine=tuple(fine),
         )
     sentence, parts = diagnoses.well(scope)
     return WhyVerdict(
-        sentence, _when(scope, None), parts, (), tuple(others[:_MAX_OTHERS]), hints, tuple(fine)
+        sentence=sentence,
+        when=_when(scope, None),
+        parts=parts,
+        others=tuple(others[:_MAX_OTHERS]),
+        hints=hints,
+        fine=tuple(fine),
     )
 
 

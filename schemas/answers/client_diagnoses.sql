@@ -37,7 +37,8 @@
 --   evidence ARRAY<STRUCT<signal: STRING, value: DOUBLE>>: the numbers that the cause rests on;
 --     those that are not known are left out
 --   facts ARRAY<STRUCT<fact: STRING, text: STRING>>: names that belong to the cause: whose quota it
---     is, who set it and when, which config changed right before
+--     is, who set it and when; of the first cause the last config that changed within the five
+--     minutes before, which concerns the client's quotas, topics or broker
 
 WITH minutes AS (
     SELECT
@@ -235,15 +236,54 @@ setters AS (
         AND altered.operation = 'SET'
     GROUP BY limits.id
 ),
-produced AS (
+used_topics AS (
     SELECT DISTINCT
         cluster_id,
         principal,
         coalesce(program_of(client_id), '') AS program,
+        direction,
         coalesce(traffic.topic, names.topic, traffic.topic_id) AS topic
     FROM traffic
     LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
-    WHERE direction = 'produced'
+),
+changes AS (
+    -- A row is the last config that was altered right before, and that concerns the client.
+    SELECT
+        episodes.id,
+        max_by(
+            concat(
+                altered.entity_type, ' ', coalesce(nullif(altered.entity_name, ''), 'default'), ': ',
+                altered.config_key
+            ),
+            altered.event_time
+        ) AS changed,
+        max_by(altered.principal, altered.event_time) AS changed_by,
+        max(altered.event_time) AS changed_at
+    FROM episodes
+    INNER JOIN slowest ON episodes.id = slowest.id
+    INNER JOIN accepted_alterations AS altered
+        ON episodes.cluster_id = altered.cluster_id
+        AND unix_micros(altered.event_time) > unix_micros(episodes.since) - 300000000
+        AND unix_micros(altered.event_time) < unix_micros(episodes.since) + 60000000
+    LEFT JOIN used_topics
+        ON episodes.cluster_id = used_topics.cluster_id
+        AND episodes.principal = used_topics.principal
+        AND episodes.program = used_topics.program
+        AND altered.entity_type = 'topic'
+        AND altered.entity_name = used_topics.topic
+    WHERE
+        used_topics.topic IS NOT NULL
+        OR (
+            altered.entity_type = 'user'
+            AND altered.entity_name
+            IN ('', substring(episodes.principal, instr(episodes.principal, ':') + 1))
+        )
+        OR (altered.entity_type = 'client-id' AND altered.entity_name IN ('', episodes.program))
+        OR (
+            altered.entity_type = 'broker'
+            AND altered.entity_name IN ('', CAST(slowest.broker_id AS STRING))
+        )
+    GROUP BY episodes.id
 ),
 lags AS (
     SELECT
@@ -266,7 +306,7 @@ followers AS (
         max(behind.max_lag) AS follower_lag,
         count(DISTINCT moves.replica_id) AS moving_replicas
     FROM episodes
-    INNER JOIN produced USING (cluster_id, principal, program)
+    INNER JOIN used_topics AS produced USING (cluster_id, principal, program)
     INNER JOIN lags AS behind
         ON episodes.cluster_id = behind.cluster_id
         AND produced.topic = behind.topic
@@ -277,7 +317,10 @@ followers AS (
         AND behind.partition = moves.partition
         AND behind.replica_id = moves.replica_id
         AND moves.state IN ('moving', 'stuck', 'never_converges')
-    WHERE episodes.api = 'PRODUCE' AND episodes.symptom = 'slow'
+    WHERE
+        episodes.api = 'PRODUCE'
+        AND episodes.symptom = 'slow'
+        AND produced.direction = 'produced'
     GROUP BY episodes.id
 ),
 measured AS (
@@ -343,6 +386,9 @@ SELECT
     sharers.clients_of_quota,
     setters.quota_set_by,
     setters.quota_set_at,
+    changes.changed,
+    changes.changed_by,
+    changes.changed_at,
     handlers.own_share,
     handlers.neighbour_share,
     handlers.neighbour_principal,
@@ -361,6 +407,7 @@ LEFT JOIN slowest ON episodes.id = slowest.id
 LEFT JOIN limits ON episodes.id = limits.id
 LEFT JOIN sharers ON episodes.id = sharers.id
 LEFT JOIN setters ON episodes.id = setters.id
+LEFT JOIN changes ON episodes.id = changes.id
 LEFT JOIN handlers ON episodes.id = handlers.id
 LEFT JOIN usual_of_brokers
     ON episodes.cluster_id = usual_of_brokers.cluster_id

@@ -16,11 +16,12 @@ _TABLE = TABLES["client_diagnoses"].arrow
 _OF_CLIENT = ("cluster_id", "since", "until", "known_until", "principal", "client_id", "client_ids")
 _NAMES = (
     *("quota_user", "quota_client_id", "quota_set_by", "neighbour_principal", "follower_topic"),
+    *("changed", "changed_by"),
 )
 _ERROR = [("error_code", INT), ("error_name", STRING), ("requests", LONG)]
 _OTHERS = (
     *(pa.field(name, STRING) for name in _NAMES),
-    pa.field("quota_set_at", TIMESTAMP),
+    *(pa.field(name, TIMESTAMP) for name in ("quota_set_at", "changed_at")),
     pa.field("follower_partition", INT),
     pa.field(
         "errors",
@@ -32,6 +33,7 @@ SIGNALS = tuple(field.name for field in _EVIDENCE)
 SCHEMA = pa.schema([*(_TABLE.field(name) for name in _OF_CLIENT), *_EVIDENCE, *_OTHERS])
 """What the text gives: one row per client, API, time and symptom."""
 
+_CHANGE = ("changed", "changed_by", "changed_at")
 _FACTS_OF = {
     "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
     "noisy_neighbour": ("neighbour_principal",),
@@ -64,7 +66,8 @@ def _row(
 ) -> dict[str, Any]:
     shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
     numbers = [(name, getattr(suffering, name)) for name in cause.signals]
-    texts = [(name, _text(row[name])) for name in _FACTS_OF.get(cause.name, ())]
+    facts = (*_FACTS_OF.get(cause.name, ()), *(_CHANGE if rank == 1 else ()))
+    texts = [(name, _text(row[name])) for name in facts]
     return {name: row[name] for name in (*_OF_CLIENT, *shown)} | {
         "budget": [
             {"part": part, "ms": ms} for part, ms in diagnosis.budget(suffering) if ms is not None

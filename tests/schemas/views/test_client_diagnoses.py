@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ...cases import cases
-from ...rows import Row, at, behind, limited, moved, times, used
+from ...rows import Row, altered, at, behind, limited, moved, times, used
 from .view_tables import Tables, view
 
 BEGAN, MINUTES = 25, 30
@@ -129,6 +129,30 @@ def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
         ("slow_broker", "1")
     }
     assert len({row["principal"] for row in rows}) == len(PEERS)
+
+
+@cases(
+    ("altered_at", "entity", "changed"),
+    ("its topic, a minute before", 60 * 24, ("topic", "orders"), "topic orders: retention.ms"),
+    ("its broker", 60 * 24, ("broker", "1"), "broker 1: retention.ms"),
+    ("all users", 60 * 24, ("user", ""), "user default: retention.ms"),
+    ("long before", 60 * 15, ("topic", "orders"), None),
+    ("after it began", 60 * 27, ("topic", "orders"), None),
+    ("a topic that it does not use", 60 * 24, ("topic", "other"), None),
+    ("another user", 60 * 24, ("user", "else"), None),
+)
+def test_a_change_right_before_is_named(
+    altered_at: int, entity: tuple[str, str], changed: str | None
+) -> None:
+    named = dict(zip(("entity_type", "entity_name"), entity, strict=True))
+    content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
+        "traffic": [moved(60 * 20, 100, **BAD, topic="orders", topic_id=None)],
+        "config_alterations": [altered(altered_at, "retention.ms", "1", **named)],
+    }
+    (row, *_) = diagnosed(content)
+    facts = {each["fact"]: each["text"] for each in row["facts"]}
+    assert facts.get("changed") == changed
+    assert facts.get("changed_by") == (None if changed is None else "User:admin")
 
 
 REBALANCE = [{"error_code": 27, "requests": 10}]
