@@ -29,8 +29,7 @@
 --   hosts BIGINT: addresses of those clients
 --   sources BIGINT: programs and hosts that took them (see source)
 --   source STRING: program and host that took most of them: client ids that differ only in numbers
---     or random parts are one program, and so are ten of a host that come once each and differ only
---     behind their last separator
+--     or random parts are one program, and so are ten of a host that come once each and begin alike
 --   source_address STRING: address of this host; for producer_churn the host that took most ids
 --     under any name
 --   source_ids BIGINT: ids that this source took
@@ -47,6 +46,7 @@ WITH thresholds AS (
     SELECT
         30000 AS most_apart_ms,       -- ids further apart are no burst
         10 AS least_ids,              -- fewer are no burst, and no loop of one source
+        3e-1 AS least_alike_share,     -- of names that go on with the same character
         3000 AS least_loop_ms,        -- a loop goes on; a start is over soon
         250 AS least_restart_ms,      -- no process restarts faster
         3 AS least_ids_per_client,    -- the same client id comes again
@@ -94,24 +94,85 @@ numbered AS (
 singled AS (
     SELECT
         *,
+        coalesce(client_pattern, '') AS pattern,
+        coalesce(client_address, '?') AS address,
         regexp_replace(coalesce(client_pattern, ''), '[^-_./:]*$', '') AS stem,
         count(*) OVER (
             PARTITION BY cluster_id, principal, burst, client_address, client_pattern
         ) = 1 AS is_single
     FROM numbered
 ),
+stems AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        address,
+        pattern,
+        CASE
+            WHEN count(*) OVER (PARTITION BY cluster_id, principal, burst, address, stem) >= least_ids
+                THEN stem
+            ELSE ''
+        END AS stem
+    FROM singled
+    CROSS JOIN thresholds
+    WHERE is_single
+),
+beginnings AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        address,
+        pattern,
+        length(stem) + more AS characters,
+        count(*) OVER (
+            PARTITION BY cluster_id, principal, burst, address, stem, more,
+                left(pattern, length(stem) + more)
+        ) AS names
+    FROM stems
+    CROSS JOIN (SELECT explode(sequence(0, 40)) AS more) AS lengths
+    WHERE length(stem) + more <= length(pattern)
+),
+-- A beginning goes on while many of its names do: of random characters few are the same.
+shared AS (
+    SELECT
+        *,
+        names >= least_ids AND names >= least_alike_share * coalesce(
+            lag(names) OVER (
+                PARTITION BY cluster_id, principal, burst, address, pattern ORDER BY characters
+            ), names
+        ) AS is_shared
+    FROM beginnings
+    CROSS JOIN thresholds
+),
+common AS (
+    SELECT
+        cluster_id,
+        principal,
+        burst,
+        address,
+        pattern,
+        coalesce(min(CASE WHEN NOT is_shared THEN characters END) - 1, max(characters)) AS size
+    FROM shared
+    GROUP BY cluster_id, principal, burst, address, pattern
+    HAVING min_by(is_shared, characters)
+),
 programs AS (
     SELECT
         singled.*,
         CASE
-            WHEN is_single AND sum(CASE WHEN is_single THEN 1 ELSE 0 END) OVER (
-                PARTITION BY cluster_id, principal, burst, client_address, stem
-            ) >= least_ids
-                THEN concat(stem, '*')
-            ELSE coalesce(client_pattern, '')
+            WHEN is_single AND size IS NOT NULL
+                THEN regexp_replace(concat(left(singled.pattern, size), '*'), '[*]+$', '*')
+            ELSE singled.pattern
         END AS program
     FROM singled
-    CROSS JOIN thresholds
+    LEFT JOIN common
+        ON singled.cluster_id = common.cluster_id
+            AND singled.principal = common.principal
+            AND singled.burst = common.burst
+            AND singled.address = common.address
+            AND singled.pattern = common.pattern
 ),
 sourced AS (
     SELECT
