@@ -25,8 +25,16 @@ WITH firsts AS (
                 THEN concat(
                     coalesce(detail, 'quota'), ' of ',
                     coalesce(
-                        element_at(filter(facts, fact -> fact.fact = 'quota_user'), 1).text,
-                        element_at(filter(facts, fact -> fact.fact = 'quota_client_id'), 1).text,
+                        array_max(
+                            transform(
+                                facts, x -> CASE x.fact WHEN 'quota_user' THEN x.text END
+                            )
+                        ),
+                        array_max(
+                            transform(
+                                facts, x -> CASE x.fact WHEN 'quota_client_id' THEN x.text END
+                            )
+                        ),
                         'the default'
                     )
                 )
