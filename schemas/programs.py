@@ -43,8 +43,10 @@ _RANDOM = (
     "(?i:[0-9a-f]{32,})",
     # Pods of Deployments, CronJobs, and of Jobs and DaemonSets.
     rf"(-)(?:{_POD}{{6,10}}-|[0-9]{{7,10}}-)?{_POD}{{5}}\b",
-    # Nodes of GKE.
+    # Nodes of GKE and AKS, and commits of git.
     r"\b[0-9a-f]{8}-[0-9a-z]{4}$",
+    r"\bvmss[0-9a-z]{6}\b",
+    r"\bg[0-9a-f]{7,12}\b",
     r"(?i:\b[0-9a-f]{8,}\b)",
     # Of six and seven with a figure: words of these letters are many.
     r"(?i:\b(?:[0-9][0-9a-f]{5,6}|[a-f][0-9][0-9a-f]{4,5}|[a-f]{2}[0-9][0-9a-f]{3,4}"

@@ -169,6 +169,8 @@ KINDS: dict[str, tuple[str, tuple[Make, ...]]] = {
     "AWS instances of old": ("i-{}", (drawn(HEX, 8),)),
     "AWS host names": ("ip-{}.eu-west-1.compute.internal", (ip("-"),)),
     "GKE nodes": ("gke-main-pool-{}-{}", (drawn(HEX, 8), drawn(BASE36, 4))),
+    "AKS nodes": ("aks-np-{}-vmss00000{}", (number(10_000_000, 99_999_999), drawn(BASE36, 1))),
+    "git describe": ("orders-v1.2.{}-{}-g{}", (number(0, 9), number(1, 99), drawn(HEX, 7))),
     "addresses": ("orders-{}", (ip("."),)),
     "addresses and ports": ("orders@{}:{}", (ip("."), number(1024, 65_535))),
     "addresses with underscores": ("orders_{}", (ip("_"),)),
