@@ -168,6 +168,15 @@ def times(second: float, api: str, requests: int = 10, *, each: Row, **others: A
         "throttled_requests": requests if throttle else 0,
         "bytes": 1_000 * requests,
         "batches": requests,
+        "software": [
+            {
+                "name": "apache-kafka-java",
+                "version": "3.5.0",
+                "requests": requests,
+                "first_seen": at(second),
+                "last_seen": at(second),
+            }
+        ],
     }
     return row(
         "request_times", minute_of(second), sums | given | others, api=api, request_count=requests
