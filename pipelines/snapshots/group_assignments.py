@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from quotaflow.pipelines.kafka.cluster_state import Partition
 from quotaflow.pipelines.snapshots.groups import ObservedGroups
 from quotaflow.pipelines.snapshots.observations import Row, UnansweredPart
 from quotaflow.udfs.rules.pseudonym import ADDRESS, CLIENT_ID, Pseudonyms
@@ -30,6 +31,16 @@ def observe(
                 else [{"topic": topic, "partition": index} for topic, index in partitions],
             }
             yield row if pseudonyms is None else _hidden(row, pseudonyms)
+
+
+def partitions_of(groups: ObservedGroups) -> set[Partition]:
+    """The partitions that members have."""
+    return {
+        partition
+        for described in groups.descriptions.values()
+        for member in described.members
+        for partition in member.partitions or ()
+    }
 
 
 def _hidden(row: dict[str, Any], pseudonyms: Pseudonyms) -> Row:

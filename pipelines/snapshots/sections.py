@@ -93,9 +93,15 @@ class ClusterObserver:
 
     @property
     def read_partitions(self) -> set[Partition]:
-        """Partitions whose offsets are asked for: that a group reads, or with remote storage."""
+        """Partitions whose offsets are asked for: that a group reads, or with remote storage.
+
+        A group that never committed reads those that its members have.
+        """
         of_groups = group_offsets.partitions_of(self.group_offsets)
-        return of_groups | partition_offsets.tiered(self.topic_configs, self.topology)
+        of_members = group_assignments.partitions_of(self.groups)
+        return (
+            of_groups | of_members | partition_offsets.tiered(self.topic_configs, self.topology)
+        )
 
     def hidden(self, rows: Iterable[Row | UnansweredPart]) -> Iterator[Row | UnansweredPart]:
         """Quotas, or configs of client-metrics resources, with pseudonyms for clients."""

@@ -142,10 +142,19 @@ def test_a_broker_before_kip_1226_says_no_lag() -> None:
     assert {row["reported_lag"] for row in rows} == {None}
 
 
-def test_only_partitions_with_an_offset_of_a_group_are_read() -> None:
-    rows, gaps = seen(cluster(log_ends={("a", 0): 52}), "partition_offsets")
+def test_only_partitions_that_a_group_committed_or_a_member_has_are_read() -> None:
+    made = cluster(log_ends={("a", 0): 52})
+    made.topics["unread"] = 1
+    rows, gaps = seen(made, "partition_offsets")
     names = ("topic", "partition", "log_start_offset", "log_end_offset")
-    assert picked(rows, *names) == {("a", 0, 0, 52), ("a", 1, 0, 100), ("b", 0, 0, 100)}
+    assert picked(rows, *names) == {
+        ("a", 0, 0, 52),
+        ("a", 1, 0, 100),
+        # A member has these, and no group committed there.
+        ("a", 2, 0, 100),
+        ("b", 0, 0, 100),
+        ("b", 1, 0, 100),
+    }
     assert picked(rows, "local_log_start_offset", "last_tiered_offset") == {(10, 9)}
     assert gaps == []
 
@@ -165,7 +174,7 @@ def test_a_partition_without_a_leader_or_refused_is_unanswered() -> None:
     made = cluster(refused={("ListOffsets", ("a", 1)): NOT_LEADER})
     made.groups["lost"] = MadeGroup(offsets={("lost", 0): 1})
     rows, gaps = seen(made, "partition_offsets")
-    assert picked(rows, "topic", "partition") == {("a", 0), ("b", 0)}
+    assert picked(rows, "topic", "partition") == {("a", 0), ("a", 2), ("b", 0), ("b", 1)}
     assert set(gaps) == {
         ("NOT_LEADER_FOR_PARTITION", "a", 1),
         ("LEADER_NOT_AVAILABLE", "lost", 0),

@@ -76,5 +76,7 @@ def test_the_signals_of_a_proposal_are_those_of_its_head(name: str) -> None:
     answer = PROPOSALS[name]
     texts = [answer.sql, *(PROPOSALS[each].sql for each in PROPOSALS.keys() & {*answer.inputs})]
     (evidence,) = (each for each in answer.table.columns if each.name == "evidence")
-    signals = {each for text in texts for each in re.findall(r"'(\w+)' AS signal", text)}
+    # A signal that a principal names has a column with that name beside it.
+    signal = r"'?(?:\w+\.)?(\w+?)(?:'|_name) AS signal"
+    signals = {each for text in texts for each in re.findall(signal, text)}
     assert signals == set(re.findall(r"(\w+) \([^)]+\): ", evidence.comment))
