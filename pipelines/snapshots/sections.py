@@ -99,9 +99,7 @@ class ClusterObserver:
         """
         of_groups = group_offsets.partitions_of(self.group_offsets)
         of_members = group_assignments.partitions_of(self.groups)
-        return (
-            of_groups | of_members | partition_offsets.tiered(self.topic_configs, self.topology)
-        )
+        return of_groups | of_members | partition_offsets.tiered(self.topic_configs, self.topology)
 
     def hidden(self, rows: Iterable[Row | UnansweredPart]) -> Iterator[Row | UnansweredPart]:
         """Quotas, or configs of client-metrics resources, with pseudonyms for clients."""

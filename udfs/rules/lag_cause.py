@@ -266,7 +266,8 @@ def _fenced_instance(e: Evidence) -> float:
 
 def _not_subscribed(e: Evidence) -> float:
     has_others = bool(e.members) and e.assigned_partitions == 0
-    if not has_others or e.recent_commits or e.group_state in _REBALANCING_STATES:
+    # Its commits are of other topics: where it committed here, the offset moves.
+    if not has_others or e.group_state in _REBALANCING_STATES:
         return 0.0
     return 0.9 * ramp(_stalled_share(e), 0.5, 0.9)
 

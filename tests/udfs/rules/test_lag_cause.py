@@ -34,6 +34,7 @@ STALLED = {"stalled_lag_share": 1.0, "commits": 0, "consumed_bytes": 0, "fetches
 STALLED |= {"recent_commits": 0, "recent_bytes": 0}
 BEFORE = {"commits": 60, "consumed_bytes": 5_000_000, "fetches": 300}
 """What a group did until minutes ago."""
+ELSEWHERE = {"unassigned_lag_share": 1.0, "last_poll_s": None, "assigned_partitions": 0}
 EMPTY = {"unassigned_lag_share": 1.0, "group_state": "Empty", "members": 0} | STALLED
 SKEW = {"hot_in_ratio": 8.0, "hot_lag_share": 0.97}
 RATES = {"records_in_per_s": 100.0, "records_out_per_s": 200.0}
@@ -151,8 +152,10 @@ CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
         "an answer says so, and nobody saw the other": FENCED | {"instance_claimants": 1},
     },
     ("not_subscribed",): {
-        "members have other topics": STALLED
-        | {"unassigned_lag_share": 1.0, "last_poll_s": None, "assigned_partitions": 0}
+        "members have other topics": STALLED | ELSEWHERE,
+        "they read and commit these": {"stalled_lag_share": 1.0, "fetches": 8_000}
+        | {"commits": 60, "recent_commits": 30, "consumed_bytes": 156_000, "recent_bytes": 0}
+        | ELSEWHERE,
     },
     ("never_committed",): {"its members never committed": {"uncommitted_partitions": 3}},
     ("stuck_partition",): {
