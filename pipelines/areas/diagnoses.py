@@ -65,15 +65,17 @@ SUFFERS = RowProblem(
 )
 PROBLEMS = (SUFFERS,)
 
-_PARTS: Mapping[str, str] = {
+OUTSIDE = "outside"
+PARTS: Mapping[str, str] = {
     "throttle": "quota",
     "request_queue": "queue",
     "local": "broker",
     "replicas": "replicas",
     "response_queue": "response queue",
     "send": "sending",
-    "outside": "outside the broker",
+    OUTSIDE: "outside the broker",
 }
+"""Parts of a budget in words; what is outside is no part of the sum."""
 _LEAST_MS = 1
 Symptom = list[Row]
 """The causes of one symptom of one subject, by rank."""
@@ -183,9 +185,9 @@ def budget(parts: Sequence[tuple[str, float]]) -> list[str]:
     """The parts of a wait, the longest first: quota 204 ms, broker 21 ms."""
     longest = sorted(parts, key=lambda part: -part[1])
     return [
-        f"{_PARTS[part]} {texts.duration(ms)}"
+        f"{PARTS[part]} {texts.duration(ms)}"
         for part, ms in longest
-        if ms >= _LEAST_MS and part in _PARTS
+        if ms >= _LEAST_MS and part in PARTS
     ]
 
 
@@ -193,7 +195,7 @@ def parts(row: Row) -> list[tuple[str, float]]:
     """The budget of a row of diagnoses or of WAITS."""
     if row.get("budget"):
         return [(each["part"], each["ms"]) for each in row["budget"]]
-    return [(part, row[f"{part}_ms"]) for part in _PARTS if row.get(f"{part}_ms") is not None]
+    return [(part, row[f"{part}_ms"]) for part in PARTS if row.get(f"{part}_ms") is not None]
 
 
 def when(row: Row) -> str:

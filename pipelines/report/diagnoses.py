@@ -6,7 +6,9 @@ from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.diagnoses import OF_CLUSTER, PROBLEMS
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.report.charts import MAX_BARS, bars
 from quotaflow.pipelines.report.section import (
+    Figure,
     GridColumn,
     ReportSection,
     grid,
@@ -15,6 +17,7 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.pipelines.terminal import texts
+from quotaflow.udfs.counted import counted
 
 TITLE = "Diagnoses"
 _TABLE = "request_times"
@@ -41,8 +44,26 @@ def section(scope: Scope) -> ReportSection:
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_sentence(rows),),
         advice=texts.to_do(["run `quotaflow why NAME` for each name below"] if rows else []),
+        charts=_charts(rows),
         grids=(grid("Who suffers, and why", rows, columns, _NOTHING),),
     )
+
+
+def _charts(rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """On what the slow clients wait, a part of the bar for each part of the budget."""
+    slow = [row for row in rows if row["rank"] == 1 and row["symptom"] == "slow"][:MAX_BARS]
+    if not slow:
+        return ()
+    budgets = [dict(diagnoses.parts(row)) for row in slow]
+    series = {
+        name: [budget.get(part) for budget in budgets]
+        for part, name in diagnoses.PARTS.items()
+        if part != diagnoses.OUTSIDE and any(budget.get(part) for budget in budgets)
+    }
+    names = [f"{row['client_id'] or row['principal']}, {row['api']}" for row in slow]
+    waits = counted(len(slow), "slow client waits", "slow clients wait")
+    caption = f"For what {waits}, as a mean of a request"
+    return (Figure(bars(names, series, "ms", texts.duration), caption),)
 
 
 def _sentence(rows: Sequence[Row]) -> str:
