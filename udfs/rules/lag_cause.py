@@ -96,6 +96,9 @@ def _explain_away(sure: dict[str, float], e: Evidence) -> None:
     less(SLOW_PROCESSING, _MOST * ramp(e.reread_lag_share, 0.2, 0.7) * _catches_up(e))
     for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING, NO_MEMBERS, PRODUCERS_FASTER):
         less(name, max(sure[blocks] for blocks in _BLOCKS))
+    # Where nothing shows how far a group read, what it does with what it read comes second.
+    for name in (NOT_POLLING, PAUSED, SLOW_PROCESSING):
+        less(name, 0.5 * sure[NEVER_COMMITTED])
     less(STUCK_PARTITION, max(sure[OUT_OF_RANGE], sure[OPEN_TRANSACTION]))
     less(SKEWED_PARTITIONS, sure[STUCK_PARTITION])
     less(REBALANCING, 0.9 * sure[FENCED_INSTANCE])
@@ -273,7 +276,11 @@ def _not_subscribed(e: Evidence) -> float:
 
 
 def _never_committed(e: Evidence) -> float:
-    return 0.9 if e.uncommitted_partitions else 0.0
+    if not e.uncommitted_partitions:
+        return 0.0
+    # One of many is a partition without a batch yet, or of a member that stopped at once.
+    share = e.uncommitted_partitions / (e.assigned_partitions or e.uncommitted_partitions)
+    return 0.9 * min(1.0, share)
 
 
 def _stuck_partition(e: Evidence) -> float:

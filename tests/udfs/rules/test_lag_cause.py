@@ -103,6 +103,8 @@ CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
     ("not_polling",): {
         "it does not poll, by telemetry": STALLED | {"last_poll_s": 250.0},
         "it heartbeats and reads nothing: nobody knows if it polls": STALLED | NO_TELEMETRY,
+        "it stopped before it committed in one of its partitions": STALLED
+        | {"last_poll_s": 250.0, "uncommitted_partitions": 1},
     },
     ("not_polling", "no_members"): {
         "it does not poll, by the reason of its client": EMPTY | {"poll_timeouts": 1}
@@ -158,6 +160,10 @@ CASES: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {
         | ELSEWHERE,
     },
     ("never_committed",): {"its members never committed": {"uncommitted_partitions": 3}},
+    ("never_committed", "paused"): {
+        "it polls and reads nothing, and never committed": STALLED
+        | {"uncommitted_partitions": 6, "last_poll_s": 0.0}
+    },
     ("stuck_partition",): {
         "its member reads the others": STUCK,
         "its member reads the others, and has time": STUCK | NO_TELEMETRY,
