@@ -107,8 +107,8 @@ def test_a_row_of_a_wrong_clock_goes_with_its_record(
         assert connection.execute(sql, [event, record]).fetchall() == [(is_old,)]
 
 
-def test_an_unknown_table_is_told(command: Command) -> None:
-    assert "did you mean requests?" in command.error("upkeep", "requets")
+def test_an_unknown_table_is_told(table_command: Command) -> None:
+    assert "did you mean requests?" in table_command.error("upkeep", "requets")
 
 
 class Place:
