@@ -2,14 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from itertools import groupby
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import quotas
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
-from quotaflow.pipelines.areas.scope import About, Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
@@ -20,8 +19,7 @@ TABLES = ("diagnoses",)
 
 DIAGNOSES = Question(
     "SELECT * FROM diagnoses WHERE {of_cluster} AND ((subject_kind = 'client' "
-    "AND ({is_principal} OR {is_client_id}) "
-    "AND {within:since:until}) OR (subject_kind = 'group' AND {is_own_group}) "
+    "AND {is_program} AND {within:since:until}) OR (subject_kind = 'group' AND {is_own_group}) "
     "OR (subject_kind = 'topic' AND {is_named_topic}))",
     "subject_kind, until DESC, principal, client_id, group_id, topic, api, symptom, since, rank",
 )
@@ -97,25 +95,15 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _text(row: Row) -> str:
     of_cause = cause(row)
-    explained = f"{texts.step(of_cause)}" if of_cause else ""
+    explained = texts.step(of_cause) if of_cause else ""
     return f"{sentence(row)} {explained}".strip() if row["rank"] == 1 else explained
 
 
 def symptoms(scope: Scope) -> list[Symptom]:
-    """The symptoms of the name, those that last and explain most first."""
-    assert scope.about is not None
-    rows = [row for row in scope.ask(DIAGNOSES) if _is_of(scope.about, row)]
-    keys = (
-        "subject_kind",
-        "principal",
-        "client_id",
-        "group_id",
-        "topic",
-        "api",
-        "symptom",
-        "since",
-    )
-    grouped = groupby(rows, key=lambda row: [row[key] for key in keys])
+    """The symptoms of the name, those that last and explain most first. Raises as Scope.rows."""
+    subject = ("subject_kind", "principal", "client_id", "group_id", "topic")
+    keys = (*subject, "api", "symptom", "since")
+    grouped = groupby(scope.ask(DIAGNOSES), key=lambda row: [row[key] for key in keys])
     return sorted((list(group) for _, group in grouped), key=_urgency)
 
 
@@ -124,16 +112,6 @@ def _urgency(causes: Symptom) -> tuple[bool, bool, float]:
     is_client = row["subject_kind"] == "client"
     waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
     return not row["is_ongoing"], not is_client, -waits
-
-
-def _is_of(about: About, row: Row) -> bool:
-    """A diagnosed client is one of those that the name means."""
-    subject = about.subject
-    if row["subject_kind"] != "client" or row["principal"] in subject.principals:
-        return True
-    ids = {*subject.client_ids, *(client_id for _, client_id in subject.clients if client_id)}
-    pattern = row["client_id"] or ""
-    return any(each == pattern or fnmatchcase(each, pattern) for each in ids)
 
 
 def _client(row: Row) -> str:
@@ -160,7 +138,7 @@ def change(row: Row) -> str:
 
 
 def step(scope: Scope, row: Row) -> str | None:
-    """What to do about a cause; None if nothing can be advice."""
+    """What to do about a cause; None if there is no advice."""
     advice = reasons.diagnosis_step(_cells(row))
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice

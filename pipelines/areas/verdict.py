@@ -2,13 +2,14 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 
 MAX_LINES, WIDTH = 12, 80
@@ -80,33 +81,40 @@ class WhyVerdict:
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
     """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
-    every = _if_made(scope)
-    first = every[0] if every else []
-    further = [causes for causes in every[1:] if causes[0]["is_ongoing"]]
-    others = [_as_finding(causes[0]) for causes in further]
+    first, *further = _symptoms(scope) or [[]]
+    others = [_as_finding(causes[0]) for causes in further if causes[0]["is_ongoing"]]
     others += sorted(
-        (
-            each
-            for each in problems
-            if (each.severity or SOON) <= SOON and not _is_repeated(each, first)
-        ),
-        key=lambda each: each.severity or SOON,
+        (each for each in problems if _rank(each) <= SOON and not _is_repeated(each, first)),
+        key=_rank,
     )
-    hints = sum((each.severity or 0) > SOON for each in problems)
+    page = WhyVerdict(
+        sentence="",
+        when=_when(scope, first[0] if first else None),
+        others=tuple(others[:_MAX_OTHERS]),
+        hints=sum(_rank(each) > SOON for each in problems),
+        fine=tuple(fine),
+    )
     if first:
         row = first[0]
-        parts = tuple(diagnoses.parts(row))
-        return WhyVerdict(
+        return replace(
+            page,
             sentence=diagnoses.sentence(row),
-            when=_when(scope, row),
-            parts=parts,
+            parts=tuple(diagnoses.parts(row)),
             change=diagnoses.change(row),
             causes=_causes(scope, first),
-            others=tuple(others[:_MAX_OTHERS]),
-            hints=hints,
-            fine=tuple(fine),
         )
-    return _without_symptom(scope, others, hints, fine)
+    if others and others[0].severity == NOW:
+        worst, *more = others
+        steps = (CauseLine("", "", None, worst.next_step),) if worst.next_step else ()
+        return replace(
+            page, sentence=_first(worst.text), causes=steps, others=tuple(more[:_MAX_OTHERS])
+        )
+    sentence, parts = diagnoses.well(scope)
+    return replace(page, sentence=sentence, parts=parts)
+
+
+def _rank(problem: Finding) -> int:
+    return problem.severity or SOON
 
 
 def _when(scope: Scope, row: Row | None) -> str:
@@ -116,33 +124,12 @@ def _when(scope: Scope, row: Row | None) -> str:
     return ", ".join(filter(None, [*since, *(age if is_old else [])]))
 
 
-def _if_made(scope: Scope) -> list[diagnoses.Symptom]:
-    return diagnoses.symptoms(scope) if scope.reader.is_made("client_diagnoses") else []
-
-
-def _without_symptom(
-    scope: Scope, others: Sequence[Finding], hints: int, fine: Sequence[str]
-) -> WhyVerdict:
-    if others and others[0].severity == NOW:
-        first, *more = others
-        causes = (CauseLine("", "", None, first.next_step),) if first.next_step else ()
-        return WhyVerdict(
-            sentence=_first(first.text),
-            when=_when(scope, None),
-            causes=causes,
-            others=tuple(more[:_MAX_OTHERS]),
-            hints=hints,
-            fine=tuple(fine),
-        )
-    sentence, parts = diagnoses.well(scope)
-    return WhyVerdict(
-        sentence=sentence,
-        when=_when(scope, None),
-        parts=parts,
-        others=tuple(others[:_MAX_OTHERS]),
-        hints=hints,
-        fine=tuple(fine),
-    )
+def _symptoms(scope: Scope) -> list[diagnoses.Symptom]:
+    """Symptoms of the name; none if tables cannot be asked: the area of diagnoses says so."""
+    try:
+        return diagnoses.symptoms(scope)
+    except (NeverMadeError, QueryError):
+        return []
 
 
 def _as_finding(row: Row) -> Finding:

@@ -36,11 +36,6 @@ class SubjectPage:
     verdict: tuple[str, ...] = ()
     """The first page of `quotaflow why`."""
 
-    @property
-    def is_well(self) -> bool:
-        """Whether `why` found no problem."""
-        return not any(area.is_problem for area in self.areas)
-
 
 def page(scope: Scope, kind: str, name: str) -> SubjectPage:
     """The page of a name. Raises UnknownNameError if the tables have nothing of it."""

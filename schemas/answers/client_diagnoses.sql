@@ -84,7 +84,7 @@ ids AS (
 ),
 slowest AS (
     -- A row is the broker that a client waited for most.
-    SELECT id, max_by(broker_id, waited) AS broker_id
+    SELECT id, max_by(broker_id, named_struct('waited', waited, 'broker_id', broker_id)) AS broker_id
     FROM (
         SELECT id, broker_id, sum(waited_time_ms) AS waited
         FROM suffered
@@ -115,10 +115,13 @@ handlers AS (
     SELECT
         id,
         max(CASE WHEN is_own THEN handler_ms END) / nullif(sum(handler_ms), 0e0) AS own_share,
-        max(CASE WHEN NOT is_own THEN handler_ms END) / nullif(sum(handler_ms), 0e0)
-            AS neighbour_share,
-        max_by(principal, CASE WHEN NOT is_own THEN handler_ms END) AS neighbour_principal,
-        max_by(program, CASE WHEN NOT is_own THEN handler_ms END) AS neighbour,
+        sum(handler_ms) AS all_ms,
+        max(
+            CASE
+                WHEN NOT is_own
+                    THEN named_struct('ms', handler_ms, 'principal', principal, 'program', program)
+            END
+        ) AS busiest,
         sum(CASE WHEN NOT is_own THEN same_api_ms END)
         / nullif(sum(CASE WHEN NOT is_own THEN same_api_requests END), 0) AS others_local_ms
     FROM at_broker
@@ -164,7 +167,10 @@ used AS (
 ),
 throttles AS (
     -- A row is the quota that throttled the client longest.
-    SELECT id, max_by(throttled_by, throttle_time_ms) AS throttled_by
+    SELECT
+        id,
+        max_by(throttled_by, named_struct('ms', throttle_time_ms, 'quota', throttled_by))
+            AS throttled_by
     FROM (
         SELECT episodes.id, used.throttled_by, sum(used.throttle_time_ms) AS throttle_time_ms
         FROM episodes
@@ -187,10 +193,12 @@ limits AS (
     SELECT
         throttles.id,
         throttles.throttled_by,
-        max_by(used.quota, used.event_time) AS quota,
-        max_by(used.quota_level, used.event_time) AS quota_level,
-        max_by(used.quota_bucket_user, used.event_time) AS quota_user,
-        max_by(used.quota_bucket_client_id, used.event_time) AS quota_client_id
+        max(
+            named_struct(
+                'at', used.event_time, 'quota', used.quota, 'level', used.quota_level,
+                'user', used.quota_bucket_user, 'client_id', used.quota_bucket_client_id
+            )
+        ) AS last
     FROM throttles
     INNER JOIN episodes ON throttles.id = episodes.id
     INNER JOIN used
@@ -208,9 +216,9 @@ sharers AS (
     INNER JOIN used
         ON episodes.cluster_id = used.cluster_id
         AND limits.throttled_by = used.quota_type
-        AND limits.quota_level = used.quota_level
-        AND limits.quota_user IS NOT DISTINCT FROM used.quota_bucket_user
-        AND limits.quota_client_id IS NOT DISTINCT FROM used.quota_bucket_client_id
+        AND limits.last.level = used.quota_level
+        AND limits.last.user IS NOT DISTINCT FROM used.quota_bucket_user
+        AND limits.last.client_id IS NOT DISTINCT FROM used.quota_bucket_client_id
         AND used.minute BETWEEN episodes.since AND episodes.last_minute
     WHERE used.amount > 0
     GROUP BY limits.id
@@ -218,16 +226,15 @@ sharers AS (
 setters AS (
     SELECT
         limits.id,
-        max_by(altered.principal, altered.event_time) AS quota_set_by,
-        max(altered.event_time) AS quota_set_at
+        max(named_struct('at', altered.event_time, 'by', altered.principal)) AS last
     FROM limits
     INNER JOIN episodes ON limits.id = episodes.id
     INNER JOIN accepted_alterations AS altered
         ON episodes.cluster_id = altered.cluster_id
         AND limits.throttled_by = altered.config_key
         AND altered.entity_name = coalesce(
-            CASE WHEN altered.entity_type = 'user' THEN limits.quota_user END,
-            CASE WHEN altered.entity_type = 'client-id' THEN limits.quota_client_id END,
+            CASE WHEN altered.entity_type = 'user' THEN limits.last.user END,
+            CASE WHEN altered.entity_type = 'client-id' THEN limits.last.client_id END,
             ''
         )
         AND unix_micros(altered.event_time) < unix_micros(episodes.last_minute) + 60000000
@@ -250,15 +257,14 @@ changes AS (
     -- A row is the last config that was altered right before, and that concerns the client.
     SELECT
         episodes.id,
-        max_by(
-            concat(
-                altered.entity_type, ' ', coalesce(nullif(altered.entity_name, ''), 'default'), ': ',
-                altered.config_key
-            ),
-            altered.event_time
-        ) AS changed,
-        max_by(altered.principal, altered.event_time) AS changed_by,
-        max(altered.event_time) AS changed_at
+        max(
+            named_struct(
+                'at', altered.event_time, 'by', altered.principal, 'what', concat(
+                    altered.entity_type, ' ', coalesce(nullif(altered.entity_name, ''), 'default'),
+                    ': ', altered.config_key
+                )
+            )
+        ) AS last
     FROM episodes
     INNER JOIN slowest ON episodes.id = slowest.id
     INNER JOIN accepted_alterations AS altered
@@ -300,10 +306,12 @@ followers AS (
     -- A row is the follower that is farthest behind in a topic of the client.
     SELECT
         episodes.id,
-        max_by(behind.replica_id, behind.max_lag) AS follower_id,
-        max_by(behind.topic, behind.max_lag) AS follower_topic,
-        max_by(behind.partition, behind.max_lag) AS follower_partition,
-        max(behind.max_lag) AS follower_lag,
+        max(
+            named_struct(
+                'records', behind.max_lag, 'topic', behind.topic, 'partition', behind.partition,
+                'replica_id', behind.replica_id
+            )
+        ) AS farthest,
         count(DISTINCT moves.replica_id) AS moving_replicas
     FROM episodes
     INNER JOIN used_topics AS produced USING (cluster_id, principal, program)
@@ -334,19 +342,6 @@ measured AS (
         AND latency.minute BETWEEN episodes.since AND episodes.last_minute
     GROUP BY episodes.id
 ),
-failed AS (
-    SELECT
-        cluster_id,
-        event_time AS minute,
-        principal,
-        coalesce(program_of(client_id), '') AS program,
-        api,
-        error.error_code,
-        error.requests
-    FROM (SELECT *, explode(errors) AS error FROM request_times) AS erred
-    -- As in client_symptoms: what normal work brings.
-    WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
-),
 errors AS (
     SELECT
         id,
@@ -360,7 +355,7 @@ errors AS (
             max(coalesce(names.error_name, CAST(failed.error_code AS STRING))) AS error_name,
             sum(failed.requests) AS requests
         FROM episodes
-        INNER JOIN failed
+        INNER JOIN client_failures AS failed
             ON episodes.cluster_id = failed.cluster_id
             AND episodes.principal = failed.principal
             AND episodes.program = failed.program
@@ -380,25 +375,25 @@ SELECT
     slowest.broker_id,
     ids.throttled_requests,
     limits.throttled_by,
-    limits.quota,
-    limits.quota_user,
-    limits.quota_client_id,
+    limits.last.quota,
+    limits.last.user AS quota_user,
+    limits.last.client_id AS quota_client_id,
     sharers.clients_of_quota,
-    setters.quota_set_by,
-    setters.quota_set_at,
-    changes.changed,
-    changes.changed_by,
-    changes.changed_at,
+    setters.last.by AS quota_set_by,
+    setters.last.at AS quota_set_at,
+    changes.last.what AS changed,
+    changes.last.by AS changed_by,
+    changes.last.at AS changed_at,
     handlers.own_share,
-    handlers.neighbour_share,
-    handlers.neighbour_principal,
-    handlers.neighbour,
+    handlers.busiest.ms / nullif(handlers.all_ms, 0e0) AS neighbour_share,
+    handlers.busiest.principal AS neighbour_principal,
+    handlers.busiest.program AS neighbour,
     handlers.others_local_ms,
     usual_of_brokers.broker_usual_local_ms,
-    followers.follower_id,
-    followers.follower_topic,
-    followers.follower_partition,
-    followers.follower_lag,
+    followers.farthest.replica_id AS follower_id,
+    followers.farthest.topic AS follower_topic,
+    followers.farthest.partition AS follower_partition,
+    followers.farthest.records AS follower_lag,
     followers.moving_replicas,
     errors.errors
 FROM episodes

@@ -56,14 +56,11 @@ WITH minutes AS (
     SELECT
         cluster_id,
         event_time AS minute,
-        broker_id,
         principal,
-        client_id,
         coalesce(program_of(client_id), '') AS program,
         api,
         request_count,
         timed_requests,
-        throttled_requests,
         waited_time_ms,
         throttle_time_ms,
         request_queue_time_ms,
@@ -71,10 +68,7 @@ WITH minutes AS (
         CASE WHEN api = 'PRODUCE' THEN remote_time_ms ELSE 0e0 END AS replicas_time_ms,
         response_queue_time_ms,
         send_time_ms,
-        unknown_time_ms,
-        bytes,
-        batches,
-        errors
+        bytes
     FROM request_times
     WHERE principal IS NOT NULL
 ),
@@ -163,15 +157,9 @@ replicated_peers AS (
     WHERE nth_replicated * 2 <= replicated AND replicated >= 4
     GROUP BY cluster_id, minute, api
 ),
-failed AS (
-    -- What a client meets in its normal work is no error: a rebalance, a new session or member.
-    SELECT cluster_id, minute, principal, program, api, error.error_code, error.requests
-    FROM (SELECT *, explode(errors) AS error FROM minutes) AS erred
-    WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
-),
 failures AS (
     SELECT cluster_id, minute, principal, program, api, sum(requests) AS failures
-    FROM failed
+    FROM client_failures
     GROUP BY cluster_id, minute, principal, program, api
 ),
 judged AS (

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from quotaflow.udfs.rules.ramp import ramp
 
-SLOW, FAILING = "slow", "failing"
-"""Symptoms: a client waits longer than is normal; it gets errors."""
+FAILING = "failing"
+"""The symptom of a client that gets errors; the other one is slow: it waits too long."""
 NOT_EXPLAINED = "not_explained"
-PRODUCE = "PRODUCE"
 
 PARTS = ("throttle", "request_queue", "local", "replicas", "response_queue", "send")
-"""Of the wait for a PRODUCE; fetches wait for no replicas."""
+"""Of a wait; only PRODUCE waits for replicas."""
 
 LEAST_SHARE = 0.1
 """A part that explains less of the wait is no cause of it."""

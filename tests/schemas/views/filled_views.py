@@ -253,10 +253,11 @@ FILLED: dict[str, list[Row]] = {
     ],
     "request_times": [
         times(5, "PRODUCE", each={"local": 2.0}),
-        times(5, "PRODUCE", each={"throttle": 400.0}, principal="User:dave", client_id=HOSTILE),
+        times(5, "PRODUCE", each={"throttle": 400.0}, client_id=HOSTILE),
         times(65, "FETCH", each={"remote": 500.0, "send": 1.0}, client_id=HOSTILE)
         | {"software": [{"name": "librdkafka", "version": "1.9", "requests": 1}]},
-        times(65, "PRODUCE", each={"local": 1.0}, client_id=None, errors=None),
+        times(65, "PRODUCE", each={"local": 1.0}, client_id=None)
+        | {"errors": [{"error_code": 29, "requests": 1}]},
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),

@@ -1,0 +1,27 @@
+-- kind: intermediate
+-- grain: one row per minute, client, broker, API and error
+-- area: requests
+-- level: sampled_log
+-- description: Requests of clients with an error that normal work does not bring. A rebalance, a new
+--   fetch session, member or subscription are left out. Answers about symptoms read it.
+-- columns:
+--   from request_times: cluster_id
+--   minute: start of the minute
+--   from request_times: principal
+--   program: what the client ids of a program share, with * for what varies; '' without client.id:
+--     untrusted text
+--   from request_times: api
+--   error_code: error of the answer, or of one of its partitions
+--   requests: requests with this error
+SELECT
+    cluster_id,
+    event_time AS minute,
+    principal,
+    coalesce(program_of(client_id), '') AS program,
+    api,
+    error.error_code,
+    error.requests
+FROM (SELECT *, explode(errors) AS error FROM request_times WHERE principal IS NOT NULL) AS erred
+-- REBALANCE_IN_PROGRESS, FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
+-- MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH, UNKNOWN_SUBSCRIPTION_ID (error_names).
+WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
