@@ -83,7 +83,9 @@ def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
     assert refreshed() == set()
     add(spark, catalog, "producer_id_rates", [violation("User:" + HOSTILE, LATER)])
     old = not_up_to_date(catalog.conf, lambda: spark, NOW + timedelta(hours=1), timedelta(0), names)
-    # With the one that reads it.
-    assert old.keys() == {"recent_violations", "producer_id_offenders"} & set(names)
+    # With all that read it, and those that read these.
+    stale = {"recent_violations", "producer_id_offenders"}
+    stale |= {"offender_proposals", "default_quota_proposals"}
+    assert old.keys() == stale & set(names)
     assert refreshed() == {"recent_violations"}
     assert not spark.catalog.tableExists("producer_id_rates")
