@@ -9,6 +9,7 @@ from quotaflow.pipelines.areas import quotas
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.subject import Subject
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
@@ -74,7 +75,7 @@ PARTS: Mapping[str, str] = {
     OUTSIDE: "outside the broker",
 }
 """Parts of a budget in words; what is outside is no part of the sum."""
-_LEAST_MS = 1
+_LEAST_MS, _CHANGE_CHARS = 1, 100
 Symptom = list[Row]
 """The causes of one symptom of one subject, by rank."""
 
@@ -100,18 +101,24 @@ def _text(row: Row) -> str:
 
 
 def symptoms(scope: Scope) -> list[Symptom]:
-    """The symptoms of the name, those that last and explain most first. Raises as Scope.rows."""
-    subject = ("subject_kind", "principal", "client_id", "group_id", "topic")
-    keys = (*subject, "api", "symptom", "since")
+    """The symptoms of the name, those that last first, then its own. Raises as Scope.rows."""
+    assert scope.about is not None
+    subject = scope.about.subject
+    of_subject = ("subject_kind", "principal", "client_id", "group_id", "topic")
+    keys = (*of_subject, "api", "symptom", "since")
     grouped = groupby(scope.ask(DIAGNOSES), key=lambda row: [row[key] for key in keys])
-    return sorted((list(group) for _, group in grouped), key=_urgency)
+    return sorted((list(group) for _, group in grouped), key=lambda causes: _order(subject, causes))
 
 
-def _urgency(causes: Symptom) -> tuple[bool, bool, float]:
+def _order(subject: Subject, causes: Symptom) -> tuple[bool, bool, float]:
     row = causes[0]
-    is_client = row["subject_kind"] == "client"
+    named = {
+        "client": row["principal"] in subject.principals or row["client_id"] in subject.client_ids,
+        "group": row["group_id"] in subject.groups,
+        "topic": row["topic"] in subject.topics,
+    }
     waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
-    return not row["is_ongoing"], not is_client, -waits
+    return not row["is_ongoing"], not named[row["subject_kind"]], -waits
 
 
 def _client(row: Row) -> str:
@@ -133,8 +140,9 @@ def change(row: Row) -> str:
     cells = _cells(row)
     if cells["changed"] is None or row["cause"] == "quota":
         return ""
-    names = {name: texts.listed(cells[name]) for name in ("changed", "changed_by", "changed_at")}
-    return "{changed} was altered by {changed_by} at {changed_at}".format(**names)
+    names = ("changed", "changed_by", "changed_at")
+    what, who, at = (texts.listed(cells[name], _CHANGE_CHARS) for name in names)
+    return f"{what} was altered by {who} at {at}"
 
 
 def step(scope: Scope, row: Row) -> str | None:

@@ -90,7 +90,13 @@ def diagnosis_step(row: Row) -> str | None:
     """What to do about a cause of a row of diagnoses; None if nothing can be said."""
     if row["symptom"] == "lag":
         return lag_step(row)
-    wording = wordings()["client_diagnoses", "cause"].by_code.get(row["cause"])
+    is_move = row["symptom"] == "move_stalled"
+    place, code = (
+        (("diagnoses", "symptom"), row["symptom"])
+        if is_move
+        else (("client_diagnoses", "cause"), row["cause"])
+    )
+    wording = wordings()[place].by_code.get(code)
     return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...rows import HOSTILE, Row, limited, used
+from ...rows import HOSTILE, Row, limited, moved, reassigned, row, used
 from ...schemas.views.test_client_diagnoses import BAD, RATE, THROTTLED, among_healthy, minutes
 from ...schemas.views.view_tables import Tables, make_tables_and_answers
 
@@ -75,3 +75,18 @@ def test_a_verdict_is_at_most_twelve_lines_of_eighty_characters(
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines[:-1])) <= WIDTH
     assert " is slow: PRODUCE waits 40" in " ".join(" ".join(lines).split())
+
+
+def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
+    rows = among_healthy(*minutes("User:bad", SLOW))
+    rows |= {
+        "quota_usage": SEEN,
+        "traffic": [moved(60 * 26, 100, **BAD)],
+        "topics": [row("topics", -600, {}, topic="orders")],
+        "reassignment_changes": [reassigned(60 * 20, "requested", n, place=n - 2) for n in (2, 3)],
+    }
+    verdict = verdict_of(tmp_path, rows, "orders")
+    assert verdict.sentence.startswith("The move of orders-0 to broker ")
+    assert "throttle_checks" in (verdict.causes[0].step or "")
+    assert [each.text.split(":")[0] for each in verdict.others] == ["bad is slow"]
+    assert verdict_of(tmp_path, {}, "bad").sentence.startswith("bad is slow: PRODUCE waits ")
