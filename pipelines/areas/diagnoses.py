@@ -3,17 +3,20 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import quotas
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.areas.subject import Subject
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
 from quotaflow.udfs.rules.principal_name import bare
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.areas.subject import Subject
 
 NAME = "diagnoses"
 TABLES = ("diagnoses",)
@@ -110,7 +113,7 @@ def symptoms(scope: Scope) -> list[Symptom]:
     return sorted((list(group) for _, group in grouped), key=lambda causes: _order(subject, causes))
 
 
-def _order(subject: Subject, causes: Symptom) -> tuple[bool, bool, float]:
+def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, float]:
     row = causes[0]
     named = {
         "client": row["principal"] in subject.principals or row["client_id"] in subject.client_ids,
@@ -141,8 +144,8 @@ def change(row: Row) -> str:
     if cells["changed"] is None or row["cause"] == "quota":
         return ""
     names = ("changed", "changed_by", "changed_at")
-    what, who, at = (texts.listed(cells[name], _CHANGE_CHARS) for name in names)
-    return f"{what} was altered by {who} at {at}"
+    config, principal, time = (texts.listed(cells[name], _CHANGE_CHARS) for name in names)
+    return f"{config} was altered by {principal} at {time}"
 
 
 def step(scope: Scope, row: Row) -> str | None:

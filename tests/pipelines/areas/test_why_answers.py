@@ -78,6 +78,7 @@ def test_every_area_answers_about_every_name_in_rows_of_one_shape(
 def test_each_problem_has_its_evidence_and_the_next_step(of_alice: list[Row]) -> None:
     problems = [row for row in of_alice if row["state"] == PROBLEM]
     assert {row["area"] for row in problems} == {
+        "diagnoses",
         "quotas",
         "racks",
         "groups",
